@@ -1,0 +1,3 @@
+"""Where the next visits buy the most: the policies, by name."""
+
+BUILTIN = {"uniform": "salticus.allocate.uniform:Uniform"}

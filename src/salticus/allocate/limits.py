@@ -1,0 +1,158 @@
+"""The hard maximum interval: which pages must be visited now so that none comes too late.
+
+A page with a maximum interval is a job with a deadline, renewed by every visit. The demand that
+falls due within the next k ticks tells how many jobs cannot wait: what exceeds the visits of the
+later ticks must be made in this one. Jobs with unlike intervals are a pinwheel scheduling problem;
+a budget a fifth above the sum of the rates leaves room for all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from salticus.columns import rank_within
+from salticus.errors import Infeasible
+from salticus.types import (
+    DAY,
+    Bools,
+    Columns,
+    Floats,
+    Ints,
+    Pages,
+    Tick,
+    Times,
+    days_between,
+    instant,
+)
+
+_HORIZON = 10_000  # ticks; two years of two-hour ticks
+_SLACK = 6 / 5  # unlike intervals fit together only up to 5/6 of the visits (Kawamura 2024)
+
+
+def forced(pages: Pages, visits: int, per_tick: float, tick: Tick) -> Ints:
+    """Rows to visit in this tick for their maximum interval, the most pressing first.
+
+    At most `visits` and no host beyond its capacity: politeness > budget > maximum interval.
+    `per_tick` is what later ticks may spend.
+    """
+    limited = np.flatnonzero(np.isfinite(pages.max_interval))
+    if not len(limited) or visits <= 0:
+        return np.empty(0, dtype=np.int64)
+    due = deadlines(pages.take(limited))
+    jobs = Jobs(ticks_left(due, tick), renewal(pages.max_interval[limited], tick.days))
+    must = _cannot_wait(jobs, per_tick) | _forced_by_host(pages, limited, jobs)
+    pressing = np.lexsort((due, jobs.wait))
+    chosen = limited[pressing[must[pressing]]]
+    fits = rank_within(pages.host[chosen]) < np.ceil(pages.capacity)[pages.host[chosen]]
+    return chosen[fits][:visits]
+
+
+def deadlines(pages: Pages) -> Times:
+    """When each page must have been visited again; counted from its addition if never visited."""
+    since = np.where(np.isnat(pages.last_visit), pages.added, pages.last_visit)
+    spans = (pages.max_interval * (DAY / np.timedelta64(1, "us"))).astype("m8[us]")
+    return np.asarray(since + spans)
+
+
+def ticks_left(due: Times, tick: Tick) -> Ints:
+    """Whole ticks after this one that end by the deadline; 0 = it is now or never."""
+    left = np.floor(days_between(instant(tick.end), due) / tick.days + 1e-9)
+    return np.asarray(left.clip(0, _HORIZON), dtype=np.int64)
+
+
+def renewal(max_interval: Floats, tick_days: float) -> Ints:
+    """Ticks after which a visit made anywhere in a tick must be repeated, at the latest."""
+    whole = np.floor(max_interval / tick_days + 1e-9) - 1
+    return np.asarray(np.clip(whole, 1, _HORIZON), dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs(Columns):
+    """Visits with a deadline: later ticks that they can wait, and ticks until they recur."""
+
+    wait: Ints
+    renew: Ints
+
+
+def _cannot_wait(jobs: Jobs, per_tick: float) -> Bools:
+    """Which jobs must be done now, because the later ticks cannot take them all.
+
+    What falls due by the k-th later tick, less what those ticks can take, is done now: of the jobs
+    due by then, those with the smallest share of their interval left.
+
+    >>> _cannot_wait(Jobs(np.array([0, 1, 1, 1]), np.array([9, 9, 9, 9])), per_tick=2.0).sum()
+    np.int64(2)
+    """
+    must = np.zeros(len(jobs), dtype=np.bool_)
+    spare = np.floor(per_tick * np.arange(_horizon(jobs)) + 1e-9)
+    excess = np.maximum.accumulate(_demand(jobs) - spare)
+    done = 0
+    for k in np.flatnonzero(np.diff(excess, prepend=0.0) > 0):
+        due = np.flatnonzero((jobs.wait <= k) & ~must)
+        more = int(excess[k]) - done
+        if more > 0:
+            least = np.argsort(jobs.wait[due] / jobs.renew[due], kind="stable")[:more]
+            must[due[least]] = True
+            done = int(excess[k])
+    return must
+
+
+def _horizon(jobs: Jobs) -> int:
+    return int(max(jobs.wait.max(), 2 * jobs.renew.max())) + 1
+
+
+def _demand(jobs: Jobs) -> Floats:
+    """Visits that fall due by each of the next ticks, recurrences included."""
+    horizon = _horizon(jobs)
+    demand = np.zeros(horizon)
+    for period in np.unique(jobs.renew):
+        first = np.cumsum(np.bincount(jobs.wait[jobs.renew == period], minlength=horizon))
+        for start in range(0, horizon, int(period)):
+            demand[start:] += first[: horizon - start]
+    return demand
+
+
+def _forced_by_host(pages: Pages, limited: Ints, jobs: Jobs) -> Bools:
+    """The same for each host whose limited pages do not fit into one tick of its capacity."""
+    must = np.zeros(len(limited), dtype=np.bool_)
+    host = pages.host[limited]
+    crowded = np.bincount(host, minlength=len(pages.capacity)) > pages.capacity
+    for name in np.flatnonzero(crowded):
+        mine = np.flatnonzero(host == name)
+        must[mine] = _cannot_wait(jobs.take(mine), float(pages.capacity[name]))
+    return must
+
+
+def check_feasible(pages: Pages, per_day: float, tick: Tick) -> None:
+    """Refuse maximum intervals that the budget or a host's delay cannot keep.
+
+    Raises Infeasible with the budget that would be needed, in visits a day.
+    """
+    limited = pages.take(np.isfinite(pages.max_interval))
+    if not len(limited):
+        return
+    shortest = float(limited.max_interval.min())
+    if shortest < 2 * tick.days * (1 - 1e-9):
+        raise Infeasible(
+            f"a maximum interval of {shortest * 24:g} h needs ticks of at most "
+            f"{shortest * 12:g} h, not {tick.days * 24:g} h; set `tick`"
+        )
+    renew = renewal(limited.max_interval, tick.days)
+    each = _SLACK ** (len(np.unique(renew)) > 1) / (renew * tick.days)
+    needed = float(each.sum())
+    if needed > per_day * (1 + 1e-9):
+        raise Infeasible(
+            f"the maximum intervals need a budget of at least {np.ceil(needed):.0f} visits a day, "
+            f"but the budget is {per_day:g}; raise `budget` or `max_interval`",
+            needed=needed,
+        )
+    load = np.bincount(limited.host, weights=each * tick.days, minlength=len(pages.capacity))
+    if np.any(load > pages.capacity * (1 + 1e-9)):
+        worst = int(np.argmax(load - pages.capacity))
+        raise Infeasible(
+            f"host number {worst} can take {pages.capacity[worst] / tick.days:.0f} visits a day, "
+            f"but the maximum intervals of its pages need {load[worst] / tick.days:.0f}; "
+            "raise `max_interval` or lower the host's `delay`"
+        )

@@ -1,0 +1,87 @@
+"""Time is a part. Ticks, budget and ages follow world time; network waits follow wall time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """World time, which may run faster than the wall's.
+
+    Laws: `now` never goes back; `until(t)` returns at or after world time t; `speed` world seconds
+    pass in one wall second.
+    """
+
+    speed: float
+
+    def now(self) -> datetime:
+        """World time, aware UTC."""
+
+    def wall(self) -> float:
+        """Real seconds since 1970; what politeness is measured in."""
+
+    async def until(self, when: datetime) -> None:
+        """Wait until world time `when`."""
+
+
+class SystemClock:
+    """The machine's clock, optionally accelerated from a common origin.
+
+    Two processes with the same origin and speed agree on world time, also after a restart.
+    """
+
+    def __init__(
+        self,
+        *,
+        speed: float = 1.0,
+        world_origin: datetime | None = None,
+        wall_origin: datetime | None = None,
+    ) -> None:
+        self.speed = speed
+        self.world_origin = world_origin
+        self.wall_origin = wall_origin
+        self._wall_zero = wall_origin.timestamp() if wall_origin else 0.0
+        self._world_zero = world_origin.timestamp() if world_origin else self._wall_zero
+
+    def now(self) -> datetime:
+        seconds = self._world_zero + (self.wall() - self._wall_zero) * self.speed
+        return datetime.fromtimestamp(seconds, UTC)
+
+    def wall(self) -> float:
+        return time.time()
+
+    async def until(self, when: datetime) -> None:
+        while (left := (when - self.now()).total_seconds()) > 0:  # noqa: ASYNC110 timers fire early
+            await asyncio.sleep(left / self.speed)
+
+
+class VirtualClock:
+    """A clock that jumps: waiting takes no time. The simulator's and the tests' clock.
+
+    >>> clock = VirtualClock(datetime(2026, 1, 1, tzinfo=UTC))
+    >>> asyncio.run(clock.until(datetime(2026, 1, 2, tzinfo=UTC)))
+    >>> clock.now().day
+    2
+    """
+
+    speed = 1.0
+
+    def __init__(self, start: datetime) -> None:
+        self._now = start
+
+    def now(self) -> datetime:
+        return self._now
+
+    def wall(self) -> float:
+        return self._now.timestamp()
+
+    async def until(self, when: datetime) -> None:
+        self._now = max(self._now, when)
+        await asyncio.sleep(0)
+
+    def advance(self, span: timedelta) -> None:
+        """Let `span` pass."""
+        self._now += span

@@ -1,0 +1,32 @@
+"""Chance without a stream: hashes of (seed, page, tick).
+
+Order, restarts and partitions do not change a decision, because no draw depends on another.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from salticus.types import Floats, Ints
+
+_MASK = (1 << 64) - 1
+
+
+def coins(seed: int, ids: Ints, tick: int) -> Floats:
+    """A number in [0, 1) for each id, uniform and independent across seeds, ids and ticks.
+
+    >>> coins(7, np.array([1, 2]), 0) == coins(7, np.array([2, 1]), 0)[::-1]
+    array([ True,  True])
+    """
+    salt = int(_mix(np.array([(seed * 0x9E3779B97F4A7C15 + tick + 1) & _MASK], np.uint64))[0])
+    mixed = _mix(_mix(ids.astype(np.uint64) + np.uint64(salt)) ^ np.uint64(salt))
+    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of SplitMix64 (Steele, Lea and Flood 2014); wraps around on purpose."""
+    with np.errstate(over="ignore"):
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

@@ -1,0 +1,89 @@
+"""Work on columns that several stages share; what a part keeps by page id, and how it is stored."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from salticus.types import Floats, Ints
+
+State = dict[str, NDArray[Any]]
+
+
+@runtime_checkable
+class Remembers(Protocol):
+    """A part that has learnt something worth keeping over a restart.
+
+    Law: after ``b.restore(a.state())`` the parts a and b decide alike.
+    """
+
+    def state(self) -> State: ...
+
+    def restore(self, state: State) -> None: ...
+
+
+class Keyed:
+    """One float a page, kept while pages come, go and change places.
+
+    >>> credit = Keyed()
+    >>> credit.put(np.array([3, 5]), np.array([0.3, 0.5]))
+    >>> credit.get(np.array([5, 9]), np.array([0.0, 0.9]))
+    array([0.5, 0.9])
+    """
+
+    def __init__(self) -> None:
+        self.ids = np.empty(0, dtype=np.int64)
+        self.values = np.empty(0)
+
+    def get(self, ids: Ints, default: Floats) -> Floats:
+        """The value of each id (ascending); `default` where none is kept."""
+        if ids is self.ids or np.array_equal(ids, self.ids):
+            return self.values.copy()
+        if not len(self.ids):
+            return default.copy()
+        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        return np.where(self.ids[at] == ids, self.values[at], default)
+
+    def put(self, ids: Ints, values: Floats) -> None:
+        """Keep exactly these."""
+        self.ids, self.values = ids, values
+
+    def add(self, ids: Ints, amount: float) -> None:
+        """Add `amount` to those of the ids that are kept."""
+        known = ids[np.isin(ids, self.ids)]
+        np.add.at(self.values, np.searchsorted(self.ids, known), amount)
+
+
+def rank_within(groups: Ints) -> Ints:
+    """Position of each element among those of its group.
+
+    >>> rank_within(np.array([7, 8, 7, 7, 8]))
+    array([0, 0, 1, 2, 1])
+    """
+    order = np.argsort(groups, kind="stable")
+    ordered = groups[order]
+    rank = np.empty(len(groups), dtype=np.int64)
+    rank[order] = np.arange(len(groups)) - np.searchsorted(ordered, ordered)
+    return rank
+
+
+def pack(states: Mapping[str, State]) -> bytes:
+    """One blob of arrays, without pickle."""
+    flat = {f"{part}/{name}": a for part, state in states.items() for name, a in state.items()}
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **flat)
+    return buffer.getvalue()
+
+
+def unpack(blob: bytes) -> dict[str, State]:
+    """The inverse of `pack`."""
+    states: dict[str, State] = {}
+    with np.load(io.BytesIO(blob), allow_pickle=False) as flat:
+        for key in flat.files:
+            part, _, name = key.partition("/")
+            states.setdefault(part, {})[name] = flat[key]
+    return states

@@ -1,0 +1,75 @@
+"""The contracts of fetching: an engine makes one exchange, a fetcher makes one polite visit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from salticus.types import Fetched, HostState, Status, Target
+
+
+class Answer(msgspec.Struct):
+    """One HTTP exchange, redirects not followed.
+
+    `status` is OK when the exchange completed, whatever its `code`; otherwise it names the failure
+    and `fault` says it in words. `answered_at` is the wall time at which the headers (or the
+    failure) arrived. `body` is decompressed.
+    """
+
+    url: str
+    status: Status
+    answered_at: float
+    code: int = 0
+    body: bytes = b""
+    content_type: str = ""
+    charset: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    location: str | None = None
+    retry_after: str | None = None
+    fault: str | None = None
+
+
+class Engine(Protocol):
+    """Makes one exchange: HTTP by default, a browser as an extra.
+
+    Laws: never raises for anything a server does; never reads more than its limits; never connects
+    to an address that is off limits; does not follow redirects.
+    """
+
+    async def get(self, url: str, headers: Mapping[str, str]) -> Answer: ...
+
+    async def close(self) -> None: ...
+
+
+class Fetcher(Protocol):
+    """Makes one visit politely: robots.txt, turns, back-off, redirects, retries.
+
+    Laws: requests to one host do not overlap beyond its concurrency; they start at least its
+    delay after the previous one was answered; a disallowed path is never requested; a host that
+    said Retry-After is left alone until then; never raises for anything a server does.
+    """
+
+    async def fetch(self, target: Target, before: float = ...) -> Fetched | None:
+        """Visit `target`; None if its turn did not come before wall time `before`."""
+
+    def host(self, name: str) -> HostState:
+        """What must be remembered of the host."""
+
+    def restore(self, states: list[HostState]) -> None:
+        """Take up what was remembered. Every host then waits its delay once more, because an
+        earlier process may have made a request that it could not store."""
+
+    def capacity(self, name: str, start: float, seconds: float) -> float:
+        """Visits that the host can take in the `seconds` that follow wall time `start`; inf
+        without a delay. Never 0 merely because `seconds` is shorter than the delay: a fraction."""
+
+    def concurrency(self, name: str) -> int:
+        """How many requests to the host may be under way at once."""
+
+    def stop(self) -> None:
+        """Begin no more visits: `fetch` returns None for those still waiting for their turn."""
+
+    async def close(self) -> None: ...

@@ -1,0 +1,80 @@
+"""The loop: every stage once a tick. Live crawling and simulation run this same code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from salticus.allocate.base import Policy
+from salticus.allocate.capacity import less, within_capacity
+from salticus.allocate.limits import forced
+from salticus.memory import Memory
+from salticus.predict.base import Predictor
+from salticus.schedule.base import Spacing
+from salticus.schedule.ledger import Ledger
+from salticus.schedule.planner import Planner
+from salticus.schedule.ticks import FOREVER, Ticks
+from salticus.types import Outcomes, Plan, Tick
+from salticus.worlds.base import World
+
+
+@dataclass
+class Loop:
+    """Predict, allocate, space, visit, learn; and again."""
+
+    world: World
+    ticks: Ticks
+    predictor: Predictor
+    policy: Policy
+    spacing: Spacing
+    ledger: Ledger
+    planner: Planner
+    memory: Memory
+
+    async def run(self, until: datetime = FOREVER, *, once: bool = False) -> None:
+        """Crawl until world time `until`, until stopped, or for one tick."""
+        await self.resume()
+        async for tick in self.ticks.until(until):
+            plan = await self.plan(tick)
+            await self.memory.save(plan)
+            await self.make(plan)
+            if once:
+                break
+        async for outcomes in self.world.finish():
+            self.learn(outcomes)
+        await self.memory.close()
+
+    async def plan(self, tick: Tick) -> Plan:
+        """Choose the visits of a tick: politeness > budget > maximum interval > policy."""
+        pages = await self.world.pages(tick)
+        pages = replace(pages, survival=self.predictor.survival(pages, tick.start))
+        grant = self.ledger.grant(pages, tick)
+        limits = forced(pages, grant.visits, grant.per_tick, tick)
+        pages, visits = less(pages, limits), grant.visits - len(limits)
+        expected = within_capacity(self.policy, pages, visits, limits)
+        draw = self.spacing.draw(pages, expected, visits, tick)
+        plan = self.planner.plan(pages, limits, draw, tick, grant)
+        self.ledger.spend(plan)
+        return plan
+
+    async def make(self, plan: Plan) -> None:
+        """Make the visits, learning as their outcomes come."""
+        async for outcomes in self.world.visit(plan):
+            self.learn(outcomes)
+
+    def learn(self, outcomes: Outcomes) -> None:
+        for part in (self.ledger, self.spacing, self.predictor, self.policy, self.memory):
+            part.learn(outcomes)
+
+    async def resume(self) -> None:
+        """Take up where the last run stopped: learn what it stored, make what it left open."""
+        recalled = await self.memory.recall()
+        if recalled is not None:
+            plan, outcomes = recalled
+            self.learn(outcomes)
+            await self.make(plan.without(outcomes.visit))
+
+    def stop(self) -> None:
+        """Start no more visits; those in flight end, and the run with them."""
+        self.ticks.stop()
+        self.world.stop()

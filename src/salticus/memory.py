@@ -1,0 +1,94 @@
+"""What the loop must not forget: a snapshot at every tick, completed by the stored outcomes.
+
+The snapshot holds every part's memory and the visits still open. After a crash the parts are
+restored, the outcomes stored since are learnt again from the store, and the visits that have none
+are made: the same decisions, without a commit for each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+
+from salticus.columns import Remembers, State, pack, unpack
+from salticus.errors import StoreError
+from salticus.types import Ints, Outcomes, Plan, Tick, instant, moment
+
+
+class Keeper(Protocol):
+    """Where snapshots and outcomes are kept; every store is one."""
+
+    async def remember(self, state: bytes) -> None: ...
+
+    async def recall(self) -> bytes | None: ...
+
+    async def outcomes(self, visits: Ints) -> Outcomes: ...
+
+
+class Memory:
+    """Saves and restores the parts of a loop; without a keeper it forgets, as simulations may.
+
+    Law: a loop that was killed and restored plans what it would have planned.
+    """
+
+    def __init__(self, parts: Mapping[str, object], keeper: Keeper | None = None) -> None:
+        named = ((f"{role}.{type(part).__name__}", part) for role, part in parts.items())
+        self.parts = {name: part for name, part in named if isinstance(part, Remembers)}
+        self.keeper = keeper
+        self.open_: Plan | None = None
+
+    async def save(self, plan: Plan) -> None:
+        """Remember all parts, with `plan` about to be made."""
+        if self.keeper is None:
+            return
+        self.open_ = plan if self.open_ is None else self.open_.join(plan)
+        await self._write()
+
+    async def _write(self) -> None:
+        if self.keeper is not None and self.open_ is not None:
+            states = {name: part.state() for name, part in self.parts.items()}
+            await self.keeper.remember(pack({**states, "open": _columns(self.open_)}))
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """These visits are no longer open."""
+        if self.open_ is not None:
+            self.open_ = self.open_.without(outcomes.visit)
+
+    async def close(self) -> None:
+        """Remember how the run ended."""
+        await self._write()
+
+    async def recall(self) -> tuple[Plan, Outcomes] | None:
+        """Restore all parts. Returns the visits that were open, and the outcomes of those that
+        were stored before the run ended."""
+        blob = await self.keeper.recall() if self.keeper else None
+        if blob is None or self.keeper is None:
+            return None
+        try:
+            states = unpack(blob)
+            self.open_ = _plan(states.pop("open"))
+            for name in states.keys() & self.parts.keys():
+                self.parts[name].restore(states[name])
+        except (ValueError, KeyError, OSError) as error:
+            raise StoreError(f"the run state cannot be read: {error}") from error
+        return self.open_, await self.keeper.outcomes(self.open_.visit)
+
+
+def _columns(plan: Plan) -> State:
+    return {
+        "visit": plan.visit,
+        "page": plan.page,
+        "due": plan.due,
+        "purpose": plan.purpose,
+        "propensity": plan.propensity,
+        "number": np.array(plan.tick.number),
+        "span": np.array([instant(plan.tick.start), instant(plan.tick.end)]),
+    }
+
+
+def _plan(state: State) -> Plan:
+    start, end = (moment(t) for t in state.pop("span"))
+    tick = Tick(int(state.pop("number")), start, end)
+    return Plan(**state, tick=tick)

@@ -1,0 +1,67 @@
+"""Parts by name, by file or by entry point, imported only when asked for."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from salticus.errors import PluginError
+
+
+def load(kind: str, name: str, builtin: Mapping[str, str]) -> Any:
+    """The class called `name` among the parts of a `kind` ("policy", "extractor", …).
+
+    `name` is a built-in name, ``path/to/file.py:Class``, ``module:Class``, or the name of an entry
+    point in the group ``salticus.<kind>``. `builtin` maps names to ``module:Class``.
+
+    >>> load("policy", "nosuch", {"uniform": "salticus.allocate.uniform:Uniform"})
+    Traceback (most recent call last):
+    salticus.errors.PluginError: no policy is called 'nosuch'; known: uniform
+    """
+    if name in builtin:
+        return _attribute(kind, name, builtin[name])
+    if ":" in name:
+        return _attribute(kind, name, name)
+    found = {point.name: point for point in entry_points(group=f"salticus.{kind}")}
+    if name in found:
+        return found[name].load()
+    known = ", ".join(sorted({*builtin, *found}))
+    raise PluginError(f"no {kind} is called {name!r}; known: {known}")
+
+
+def _attribute(kind: str, name: str, spec: str) -> Any:
+    where, _, attribute = spec.rpartition(":")
+    module = _file(kind, where) if where.endswith(".py") else _module(kind, where)
+    try:
+        return getattr(module, attribute)
+    except AttributeError:
+        raise PluginError(f"{kind} {name!r}: {where} has no {attribute!r}") from None
+
+
+def _module(kind: str, where: str) -> Any:
+    try:
+        return importlib.import_module(where)
+    except ImportError as error:
+        raise PluginError(f"{kind} from {where}: {error}") from error
+
+
+def _file(kind: str, where: str) -> Any:
+    path = Path(where)
+    if not path.is_file():
+        raise PluginError(f"{kind} from {where}: there is no such file")
+    name = f"salticus_plugin_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise PluginError(f"{kind} from {where}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickling look the module up by name
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise PluginError(f"{kind} from {where}: {type(error).__name__}: {error}") from error
+    return module

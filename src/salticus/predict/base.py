@@ -1,0 +1,20 @@
+"""The contract of prediction: how likely is a page still what we hold?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+from salticus.types import Outcomes, Pages, Survival
+
+
+class Predictor(Protocol):
+    """History and metadata → probability that each page is unchanged, ahead of its last visit.
+
+    Laws: the survival laws; recovers a known rate under every spacing of the visits; failed and
+    dropped visits teach nothing; the order of pages does not matter.
+    """
+
+    def survival(self, pages: Pages, now: datetime) -> Survival: ...
+
+    def learn(self, outcomes: Outcomes) -> None: ...

@@ -1,0 +1,3 @@
+"""When the visits are made: the spacings, by name."""
+
+BUILTIN = {"even": "salticus.schedule.even:Even"}

@@ -1,0 +1,69 @@
+"""From the chosen pages to the plan of a tick: an id and a due time for every visit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from salticus.coins import coins
+from salticus.columns import State
+from salticus.schedule.ledger import Grant
+from salticus.types import Draw, Floats, Ints, Pages, Plan, Purpose, Tick, Times, instant
+
+
+class Planner:
+    """Numbers the visits and spreads them over the tick.
+
+    Laws: visit ids are never used twice; each host's visits are spread evenly over the tick, in an
+    order that is a hash of (seed, page, tick); no visit is due before the ledger releases it.
+    With `at_once` everything is due at the start, for runs that end when the work is done.
+    """
+
+    def __init__(self, *, seed: int = 0, at_once: bool = False) -> None:
+        self.seed = seed
+        self.at_once = at_once
+        self.next_visit_ = 1
+
+    def plan(self, pages: Pages, limits: Ints, draw: Draw, tick: Tick, grant: Grant) -> Plan:
+        """The visits forced by `limits` and those that spacing drew."""
+        rows = np.concatenate([limits, draw.rows])
+        purpose = np.repeat([Purpose.LIMIT, Purpose.POLICY], [len(limits), len(draw.rows)])
+        due = self._due(pages, rows, tick)
+        order = np.argsort(due, kind="stable")
+        rows = rows[order]
+        first, self.next_visit_ = self.next_visit_, self.next_visit_ + len(rows)
+        return Plan(
+            visit=np.arange(first, self.next_visit_),
+            page=pages.ids[rows],
+            due=np.maximum(due[order], grant.release[: len(rows)]),
+            purpose=purpose[order].astype(np.int8),
+            propensity=np.concatenate([np.ones(len(limits)), draw.propensity])[order],
+            tick=tick,
+        )
+
+    def _due(self, pages: Pages, rows: Ints, tick: Tick) -> Times:
+        start, length = instant(tick.start), instant(tick.end) - instant(tick.start)
+        if self.at_once:
+            return np.full(len(rows), start)
+        chance = coins(self.seed, pages.ids[rows], tick.number)
+        return start + (spread(pages.host[rows], chance) * length.astype(np.int64)).astype("m8[us]")
+
+    def state(self) -> State:
+        return {"next_visit": np.array(self.next_visit_)}
+
+    def restore(self, state: State) -> None:
+        self.next_visit_ = int(state["next_visit"])
+
+
+def spread(host: Ints, chance: Floats) -> Floats:
+    """A place in [0, 1) for each visit, even within its host and shifted between hosts.
+
+    >>> spread(np.array([4, 4, 9]), np.array([0.75, 0.25, 0.5])).tolist()
+    [0.625, 0.125, 0.5]
+    """
+    order = np.lexsort((chance, host))
+    ordered = host[order]
+    first = np.searchsorted(ordered, ordered)
+    count = np.searchsorted(ordered, ordered, side="right") - first
+    place = np.empty(len(host))
+    place[order] = (np.arange(len(host)) - first + chance[order][first]) / count
+    return place

@@ -1,0 +1,29 @@
+"""The contract of a world: what is visited."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from salticus.types import Outcomes, Pages, Plan, Tick
+
+
+class World(Protocol):
+    """The live web, a replayed log, a synthetic market.
+
+    Laws: every visit of a plan has exactly one outcome, made or dropped, in this or a later batch;
+    no visit is made before it is due nor started after its tick's end; `finish` leaves none open;
+    an outcome is yielded only once it is safe (stored).
+    """
+
+    async def pages(self, tick: Tick) -> Pages:
+        """All pages as of the start of `tick`, with what each host can take during it."""
+
+    def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
+        """Make the visits; yield outcomes as they come, earlier plans' late ones included."""
+
+    def stop(self) -> None:
+        """Start no more visits: `visit` ends soon."""
+
+    def finish(self) -> AsyncIterator[Outcomes]:
+        """Let visits in flight end and drop the rest."""
