@@ -36,6 +36,16 @@ def clock_of(config: Config) -> SystemClock:
 
 
 @asynccontextmanager
+async def stored(config: Config) -> AsyncIterator[SqliteStore]:
+    """The store that the settings name, for a command that does not crawl."""
+    store = await SqliteStore.open(config.store, keep_content=config.extract.keep_content)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
 async def crawler(config: Config, *, once: bool = False) -> AsyncIterator[Loop]:
     """A loop on the live web, ready to run; everything is closed at the end.
 
@@ -47,22 +57,20 @@ async def crawler(config: Config, *, once: bool = False) -> AsyncIterator[Loop]:
         raise ConfigError(
             "fetch.contact is empty; give an e-mail or web address that site owners can turn to"
         )
-    path = Path(config.store)
-    with instance_lock(path):
-        clock = clock_of(config)
-        store = await SqliteStore.open(path, keep_content=config.extract.keep_content)
-        fetcher = PoliteFetcher(HttpEngine(config.fetch, clock), config, clock)
-        extraction = Extraction(config.extract)
-        try:
-            fetcher.restore(await store.hosts())
-            limit = config.max_interval / timedelta(days=1) if config.max_interval else float("inf")
-            world = Live(store, fetcher, extraction, clock, Census(store, max_interval=limit))
-            await _check(config, world, clock)
-            yield _loop(config, world, clock, store, once=once)
-        finally:
-            await extraction.close()
-            await fetcher.close()
-            await store.close()
+    clock = clock_of(config)
+    with instance_lock(Path(config.store)):
+        async with stored(config) as store:
+            fetcher = PoliteFetcher(HttpEngine(config.fetch, clock), config, clock)
+            extraction = Extraction(config.extract)
+            try:
+                fetcher.restore(await store.hosts())
+                census = Census(store, max_interval=config.max_interval_days)
+                world = Live(store, fetcher, extraction, clock, census)
+                await _check(config, world, clock)
+                yield _loop(config, world, clock, store, once=once)
+            finally:
+                await extraction.close()
+                await fetcher.close()
 
 
 def _loop(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Coroutine
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 class Clock(Protocol):
@@ -85,3 +88,12 @@ class VirtualClock:
     def advance(self, span: timedelta) -> None:
         """Let `span` pass."""
         self._now += span
+
+
+def run_fast(main: Coroutine[Any, Any, T]) -> T:
+    """`asyncio.run` on uvloop where there is one."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(main)
+    return uvloop.run(main)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from datetime import datetime, timedelta
@@ -109,6 +110,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     extract: Extract = Extract()
     clock: Time = Time()
     hosts: tuple[Host, ...] = ()
+
+    @property
+    def max_interval_days(self) -> float:
+        """The maximum interval of pages without one of their own; inf = none."""
+        return math.inf if self.max_interval is None else self.max_interval / timedelta(days=1)
 
     def delay(self, host: str) -> float:
         """Seconds between two requests to `host` (the first pattern that sets it wins)."""

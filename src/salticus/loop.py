@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Protocol
 
 from salticus.allocate.base import Policy
 from salticus.allocate.capacity import less, within_capacity
@@ -18,6 +19,12 @@ from salticus.types import Outcomes, Plan, Tick
 from salticus.worlds.base import World
 
 
+class Learner(Protocol):
+    """Anything that wants to know how visits ended."""
+
+    def learn(self, outcomes: Outcomes) -> None: ...
+
+
 @dataclass
 class Loop:
     """Predict, allocate, space, visit, learn; and again."""
@@ -30,6 +37,7 @@ class Loop:
     ledger: Ledger
     planner: Planner
     memory: Memory
+    watchers: list[Learner] = field(default_factory=list)
 
     async def run(self, until: datetime = FOREVER, *, once: bool = False) -> None:
         """Crawl until world time `until`, until stopped, or for one tick."""
@@ -63,7 +71,8 @@ class Loop:
             self.learn(outcomes)
 
     def learn(self, outcomes: Outcomes) -> None:
-        for part in (self.ledger, self.spacing, self.predictor, self.policy, self.memory):
+        parts = (self.ledger, self.spacing, self.predictor, self.policy, self.memory)
+        for part in (*parts, *self.watchers):
             part.learn(outcomes)
 
     async def resume(self) -> None:

@@ -1,0 +1,55 @@
+"""The course that all contestants run: the same pages, the same concurrency, one process each."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+
+import msgspec
+
+
+@dataclass(frozen=True)
+class Course:
+    """`pages` offers spread over `ports`, at most `per_host` requests to each at once."""
+
+    pages: int
+    ports: tuple[int, ...]
+    per_host: int
+
+    @property
+    def urls(self) -> list[str]:
+        """All pages, host after host in turn."""
+        hosts = len(self.ports)
+        return [f"http://127.0.0.1:{self.ports[k % hosts]}/o/{k}" for k in range(self.pages)]
+
+    @property
+    def concurrency(self) -> int:
+        return len(self.ports) * self.per_host
+
+    def arguments(self) -> list[str]:
+        """As words for another process."""
+        return [str(self.pages), ",".join(map(str, self.ports)), str(self.per_host)]
+
+    @classmethod
+    def given(cls) -> Course:
+        """The course in this process' arguments."""
+        pages, ports, per_host = sys.argv[1:4]
+        return cls(int(pages), tuple(map(int, ports.split(","))), int(per_host))
+
+
+class Stopwatch:
+    """Wall and processor time from its making to `stop`."""
+
+    def __init__(self) -> None:
+        self._start = (time.perf_counter(), time.process_time())
+        self._end = self._start
+
+    def stop(self) -> None:
+        self._end = (time.perf_counter(), time.process_time())
+
+    def report(self, pages: int, prices: int) -> None:
+        """Print what was done, for the process that compares."""
+        wall, cpu = (end - start for start, end in zip(self._start, self._end, strict=True))
+        result = {"pages": pages, "prices": prices, "seconds": wall, "cpu_seconds": cpu}
+        sys.stdout.write(msgspec.json.encode(result).decode() + "\n")

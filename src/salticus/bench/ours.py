@@ -1,0 +1,52 @@
+"""Contestant: Salticus with robots, queues, extraction, observation and store on."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from salticus.assemble import crawler, stored
+from salticus.bench.course import Course, Stopwatch
+from salticus.clock import run_fast
+from salticus.config import Config, parse
+from salticus.types import NewPage
+
+
+def settings(course: Course, folder: Path, *, keep_content: bool) -> Config:
+    """No delay and a budget for all pages at once; the rest as it comes."""
+    return parse(
+        {
+            "store": str(folder / "salticus.db"),
+            "budget": course.pages * 24,
+            "tick": "1h",
+            "extract": {"keep_content": keep_content},
+            "fetch": {
+                "contact": "bench@example.org",
+                "delay": 0,
+                "per_host": course.per_host,
+                "concurrency": course.concurrency,
+                "allow_private": ["127.0.0.1"],
+            },
+        }
+    )
+
+
+async def crawl(course: Course, folder: Path, *, keep_content: bool) -> None:
+    """One tick that visits every page."""
+    config = settings(course, folder, keep_content=keep_content)
+    async with stored(config) as store:
+        await store.add([NewPage(url) for url in course.urls], at=0)
+    async with crawler(config, once=True) as loop:
+        watch = Stopwatch()
+        await loop.run(once=True)
+        watch.stop()
+    async with stored(config) as store:
+        summary = await store.summary()
+        prices = sum(1 for _ in store.scan("values"))
+    watch.report(summary.answered, prices)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as place:
+        run_fast(crawl(Course.given(), Path(place), keep_content=sys.argv[4] == "keep"))

@@ -1,0 +1,253 @@
+"""Laws that every engine and every fetcher obeys."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import zlib
+from collections.abc import Callable, Iterable
+
+from salticus.checks.fetch_server import (
+    BODY,
+    LIMIT,
+    MISCHIEF,
+    PACKED,
+    TIMEOUT_S,
+    Route,
+    Server,
+    reply,
+)
+from salticus.clock import Clock, SystemClock
+from salticus.config import Config, Fetch, Size, Span
+from salticus.fetch.base import Engine, Fetcher
+from salticus.types import Fetched, HostState, Status, Target
+
+Make = Callable[[Config, Clock], Fetcher]
+
+_ROUTES: dict[str, Route] = {path: route for path, (route, _) in MISCHIEF.items()}
+_HONEST: dict[str, Route] = {
+    "/plain": reply(BODY, Content_Type="text/html; charset=Latin-1", ETag='"1"'),
+    "/gzip": reply(PACKED, Content_Encoding="gzip"),
+    "/deflate": reply(zlib.compress(BODY), Content_Encoding="deflate"),
+}
+
+
+_VISITS = {
+    "/circle": {Status.REDIRECTS},
+    "/nowhere": {Status.REDIRECTS},
+    "/mail": {Status.REDIRECTS},
+    "/teapot": {Status.HTTP},
+    "/error": {Status.HTTP},
+}  # where a visit ends otherwise than its exchange
+
+
+def settings(
+    *, delay: float = 0.0, per_host: int = 1, retries: int = 0, allow: tuple[str, ...] | None = None
+) -> Config:
+    """Small limits, and leave to visit 127.0.0.1 unless `allow` says otherwise."""
+    fetch = Fetch(
+        delay=Span(seconds=delay),
+        per_host=per_host,
+        retries=retries,
+        timeout=Span(seconds=TIMEOUT_S),
+        max_size=Size(LIMIT),
+        allow_private=("127.0.0.1",) if allow is None else allow,
+    )
+    return Config(fetch=fetch)
+
+
+# ------------------------------------------------------------------------------------------ engines
+
+
+async def check_engine(make: Callable[[Fetch, Clock], Engine]) -> None:
+    """Run all laws of `Engine` on engines made by `make`, in about a second."""
+    async with Server(
+        {**_HONEST, **{path: route for path, (route, _) in MISCHIEF.items()}}
+    ) as server:
+        engine = make(settings().fetch, SystemClock())
+        try:
+            await _reads(engine, server)
+            for path, (_, expected) in MISCHIEF.items():
+                await _survives(engine, server, path, expected)
+        finally:
+            await engine.close()
+        await _stays_out(make, server)
+
+
+async def _reads(engine: Engine, server: Server) -> None:
+    for path in _HONEST:
+        start = time.time()
+        answer = await engine.get(server.url(path), {})
+        assert (answer.status, answer.code) == (Status.OK, 200), f"law: {path} is answered"
+        assert answer.body == BODY, f"law: the body is whole and decompressed ({path})"
+        assert start <= answer.answered_at <= time.time(), "law: `answered_at` is wall time"
+    plain = await engine.get(server.url("/plain"), {})
+    assert (plain.etag, plain.charset) == ('"1"', "latin-1"), "law: headers are kept"
+
+
+async def _survives(engine: Engine, server: Server, path: str, expected: set[Status]) -> None:
+    before = len(server.arrivals)
+    answer = await engine.get(server.url(path), {})
+    shown = f"{path}: {answer.status.label}, {answer.fault}"
+    assert answer.status in expected, f"law: the status names the failure ({shown})"
+    fine = answer.status is Status.OK
+    assert (answer.fault is None) == fine, f"law: faults have words ({shown})"
+    assert len(answer.body) <= LIMIT, f"law: never more than the limit ({shown})"
+    asked = [p for p, _ in server.arrivals[before:]]
+    assert asked == [path], f"law: one request, no redirect followed, no repeat ({shown}: {asked})"
+    for text in (answer.etag, answer.fault):
+        assert text is None or text.encode("utf-8"), "law: text is text"
+
+
+async def _stays_out(make: Callable[[Fetch, Clock], Engine], server: Server) -> None:
+    """No spelling of a private address is connected to."""
+    engine = make(settings(allow=()).fetch, SystemClock())
+    before = len(server.arrivals)
+    names = ("127.0.0.1", "localhost", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "2130706433")
+    try:
+        for name in (*names, "0x7f.1", "017700000001", "127.1"):
+            answer = await engine.get(f"http://{name}:{server.port}/plain", {})
+            assert answer.status is Status.UNSAFE, f"law: {name} is off limits, not {answer.fault}"
+            assert answer.fault, "law: faults have words"
+    finally:
+        await engine.close()
+    assert len(server.arrivals) == before, "law: nothing is asked of an address off limits"
+
+
+# ----------------------------------------------------------------------------------------- fetchers
+
+
+async def check_fetcher(make: Callable[[Config, Clock], Fetcher]) -> None:
+    """Run all laws of `Fetcher` on fetchers made by `make`, in about three seconds."""
+    for law in _FETCHER_LAWS:
+        await law(make)
+
+
+async def _visits(make: Make, config: Config, targets: Iterable[Target]) -> list[Fetched]:
+    fetcher = make(config, SystemClock())
+    try:
+        found = await asyncio.gather(*(fetcher.fetch(target) for target in targets))
+    finally:
+        await fetcher.close()
+    assert all(found), "law: with time enough every turn comes"
+    return [fetched for fetched in found if fetched is not None]
+
+
+async def _never_raises(make: Make) -> None:
+    async with Server({**_ROUTES}) as server:
+        for path, (_, exchange) in MISCHIEF.items():
+            (fetched,) = await _visits(make, settings(), [server.target(path)])
+            expected, fine = _VISITS.get(path, exchange), fetched.status is Status.OK
+            assert fetched.status in expected, f"law: {path} does not end as {fetched.status}"
+            assert (fetched.fault is None) == fine, f"law: faults have words ({path})"
+        away = f"http://localhost:{server.port}/plain"
+        server.routes["/away"] = reply(status="302 Found", Location=away)
+        (fetched,) = await _visits(make, settings(), [server.target("/away")])
+        assert fetched.status is Status.UNSAFE, "law: no redirect leads to an address off limits"
+
+
+async def _keeps_gaps(make: Make) -> None:
+    delay = 0.05
+    async with Server(
+        {"/p": reply(BODY), "/r": reply(status="302 Found", Location="/p")}
+    ) as server:
+        targets = [server.target(path) for path in ("/p", "/r", "/p")]
+        start = time.monotonic()
+        await _visits(make, settings(delay=delay, per_host=4), targets)
+    times = server.times()
+    gaps = [b - a for a, b in zip([start, *times[:-1]], times, strict=True)]
+    assert len(times) == 5, "law: robots.txt and redirects take turns"
+    assert min(gaps) >= delay - 0.001, f"law: requests arrive at least the delay apart ({gaps})"
+    assert server.most == 1, "law: with a delay, one after the other"
+
+
+async def _keeps_apart(make: Make) -> None:
+    async def slow(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
+        await asyncio.sleep(0.02)
+        return reply(BODY)
+
+    async with Server({"/p": slow}) as server:
+        await _visits(make, settings(per_host=3), [server.target("/p")] * 9)
+    assert server.most <= 3, f"law: no more at once than the concurrency, not {server.most}"
+
+
+async def _is_patient(make: Make) -> None:
+    async with Server({"/busy": reply(status="429 Slow down", Retry_After="30")}) as server:
+        fetcher = make(settings(retries=2), SystemClock())
+        try:
+            busy = await fetcher.fetch(server.target("/busy"))
+            assert busy is not None, "law: without a deadline every visit is made"
+            assert busy.status is Status.BUSY, "law: 429 is BUSY"
+            soon = time.time() + 20
+            assert await fetcher.fetch(server.target("/p"), soon) is None, "law: Retry-After holds"
+            assert await fetcher.fetch(server.target("/p"), 0.0) is None, (
+                "law: too late is too late"
+            )
+            assert fetcher.capacity(server.host, time.time(), 20) == 0, "law: no capacity meanwhile"
+            assert fetcher.capacity(server.host, time.time(), 40) > 0, "law: capacity comes back"
+            assert fetcher.host(server.host).next_at > time.time() + 25, "law: the host remembers"
+        finally:
+            await fetcher.close()
+    assert len(server.times()) == 2, "law: a host that said Retry-After is left alone"
+
+
+async def _heeds_robots(make: Make) -> None:
+    rules = reply(b"User-agent: *\nDisallow: /private\n")
+    async with Server({"/robots.txt": rules, "/p": reply(BODY)}) as server:
+        paths = ("/private/1", "/p", "/private")
+        found = await _visits(make, settings(), map(server.target, paths))
+        statuses = [fetched.status for fetched in found]
+        expected = [Status.DISALLOWED, Status.OK, Status.DISALLOWED]
+        assert statuses == expected, f"law: robots.txt decides, not {statuses}"
+        asked = [path for path, _ in server.arrivals]
+        assert asked == ["/robots.txt", "/p"], f"law: no disallowed path is requested ({asked})"
+        server.routes["/robots.txt"] = reply(status="500 Oops")
+        (fetched,) = await _visits(make, settings(), [server.target("/p")])
+        assert fetched.status is Status.DISALLOWED, "law: without robots.txt nothing is allowed"
+        assert len(server.times("/p")) == 1, "law: without robots.txt nothing is requested"
+
+
+async def _remembers(make: Make) -> None:
+    def conditional(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
+        known = headers.get("if-none-match") == '"1"'
+        return reply(status="304 Not Modified") if known else reply(BODY, ETag='"1"')
+
+    async with Server({"/p": conditional}) as server:
+        (first,) = await _visits(make, settings(), [server.target("/p")])
+        (again,) = await _visits(make, settings(), [server.target("/p", first.etag)])
+        assert again.status is Status.NOT_MODIFIED, "law: a conditional request is understood"
+        fetcher = make(settings(delay=0.1), SystemClock())
+        fetcher.restore([HostState(server.host, next_at=time.time() + 30)])
+        try:
+            made = await fetcher.fetch(server.target("/p"), time.time() + 20)
+            assert made is None, "law: what was remembered of a host holds"
+            assert fetcher.host(server.host).next_at > time.time() + 25, "law: and is kept"
+        finally:
+            await fetcher.close()
+
+
+async def _stops(make: Make) -> None:
+    async with Server({"/p": reply(BODY)}) as server:
+        fetcher = make(settings(delay=30.0), SystemClock())
+        waiting = [asyncio.create_task(fetcher.fetch(server.target("/p"))) for _ in range(3)]
+        await asyncio.sleep(0)
+        fetcher.stop()
+        try:
+            found = await asyncio.wait_for(asyncio.gather(*waiting), timeout=5)
+            assert found == [None] * 3, "law: after `stop` no visit begins"
+            late = await asyncio.wait_for(fetcher.fetch(server.target("/p")), timeout=5)
+            assert late is None, "law: nor any that comes later"
+        finally:
+            await fetcher.close()
+    assert not server.arrivals, "law: after `stop` nothing is requested"
+
+
+_FETCHER_LAWS = (
+    _never_raises,
+    _keeps_gaps,
+    _keeps_apart,
+    _is_patient,
+    _heeds_robots,
+    _remembers,
+    _stops,
+)

@@ -1,0 +1,68 @@
+"""Laws that every policy obeys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from salticus.allocate.base import Policy
+from salticus.checks.samples import some_outcomes, some_pages
+from salticus.types import Floats, Pages
+
+_SLACK = 1e-6
+
+
+def check_policy(make: Callable[[], Policy], *, seeds: int = 5) -> None:
+    """Run all laws of `Policy` on policies made by `make`; AssertionError names the law broken.
+
+    >>> from salticus.allocate.uniform import Uniform
+    >>> check_policy(Uniform)
+    """
+    for seed in range(seeds):
+        pages = some_pages(50, seed=seed)
+        for visits in (0.0, 0.3, 7.0, 25.5, 50.0, 80.0):
+            expected = make().expected(pages, visits)
+            _spends(expected, pages, visits)
+            _keeps_order(make, pages, visits, expected)
+            _survives_learning(make(), pages, visits)
+    _treats_equals_alike(make)
+    _takes_no_pages(make)
+
+
+def _spends(expected: Floats, pages: Pages, visits: float) -> None:
+    assert expected.shape == (len(pages),), "law: one number for each page"
+    assert np.all(np.isfinite(expected)), "law: never NaN nor infinite"
+    inside = (expected >= -_SLACK) & (expected <= 1 + _SLACK)
+    assert np.all(inside), "law: each page's expected visits are in [0, 1]"
+    wanted = min(visits, len(pages))
+    got = float(expected.sum())
+    assert abs(got - wanted) < _SLACK * max(1.0, wanted), (
+        f"law: the visits are spent exactly ({got} expected of {wanted} on {len(pages)} pages)"
+    )
+
+
+def _keeps_order(make: Callable[[], Policy], pages: Pages, visits: float, expected: Floats) -> None:
+    order = np.random.default_rng(3).permutation(len(pages))
+    moved = make().expected(pages.take(order), visits)
+    assert np.allclose(moved, expected[order], atol=_SLACK), (
+        "law: a permutation of the pages permutes the answer"
+    )
+
+
+def _survives_learning(policy: Policy, pages: Pages, visits: float) -> None:
+    policy.expected(pages, visits)
+    policy.learn(some_outcomes(pages, seed=1))
+    policy.learn(some_outcomes(pages, seed=2).take(np.empty(0, dtype=np.int64)))
+    _spends(policy.expected(pages, visits), pages, visits)
+
+
+def _treats_equals_alike(make: Callable[[], Policy]) -> None:
+    pages = some_pages(6, seed=1).take(np.zeros(6, dtype=np.int64))
+    expected = make().expected(pages, 2.0)
+    assert np.allclose(expected, expected[0], atol=_SLACK), "law: pages that are alike get alike"
+
+
+def _takes_no_pages(make: Callable[[], Policy]) -> None:
+    none = some_pages(1, seed=0).take(np.empty(0, dtype=np.int64))
+    assert make().expected(none, 5.0).shape == (0,), "law: no pages, no visits"

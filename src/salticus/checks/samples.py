@@ -1,0 +1,94 @@
+"""Pages and outcomes to check laws on, all from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from salticus.testing import START, blank_pages
+from salticus.types import CHANGED, DAY, NEVER, Floats, Outcomes, Pages, Status, Times, instant
+
+
+def some_pages(n: int, *, hosts: int = 3, seed: int = 0) -> Pages:
+    """Pages of all sorts: heavy-tailed demand, some never visited, ids with gaps."""
+    rng = np.random.default_rng(seed)
+    last = instant(START) - (rng.random(n) * 10 * DAY).astype("m8[us]")
+    return replace(
+        blank_pages(n, hosts=hosts),
+        ids=np.cumsum(rng.integers(1, 9, n)),
+        host=rng.integers(0, hosts, n),
+        last_visit=np.where(rng.random(n) < 0.2, NEVER, last),
+        demand=rng.pareto(1.5, n) * (rng.random(n) < 0.8),
+        impressions=rng.pareto(1.2, n) * 10,
+        cost=rng.choice([1.0, 1.0, 5.0], n),
+    )
+
+
+def some_outcomes(pages: Pages, *, seed: int = 0) -> Outcomes:
+    """One visit a page with every kind of end: changed, unchanged, unknown, failed, dropped."""
+    rng = np.random.default_rng(seed)
+    n = len(pages)
+    status = rng.choice([Status.OK, Status.NOT_MODIFIED, Status.TIMEOUT], n).astype(np.int8)
+    changed = np.where(status == Status.OK, rng.integers(-1, 2, n), 0).astype(np.int8)
+    since = instant(START) - (rng.random(n) * DAY).astype("m8[us]")
+    return Outcomes(
+        visit=np.arange(n),
+        page=pages.ids,
+        at=np.full(n, instant(START)),
+        made=rng.random(n) < 0.9,
+        status=status,
+        changed=np.where(status == Status.TIMEOUT, -1, changed).astype(np.int8),
+        since=np.where(changed == -1, NEVER, since),
+        age_s=np.full(n, np.nan),
+        purpose=np.zeros(n, dtype=np.int8),
+        propensity=np.ones(n),
+    )
+
+
+def failed_outcomes(pages: Pages) -> Outcomes:
+    """Visits that failed, and visits that were dropped: nothing is learnt from them."""
+    every = some_outcomes(pages)
+    n = len(pages)
+    return replace(
+        every,
+        status=np.full(n, Status.TIMEOUT, dtype=np.int8),
+        changed=np.where(every.made, -1, 0).astype(np.int8),
+        since=np.full(n, instant(START) - DAY),
+    )
+
+
+def poisson_outcomes(
+    pages: Pages, rate: float, *, visits: int, spacing: str, seed: int
+) -> Iterator[Outcomes]:
+    """Visits of pages that change `rate` times a day at random, about one visit a day each.
+
+    `spacing`: "even" (daily), "poisson" (at random), "bursts" (six quick ones, then a long gap).
+    """
+    rng = np.random.default_rng(seed)
+    n = len(pages)
+    at = np.zeros(n)
+    for number in range(visits):
+        since, at = at, at + _gaps(spacing, number, n, rng)
+        changed = rng.random(n) < -np.expm1(-rate * (at - since))
+        yield replace(
+            some_outcomes(pages),
+            at=_time(at),
+            since=_time(since),
+            made=np.ones(n, dtype=np.bool_),
+            status=np.zeros(n, dtype=np.int8),
+            changed=np.where(changed, CHANGED, 0).astype(np.int8),
+        )
+
+
+def _gaps(spacing: str, number: int, n: int, rng: np.random.Generator) -> Floats:
+    if spacing == "even":
+        return np.ones(n)
+    if spacing == "poisson":
+        return rng.exponential(1.0, n)
+    return np.full(n, 3.0 if number % 6 == 0 else 0.2)
+
+
+def _time(days: Floats) -> Times:
+    return np.asarray(instant(START) + (days * DAY.astype(np.int64)).astype("m8[us]"))

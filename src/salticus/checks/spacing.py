@@ -1,0 +1,68 @@
+"""Laws that every spacing obeys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from salticus.checks.samples import some_outcomes, some_pages
+from salticus.schedule.base import Spacing
+from salticus.testing import a_tick
+from salticus.types import Draw, Floats, Pages
+
+
+def check_spacing(make: Callable[[], Spacing], *, seeds: int = 5) -> None:
+    """Run all laws of `Spacing` on parts made by `make`; AssertionError names the law broken.
+
+    >>> from salticus.schedule.even import Even
+    >>> check_spacing(Even)
+    """
+    for seed in range(seeds):
+        pages = some_pages(60, hosts=4, seed=seed)
+        expected = np.random.default_rng(seed).random(60)
+        expected[:5] = 0.0
+        for visits in (0, 1, 13, 60, 100):
+            _draws(make(), pages, expected, visits)
+            _keeps_to_hosts(make(), pages, expected, visits)
+        _does_not_mind_order(make, pages, expected)
+        _is_repeatable(make, pages, expected)
+
+
+def _draws(spacing: Spacing, pages: Pages, expected: Floats, visits: int) -> None:
+    for number in range(3):
+        draw = spacing.draw(pages, expected, visits, a_tick(number))
+        _sound(draw, pages)
+        assert np.all(expected[draw.rows] > 0), "law: no visit where none is expected"
+        assert len(draw.rows) <= visits, "law: never more visits than given"
+        spacing.learn(some_outcomes(pages, seed=number))
+
+
+def _sound(draw: Draw, pages: Pages) -> None:
+    assert len(np.unique(draw.rows)) == len(draw.rows), "law: no page twice in a tick"
+    assert np.all((draw.rows >= 0) & (draw.rows < len(pages))), "law: rows of these pages"
+    assert draw.propensity.shape == draw.rows.shape, "law: a propensity for each visit"
+    assert np.all((draw.propensity > 0) & (draw.propensity <= 1)), "law: propensities in (0, 1]"
+
+
+def _keeps_to_hosts(spacing: Spacing, pages: Pages, expected: Floats, visits: int) -> None:
+    tight = replace(pages, capacity=np.array([0.0, 1.0, 3.0, 2.5]))
+    draw = spacing.draw(tight, expected, visits, a_tick())
+    load = np.bincount(tight.host[draw.rows], minlength=4)
+    assert np.all(load <= np.ceil(tight.capacity)), "law: no host beyond its capacity"
+
+
+def _does_not_mind_order(make: Callable[[], Spacing], pages: Pages, expected: Floats) -> None:
+    some = np.arange(0, 60, 2)
+    here = make().draw(pages.take(some), expected[some], 9, a_tick())
+    again = make().draw(pages.take(some), expected[some], 9, a_tick())
+    assert np.array_equal(np.sort(here.rows), np.sort(again.rows)), "law: chance is owned"
+
+
+def _is_repeatable(make: Callable[[], Spacing], pages: Pages, expected: Floats) -> None:
+    first, second = make(), make()
+    for number in range(4):
+        a = first.draw(pages, expected, 11, a_tick(number))
+        b = second.draw(pages, expected, 11, a_tick(number))
+        assert np.array_equal(np.sort(a.rows), np.sort(b.rows)), "law: one seed, one result"

@@ -1,0 +1,51 @@
+"""All commands of `salticus`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from salticus import __version__
+from salticus.cli import measure, pages, running
+
+app = typer.Typer(
+    help="Keep a local copy of web content fresh on a budget.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"salticus {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+for command in (
+    running.init,
+    pages.add,
+    running.run,
+    running.status,
+    pages.show,
+    pages.get,
+    pages.export,
+    running.backup,
+    measure.demo,
+    measure.mall,
+):
+    app.command()(command)
+
+bench = typer.Typer(help="Measure Salticus beside other tools.", no_args_is_help=True)
+bench.command("fetch")(measure.bench_fetch)
+app.add_typer(bench, name="bench")

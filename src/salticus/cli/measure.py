@@ -1,0 +1,105 @@
+"""Commands that show and measure: the demo, the mall, the benches."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from salticus.cli.options import Json
+from salticus.cli.output import print_json, print_table
+from salticus.clock import run_fast
+
+if TYPE_CHECKING:
+    from salticus.worlds.mall.folder import Plot
+
+Folder = Annotated[Path, typer.Argument(help="A new folder.")]
+
+
+def demo(
+    folder: Annotated[Path | None, typer.Argument(help="Where to put everything.")] = None,
+    seconds: Annotated[float, typer.Option(help="How long to crawl, wall time.")] = 50.0,
+    shops: Annotated[int, typer.Option(min=1)] = 20,
+    offers: Annotated[int, typer.Option(min=1)] = 2000,
+    budget: Annotated[str, typer.Option(help="Visits: 100%, or so many a day.")] = "100%",
+    speed: Annotated[float, typer.Option(help="World seconds a wall second.")] = 8640.0,
+    seed: Annotated[int, typer.Option(help="Fixes the mall and every chance.")] = 0,
+    json: Json = False,
+) -> None:
+    """Crawl a mall of its own on a budget, and compare the copy with the mall's truth."""
+    import tempfile
+
+    from salticus.config import Budget
+    from salticus.demo.crawl import PAGE, run_demo
+    from salticus.worlds.mall.folder import Plot
+
+    where = folder or Path(tempfile.mkdtemp(prefix="salticus-demo-"))
+    plot = Plot(
+        shops=shops, offers=offers, days=seconds * speed / 86_400 + 1, seed=seed, speed=speed
+    )
+    if not json:
+        typer.echo(f"crawling {offers:,} offers of {shops} shops for {seconds:g} s, see {where}")
+    result = run_fast(run_demo(where, plot, seconds=seconds, budget=Budget.parse(budget)))
+    facts = {**result.facts(), "page": str(where / PAGE)}
+    if json:
+        print_json(facts)
+    else:
+        print_table("what the crawl achieved", ("", ""), facts.items())
+
+
+def mall(
+    folder: Folder,
+    shops: Annotated[int, typer.Option(min=1, help="Hosts, one port each.")] = 20,
+    offers: Annotated[int, typer.Option(min=1)] = 2000,
+    days: Annotated[float, typer.Option(help="World days that prices change.")] = 30.0,
+    seed: Annotated[int, typer.Option(help="Fixes the mall.")] = 0,
+    speed: Annotated[float, typer.Option(help="World seconds a wall second.")] = 3600.0,
+    delay: Annotated[float, typer.Option(help="Seconds between requests to a shop.")] = 0.05,
+    page_size: Annotated[int | None, typer.Option(help="Pad offers to so many bytes.")] = None,
+    fault: Annotated[list[str] | None, typer.Option(help="E.g. 429:0.02:retry=2.")] = None,
+    log: Annotated[Path | None, typer.Option(help="Serve the values of this log.")] = None,
+) -> None:
+    """Open a mall on loopback to crawl, with settings and addresses for it, until stopped."""
+    from salticus.worlds.mall.faults import parse_fault
+    from salticus.worlds.mall.folder import Plot
+
+    plot = Plot(
+        shops=shops,
+        offers=offers,
+        days=days,
+        seed=seed,
+        speed=speed,
+        delay=delay,
+        page_size=page_size,
+        faults=[parse_fault(text) for text in fault or ()],
+        log=log,
+    )
+    run_fast(_serve(folder, plot))
+
+
+async def _serve(folder: Path, plot: Plot) -> None:
+    from salticus.worlds.mall.folder import open_mall
+
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await open_mall(folder, plot, stop)
+
+
+def bench_fetch(
+    pages: Annotated[int, typer.Option(min=1, help="Pages that each fetches.")] = 8000,
+    rounds: Annotated[int, typer.Option(min=1, help="Each is run so often; medians count.")] = 3,
+    size: Annotated[int, typer.Option(help="Bytes of a page.")] = 68_000,
+    json: Json = False,
+) -> None:
+    """Pages a second: a bare aiohttp loop, Salticus, and a bare Scrapy spider, side by side."""
+    from salticus.bench.fetch import bench
+
+    rows = bench(pages=pages, rounds=rounds, size=size)
+    if json:
+        print_json(rows)
+    else:
+        print_table("fetching", tuple(rows[0]), [tuple(row.values()) for row in rows])

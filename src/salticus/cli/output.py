@@ -1,0 +1,38 @@
+"""What commands print: a table for people, or the same as JSON for machines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import typer
+
+
+def print_json(data: Any) -> None:
+    """One JSON document on standard output."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(data, enc_hook=_plain)).decode())
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def print_facts(title: str, facts: Mapping[str, Any]) -> None:
+    """A title and one line a fact."""
+    typer.echo(title)
+    width = max(map(len, facts), default=0)
+    for name, fact in facts.items():
+        typer.echo(f"  {name:<{width}}  {fact}")
+
+
+def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """A table on standard output."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*header, title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*(str(cell) for cell in row))
+    Console(file=sys.stdout).print(table)

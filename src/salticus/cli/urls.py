@@ -1,0 +1,51 @@
+"""URLs as people give them: on the command line, in a file, on standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from salticus.errors import InputError
+from salticus.store.urls import canonical
+
+_SHOWN = 10
+
+
+def given_urls(words: list[str], file: Path | None) -> list[str]:
+    """All URLs given, in canonical form, each once. InputError names every line that is none."""
+    bad: list[str] = []
+    found: dict[str, None] = {}
+    for where, text in _lines(words, file):
+        try:
+            found[canonical(text)[0]] = None
+        except InputError as error:
+            bad.append(f"{where}: {error}")
+    if bad:
+        more = f"\n(and {len(bad) - _SHOWN} more)" if len(bad) > _SHOWN else ""
+        raise InputError("nothing was added\n" + "\n".join(bad[:_SHOWN]) + more)
+    if not found:
+        raise InputError("no URL was given; name some, or use --file, or - for standard input")
+    return list(found)
+
+
+def _lines(words: list[str], file: Path | None) -> Iterator[tuple[str, str]]:
+    """(where it stands, text) of every entry; blank lines and lines that start with # are not."""
+    for number, word in enumerate(words, 1):
+        if word == "-":
+            yield from _numbered("standard input", sys.stdin)
+        else:
+            yield f"argument {number}", word
+    if file is not None:
+        try:
+            with file.open(encoding="utf-8") as lines:
+                yield from _numbered(str(file), lines)
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{file}: {error}") from error
+
+
+def _numbered(name: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if text and not text.startswith("#"):
+            yield f"{name}:{number}", text

@@ -1,0 +1,26 @@
+"""One form for text that reads the same."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+# Controls (NUL cannot be stored everywhere), and marks that nobody sees: soft hyphen, zero-width
+# space, word joiner, byte order mark. Joiners stay: they carry meaning in Persian and in emoji.
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+_UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]+")
+
+
+def canonical(text: str) -> str:
+    """The text with single spaces, composed characters, and nothing that cannot be stored.
+
+    Idempotent; encodable as UTF-8; no space at either end.
+
+    >>> canonical(" soft\\xadly \\x00 cafe\\u0301 \\n")
+    'softly café'
+    """
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    text = unicodedata.normalize("NFC", _UNSEEN.sub("", _CONTROLS.sub(" ", text)))
+    return " ".join(text.split())

@@ -1,0 +1,128 @@
+"""The gates of all hosts: every request of the crawler passes here, in its turn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from salticus.clock import Clock
+from salticus.config import Config
+from salticus.fetch.base import Answer, Engine
+from salticus.fetch.hosts import BUSY_CODES, Host
+from salticus.fetch.slots import Slots
+from salticus.types import HostState, Status
+
+NO_HEADERS: Mapping[str, str] = {}
+_SHORT_S = 5.0  # a host that wants no more patience than this is asked again in the same visit
+
+
+class Request:
+    """A request to make before wall time `before`, and to repeat up to `retries` times.
+
+    `elapsed_s` sums the seconds that its exchanges took, not those spent waiting for turns.
+    """
+
+    __slots__ = ("before", "elapsed_s", "headers", "host", "retries", "url")
+
+    def __init__(
+        self, url: str, host: Host, *, before: float, retries: int, headers: Mapping[str, str]
+    ) -> None:
+        self.url = url
+        self.host = host
+        self.before = before
+        self.retries = retries
+        self.headers = headers
+        self.elapsed_s = 0.0
+
+
+class Gate:
+    """Sends requests through an engine, each in its host's turn, so many at once in all.
+
+    Laws: those of `base.Fetcher` that speak of turns; a request that is cancelled frees its turn.
+    """
+
+    def __init__(self, engine: Engine, config: Config, clock: Clock) -> None:
+        self.engine = engine
+        self.config = config
+        self.clock = clock
+        self._start = clock.wall()
+        self._hosts: dict[str, Host] = {}
+        self._remembered: dict[str, HostState] = {}
+        self._seats = Slots(config.fetch.concurrency)
+        self._shut = False
+
+    def at(self, name: str) -> Host:
+        """The host of that name."""
+        return self._hosts.get(name) or self._open(name)
+
+    def restore(self, states: list[HostState]) -> None:
+        """Take up what an earlier process left; each host waits its delay once more."""
+        self._start = self.clock.wall()
+        for state in states:
+            if state.host in self._hosts:
+                self._hosts[state.host].recall(state, self._start)
+            else:
+                self._remembered[state.host] = state
+
+    def shut(self) -> None:
+        """Send nothing more; those who wait for their turn need wait no longer."""
+        self._shut = True
+        self._seats.expire(math.inf)
+        for host in self._hosts.values():
+            host.shut()
+
+    def may_help(self, request: Request, answer: Answer) -> bool:
+        """Whether the same request may be made again, and may fare better in its next turn."""
+        if request.retries <= 0:
+            return False
+        if answer.code in BUSY_CODES:
+            return request.host.next_at - self.clock.wall() <= _SHORT_S
+        return answer.code >= 500 or answer.status is Status.NETWORK
+
+    async def send(self, request: Request) -> Answer | None:
+        """One exchange in the host's turn; None if that does not come before `before`."""
+        host, wall = request.host, self.clock.wall
+        now = wall()
+        if self._shut or now >= request.before:
+            return None
+        if not host.enter(now) and not await host.turn(request.before, wall):
+            return None
+        if not self._seats.take() and not await self._seated(request):
+            return None
+        return await self._exchange(request)
+
+    def _open(self, name: str) -> Host:
+        delay, concurrency = self.config.delay(name), self.config.concurrency(name)
+        host = Host(name, delay=delay, concurrency=concurrency, start=self._start)
+        if (state := self._remembered.pop(name, None)) is not None:
+            host.recall(state, self._start)
+        self._hosts[name] = host
+        return host
+
+    async def _seated(self, request: Request) -> bool:
+        """Wait for one of the seats that all hosts share; without one the turn is given up."""
+        seated = False
+        try:
+            seated = await self._seats.wait(request.before, self.clock.wall())
+            if seated and self._shut:
+                self._seats.give()
+                seated = False
+        finally:
+            if not seated:
+                request.host.slots.give()
+        return seated
+
+    async def _exchange(self, request: Request) -> Answer:
+        host, wall = request.host, self.clock.wall
+        start = wall()
+        try:
+            answer = await self.engine.get(request.url, request.headers)
+        except BaseException:
+            host.leave(wall())
+            raise
+        finally:
+            self._seats.give()
+        request.elapsed_s += wall() - start
+        host.judge(answer, self.config.seed)
+        host.leave(answer.answered_at)
+        return answer

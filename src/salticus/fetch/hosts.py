@@ -1,0 +1,205 @@
+"""The gate of a host: whose turn it is, and how long the host is left alone.
+
+With a delay, requests to a host follow one another: the next one starts no earlier than the delay
+after the previous one was answered. An answer cannot come before its request has arrived, so they
+arrive at the host at least the delay apart, too, whatever the network does. Without a delay, as
+many may be under way at once as its concurrency says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from hashlib import blake2b
+
+from salticus.fetch.base import Answer
+from salticus.fetch.robots import Robots
+from salticus.fetch.slots import Slots
+from salticus.types import HostState, Status
+
+BUSY_CODES = frozenset({429, 503})
+_DAY_S = 86_400.0
+_BUSY_CAP_S = 3600.0
+_FAILED_CAP_S = 300.0
+_FAILURES = frozenset({Status.NETWORK, Status.TIMEOUT})
+
+
+class Host:
+    """One host's turns, back-off and robots.txt. Times are wall seconds.
+
+    `next_at` is when the next request may start at the earliest. `strikes` counts the answers in
+    a row that asked for patience or failed; they make the pauses longer.
+    """
+
+    __slots__ = (
+        "_concurrency",
+        "_delay",
+        "_naps",
+        "_shut",
+        "asking",
+        "delay",
+        "name",
+        "next_at",
+        "robots",
+        "slots",
+        "strikes",
+    )
+
+    def __init__(self, name: str, *, delay: float, concurrency: int, start: float) -> None:
+        self.name = name
+        self.delay = delay
+        self.next_at = start + delay
+        self.strikes = 0
+        self.robots = Robots()
+        self.asking: asyncio.Future[None] | None = None  # robots.txt, on its way
+        self._delay, self._concurrency, self._shut = delay, concurrency, False
+        self._naps: dict[asyncio.Future[None], None] = {}
+        self.slots = Slots(1 if delay else concurrency)
+
+    def recall(self, state: HostState, start: float) -> None:
+        """Take up what an earlier process left behind; times that no process of ours can have
+        written (a clock was wrong) are cut to what one can."""
+        self.strikes = state.strikes
+        until = min(state.robots_until, start + _DAY_S)
+        self.robots = Robots(state.robots_code, state.robots or "", until)
+        self.heed()
+        remembered = min(state.next_at, start + _DAY_S)
+        self.next_at = max(self.next_at, start + self.delay, remembered)
+
+    def state(self) -> HostState:
+        """What a later process must know."""
+        robots = self.robots
+        text = robots.text or None
+        return HostState(self.name, self.next_at, self.strikes, text, robots.code, robots.until)
+
+    def heed(self) -> None:
+        """Let robots.txt raise the delay above the configured one, never lower it."""
+        last, self.delay = self.delay, max(self._delay, self.robots.delay())
+        self.next_at += max(0.0, self.delay - last)
+        self.slots.resize(1 if self.delay else self._concurrency)
+
+    def earliest(self, now: float) -> float:
+        """The earliest start that a newcomer can hope for."""
+        if self._shut:
+            return math.inf
+        ahead = len(self.slots.queue) + len(self._naps)
+        return max(now, self.next_at) + self.delay * ahead
+
+    def capacity(self, start: float, seconds: float) -> float:
+        """Requests that fit between `start` and `seconds` later; see `base.Fetcher`."""
+        left = start + seconds - max(start, self.next_at)
+        if left <= 0:
+            return 0.0
+        return left / self.delay if self.delay else math.inf
+
+    def enter(self, now: float) -> bool:
+        """Take the turn now, if it is there for the taking."""
+        if now < self.next_at or not self.slots.take():
+            return False
+        self.next_at = now + self.delay
+        return True
+
+    async def turn(self, before: float, wall: Callable[[], float]) -> bool:
+        """Wait for the turn and take it; False if it does not come before `before`."""
+        now = wall()
+        if self.earliest(now) >= before or not await self.slots.wait(before, now):
+            return False
+        came = False
+        try:
+            came = await self._sleep(before, wall)
+        finally:
+            if not came:
+                self.slots.give()
+        return came
+
+    async def _sleep(self, before: float, wall: Callable[[], float]) -> bool:
+        while (now := wall()) < before and not self._shut:
+            if now >= self.next_at:
+                self.next_at = now + self.delay
+                return True
+            if self.next_at >= before:
+                return False
+            await self._nap(self.next_at - now)  # may end early, or find a longer pause
+        return False
+
+    async def _nap(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        timer = loop.call_later(seconds, _wake, future)
+        self._naps[future] = None
+        try:
+            await future
+        finally:
+            timer.cancel()
+            del self._naps[future]
+
+    def shut(self) -> None:
+        """Give no more turns; those who wait for one need wait no longer."""
+        self._shut = True
+        self.slots.expire(math.inf)
+        for future in self._naps:
+            _wake(future)
+
+    def leave(self, answered_at: float) -> None:
+        """End a turn whose answer came, or failed to, at `answered_at`."""
+        self.next_at = max(self.next_at, answered_at + self.delay)
+        self.slots.give()
+
+    def judge(self, answer: Answer, seed: int) -> None:
+        """Draw the host's pause from how it answered."""
+        code = answer.code
+        if code < 300 and answer.status is Status.OK:
+            self.strikes = 0
+            return
+        pause = self._strike(answer, seed)
+        if answer.retry_after is not None and code >= 300:
+            pause = retry_after(answer) or pause
+        if pause > 0:
+            self.next_at = max(self.next_at, answer.answered_at + pause)
+            self.slots.expire(self.next_at)
+
+    def _strike(self, answer: Answer, seed: int) -> float:
+        """Count an answer for or against the host; seconds to leave it alone for that."""
+        busy = answer.code in BUSY_CODES
+        if not busy and answer.code < 500 and answer.status not in _FAILURES:
+            if answer.status is Status.OK:
+                self.strikes = 0
+            return 0.0  # the page may be at fault, the host is not
+        self.strikes = min(self.strikes + 1, 32)
+        doublings = self.strikes - (1 if busy else 2)
+        if doublings < 0:
+            return 0.0
+        spread = 1 + jitter(seed, self.name, self.strikes) / 2
+        pause = max(self.delay, 1.0) * 2.0**doublings * spread
+        return min(pause, _BUSY_CAP_S if busy else _FAILED_CAP_S)
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def retry_after(answer: Answer) -> float:
+    """Seconds that the answer asks us to wait, a day at most; 0 if it does not say.
+
+    >>> retry_after(Answer("", Status.OK, 0.0, retry_after="120"))
+    120.0
+    """
+    text = (answer.retry_after or "").strip()
+    if text.isascii() and text.isdecimal():
+        return min(float(text), _DAY_S)
+    try:
+        when = parsedate_to_datetime(text)
+        aware = when if when.tzinfo else when.replace(tzinfo=UTC)
+        return min(max(0.0, aware.timestamp() - answer.answered_at), _DAY_S)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return 0.0
+
+
+def jitter(seed: int, host: str, strikes: int) -> float:
+    """A number in [0, 1) that is the same whenever and wherever it is asked for."""
+    digest = blake2b(f"{seed}/{host}/{strikes}".encode(), digest_size=7).digest()
+    return int.from_bytes(digest, "big") / 256**7

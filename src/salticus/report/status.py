@@ -1,0 +1,45 @@
+"""The state of a crawl: what the store holds and which promises are under strain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from salticus.allocate.limits import deadlines
+from salticus.assemble import clock_of, stored
+from salticus.config import Config
+from salticus.report.page import when
+from salticus.store.lock import is_locked
+from salticus.types import instant
+from salticus.worlds.census import Census
+
+
+async def status_of(config: Config) -> dict[str, Any]:
+    """Counts, budget, pages beyond their maximum interval, hosts that asked for patience."""
+    clock = clock_of(config)
+    async with stored(config) as store:
+        summary = await store.summary()
+        census = Census(store, max_interval=config.max_interval_days)
+        await census.refresh()
+        pages = census.pages(lambda name: np.inf)
+        hosts = await store.hosts()
+    limited = pages.take(np.isfinite(pages.max_interval))
+    overdue = int(np.count_nonzero(deadlines(limited) < instant(clock.now())))
+    return {
+        "store": config.store,
+        "running": is_locked(Path(config.store)),
+        "pages": summary.pages,
+        "never visited": summary.pages - summary.visited,
+        "hosts": summary.hosts,
+        "visits": summary.visits,
+        "answered": summary.answered,
+        "changes": summary.changes,
+        "last visit": when(summary.last),
+        "last status": summary.by_status,
+        "budget a day": config.budget.per_day(summary.pages),
+        "beyond maximum interval": overdue,
+        "hosts backing off": sorted(h.host for h in hosts if h.next_at > clock.wall()),
+        "bytes": summary.bytes,
+    }

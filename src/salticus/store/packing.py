@@ -1,0 +1,85 @@
+"""How rows, texts and bodies travel into SQLite: JSON for rows, zstd for what is long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import zstandard
+
+LONG = 1024  # bytes of UTF-8 beyond which a text is stored compressed
+
+Span = tuple[int | None, int | None]
+
+_json = msgspec.json.Encoder()
+
+
+def rows(table: Sequence[Any]) -> bytes:
+    """Rows as one JSON array for `json_each`.
+
+    SQLite ends a JSON string at NUL and knows no lone surrogates. Hostile servers send both (in an
+    ETag, say): they are replaced, so that they cost no more than a wrong character.
+    """
+    try:
+        encoded = _json.encode(table)
+    except UnicodeEncodeError:
+        return _json.encode(_clean(table))
+    return _json.encode(_clean(table)) if b"\\u0000" in encoded else encoded
+
+
+def _clean(part: Any) -> Any:
+    if isinstance(part, str):
+        return part.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
+    if isinstance(part, dict):
+        return {_clean(name): _clean(value) for name, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [_clean(item) for item in part]
+    return part
+
+
+def short(text: str) -> bool:
+    """Whether a text is stored as it is."""
+    try:
+        return len(text.encode("utf-8")) <= LONG and "\0" not in text
+    except UnicodeEncodeError:
+        return False
+
+
+def raw(text: str) -> bytes:
+    """The bytes of any text, lone surrogates included."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def pack(
+    compressor: zstandard.ZstdCompressor, bodies: Sequence[bytes | None]
+) -> tuple[bytes, list[Span]]:
+    """All bodies compressed into one blob, and where `substr` finds each: (start, size).
+
+    Nothing is found of a body that is None. Compression is one call, which runs without Python's
+    lock.
+    """
+    frames = iter(_frames(compressor, [body for body in bodies if body is not None]))
+    blob, spans = bytearray(), list[Span]()
+    for body in bodies:
+        start = len(blob) + 1
+        blob += b"" if body is None else next(frames)
+        spans.append((None, None) if body is None else (start, len(blob) + 1 - start))
+    return bytes(blob), spans
+
+
+def _frames(compressor: zstandard.ZstdCompressor, bodies: list[bytes]) -> Sequence[bytes]:
+    if not any(bodies):  # refused by the call below
+        return [compressor.compress(body) for body in bodies]
+    frames = compressor.multi_compress_to_buffer([*bodies], threads=1)
+    return [frames[i].tobytes() for i in range(len(frames))]
+
+
+def unpack(body: bytes) -> bytes:
+    """A body that `pack` compressed."""
+    return zstandard.ZstdDecompressor().decompress(body)
+
+
+def text(stored: str | bytes | None) -> str | None:
+    """A stored text, short or long; None if there is none."""
+    return unpack(stored).decode("utf-8", "surrogatepass") if isinstance(stored, bytes) else stored

@@ -1,0 +1,44 @@
+"""SQL lives in files; here it gets its names."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from importlib.resources import files
+
+_NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+
+
+def named(text: str) -> dict[str, str]:
+    """The queries of a file, by the names in their ``-- name:`` lines.
+
+    >>> named("-- name: one\\nSELECT 1;\\n-- name: two\\nSELECT 2;\\n")
+    {'one': 'SELECT 1;', 'two': 'SELECT 2;'}
+    """
+    _, *parts = _NAME.split(text)
+    return {name: body.strip() for name, body in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def statements(script: str) -> Iterator[str]:
+    """The statements of a script one by one, so that a transaction can hold them all.
+
+    >>> list(statements("CREATE TABLE a (b);\\nPRAGMA c = 1;\\n"))
+    ['CREATE TABLE a (b);', 'PRAGMA c = 1;']
+    """
+    statement = ""
+    for line in script.splitlines():
+        statement = f"{statement}\n{line}".strip()
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+
+
+def migrations() -> list[str]:
+    """The scripts that lead from each version to the next, the first from an empty database."""
+    found = files(__package__).joinpath("migrations").iterdir()
+    scripts = sorted((f for f in found if f.name.endswith(".sql")), key=lambda f: f.name)
+    return [script.read_text("utf-8") for script in scripts]
+
+
+QUERIES = named(files(__package__).joinpath("queries.sql").read_text("utf-8"))

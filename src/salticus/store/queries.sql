@@ -1,0 +1,275 @@
+-- Batches come as one JSON array, :rows, because SQLite then steps through all of them without
+-- asking for Python's lock; long texts and bodies come as one blob, :packed, cut by substr.
+
+-- name: bump_revision
+UPDATE meta SET value = value + 1 WHERE name = 'revision';
+
+-- name: insert_pages
+INSERT OR IGNORE INTO pages (url, host, kind, tags, max_interval, demand, added, revision)
+SELECT
+    json_extract(value, '$[0]'),
+    json_extract(value, '$[1]'),
+    json_extract(value, '$[2]'),
+    json_extract(value, '$[3]'),
+    json_extract(value, '$[4]'),
+    json_extract(value, '$[5]'),
+    :at,
+    (SELECT meta.value FROM meta WHERE name = 'revision')
+FROM json_each(:rows);
+
+-- name: edit_pages
+INSERT INTO pages (url, host, kind, tags, max_interval, demand, added, revision)
+SELECT
+    json_extract(value, '$[0]'),
+    json_extract(value, '$[1]'),
+    json_extract(value, '$[2]'),
+    json_extract(value, '$[3]'),
+    json_extract(value, '$[4]'),
+    json_extract(value, '$[5]'),
+    :at,
+    (SELECT meta.value FROM meta WHERE name = 'revision')
+FROM json_each(:rows)
+WHERE true
+ON CONFLICT (url) DO UPDATE SET
+    revision = excluded.revision,
+    kind = coalesce(excluded.kind, kind),
+    max_interval = coalesce(excluded.max_interval, max_interval),
+    demand = coalesce(excluded.demand, demand),
+    tags = (
+        SELECT json_group_array(tag) FROM (
+            SELECT value AS tag FROM json_each(pages.tags)
+            UNION
+            SELECT value AS tag FROM json_each(excluded.tags)
+            ORDER BY tag
+        )
+    )
+WHERE excluded.kind IS NOT NULL
+    OR excluded.max_interval IS NOT NULL
+    OR excluded.demand IS NOT NULL
+    OR excluded.tags <> '[]';
+
+-- name: edited_pages
+SELECT json_group_array(id), (SELECT value FROM meta WHERE name = 'revision')
+FROM (SELECT id FROM pages WHERE revision > :after ORDER BY +id);
+
+-- name: page_columns
+SELECT
+    json_group_array(host),
+    json_group_array(added),
+    json_group_array(coalesce(last_visit, :never)),
+    json_group_array(json(printf('%!.17g', coalesce(demand, 1.0)))),
+    json_group_array(json(printf('%!.17g', cost))),
+    json_group_array(iif(max_interval IS NULL, NULL, json(printf('%!.17g', max_interval))))
+FROM (
+    SELECT host, added, last_visit, demand, cost, max_interval
+    FROM json_each(:ids) AS asked CROSS JOIN pages ON pages.id = asked.value
+    ORDER BY asked.key
+);
+
+-- name: count_pages
+SELECT count(*) FROM pages;
+
+-- name: targets
+SELECT json_group_array(json_object(
+    'page', id, 'url', url, 'host', host, 'kind', kind, 'etag', etag,
+    'last_modified', last_modified, 'digest', digest, 'seen', last_answer
+))
+FROM (
+    SELECT pages.id, url, host, kind, etag, last_modified, digest, last_answer
+    FROM json_each(:ids) AS asked CROSS JOIN pages ON pages.id = asked.value
+    ORDER BY asked.key
+);
+
+-- name: stored_visits
+SELECT visit FROM observations WHERE visit IN (SELECT value FROM json_each(:visits));
+
+-- name: insert_observations
+INSERT INTO observations (
+    visit, page, at, purpose, propensity, status, code, changed, since, age_s, digest, fault,
+    size, elapsed_s
+)
+SELECT
+    json_extract(value, '$[0]'),
+    json_extract(value, '$[1]'),
+    json_extract(value, '$[2]'),
+    json_extract(value, '$[3]'),
+    json_extract(value, '$[4]'),
+    json_extract(value, '$[5]'),
+    json_extract(value, '$[6]'),
+    json_extract(value, '$[7]'),
+    json_extract(value, '$[8]'),
+    json_extract(value, '$[9]'),
+    json_extract(value, '$[10]'),
+    json_extract(value, '$[11]'),
+    json_extract(value, '$[12]'),
+    json_extract(value, '$[13]')
+FROM json_each(:rows);
+
+-- name: update_pages
+UPDATE pages SET
+    last_visit = v.at,
+    status = v.status,
+    fault = v.fault,
+    visits = visits + 1,
+    failures = failures + (v.answered = 0),
+    changes = changes + v.changed,
+    last_answer = iif(v.answered, v.at, last_answer),
+    last_change = iif(v.changed, v.at, last_change),
+    etag = CASE
+        WHEN v.status = 'ok' THEN v.etag
+        WHEN v.answered THEN coalesce(v.etag, pages.etag)
+        ELSE pages.etag
+    END,
+    last_modified = CASE
+        WHEN v.status = 'ok' THEN v.last_modified
+        WHEN v.answered THEN coalesce(v.last_modified, pages.last_modified)
+        ELSE pages.last_modified
+    END,
+    value = iif(v.kind IS NULL, pages.value, v.visit),
+    digest = iif(v.kind IS NULL, pages.digest, v.digest),
+    kind = coalesce(pages.kind, v.kind)
+FROM (
+    SELECT
+        visit, page, at, status, digest, fault,
+        coalesce(changed, 0) AS changed,
+        status IN ('ok', 'not_modified') AS answered,
+        json_extract(value, '$[14]') AS etag,
+        json_extract(value, '$[15]') AS last_modified,
+        json_extract(value, '$[16]') AS kind
+    FROM json_each(:rows) JOIN observations ON visit = json_extract(value, '$[0]')
+) AS v
+WHERE pages.id = v.page;
+
+-- name: insert_values
+INSERT INTO "values" (visit, page, at, digest, kind, value, fields)
+SELECT
+    json_extract(value, '$[0]'),
+    json_extract(value, '$[1]'),
+    json_extract(value, '$[2]'),
+    json_extract(value, '$[3]'),
+    json_extract(value, '$[4]'),
+    coalesce(
+        json_extract(value, '$[6]'),
+        substr(:packed, json_extract(value, '$[7]'), json_extract(value, '$[8]'))
+    ),
+    json_extract(value, '$[5]')
+FROM json_each(:rows);
+
+-- name: replace_content
+INSERT OR REPLACE INTO content (page, at, content_type, body)
+SELECT
+    json_extract(value, '$[0]'),
+    json_extract(value, '$[1]'),
+    json_extract(value, '$[2]'),
+    substr(:packed, json_extract(value, '$[3]'), json_extract(value, '$[4]'))
+FROM json_each(:rows);
+
+-- name: replace_hosts
+INSERT OR REPLACE INTO hosts (host, next_at, strikes, robots_code, robots_until, robots)
+SELECT
+    json_extract(value, '$[0]'),
+    json_extract(value, '$[1]'),
+    json_extract(value, '$[2]'),
+    json_extract(value, '$[3]'),
+    json_extract(value, '$[4]'),
+    substr(:packed, json_extract(value, '$[5]'), json_extract(value, '$[6]'))
+FROM json_each(:rows);
+
+-- name: update_hosts
+UPDATE hosts SET next_at = v.next_at, strikes = v.strikes
+FROM (
+    SELECT
+        json_extract(value, '$[0]') AS host,
+        json_extract(value, '$[1]') AS next_at,
+        json_extract(value, '$[2]') AS strikes
+    FROM json_each(:rows)
+) AS v
+WHERE hosts.host = v.host;
+
+-- name: hosts
+SELECT host, next_at, strikes, robots, robots_code, robots_until FROM hosts ORDER BY host;
+
+-- name: outcomes
+SELECT
+    json_group_array(visit),
+    json_group_array(page),
+    json_group_array(at),
+    json_group_array(status),
+    json_group_array(coalesce(changed, -1)),
+    json_group_array(coalesce(since, :never)),
+    json_group_array(iif(age_s IS NULL, NULL, json(printf('%!.17g', age_s)))),
+    json_group_array(purpose),
+    json_group_array(iif(propensity IS NULL, NULL, json(printf('%!.17g', propensity))))
+FROM (
+    SELECT * FROM observations
+    WHERE visit IN (SELECT value FROM json_each(:visits))
+    ORDER BY visit
+);
+
+-- name: remember
+INSERT OR REPLACE INTO state (id, state) VALUES (0, :state);
+
+-- name: recall
+SELECT state FROM state;
+
+-- name: insert_signals
+INSERT INTO signals (page, at, kind, value)
+SELECT
+    json_extract(value, '$[0]'),
+    json_extract(value, '$[1]'),
+    json_extract(value, '$[2]'),
+    json_extract(value, '$[3]')
+FROM json_each(:rows);
+
+-- name: page
+SELECT
+    pages.id AS page, url, host, pages.kind, tags, added, last_visit, last_answer, last_change,
+    status, fault, latest.value, coalesce(fields, '{}') AS fields, visits, changes, failures,
+    max_interval, demand
+FROM pages LEFT JOIN "values" AS latest ON latest.visit = pages.value
+WHERE url = :url;
+
+-- name: content
+SELECT body, content_type FROM content WHERE page = :page;
+
+-- name: summary
+SELECT
+    count(*) AS pages,
+    count(last_visit) AS visited,
+    count(DISTINCT host) AS hosts,
+    coalesce(sum(visits), 0) AS visits,
+    coalesce(sum(visits - failures), 0) AS answered,
+    coalesce(sum(changes), 0) AS changes,
+    (SELECT min(at) FROM observations) AS first,
+    (SELECT max(at) FROM observations) AS last
+FROM pages;
+
+-- name: count_by_status
+SELECT status, count(*) FROM pages WHERE status IS NOT NULL GROUP BY status;
+
+-- name: scan_pages
+SELECT
+    pages.id AS page_id, url, pages.kind, host, tags, coalesce(fields, '{}') AS fields
+FROM pages LEFT JOIN "values" AS latest ON latest.visit = pages.value
+
+-- name: scan_visits
+SELECT
+    observations.page AS page_id, observations.at, purpose, NULL AS policy, propensity, status,
+    changed, found.value, age_s
+FROM observations LEFT JOIN "values" AS found ON found.visit = observations.visit
+
+-- name: scan_values
+SELECT page AS page_id, at, value FROM "values"
+
+-- name: scan_signals
+SELECT page AS page_id, at, kind, value FROM signals
+
+-- name: prune_observations
+DELETE FROM observations WHERE visit IN (
+    SELECT visit FROM observations WHERE at < :before ORDER BY at LIMIT :limit
+);
+
+-- name: prune_signals
+DELETE FROM signals WHERE id IN (
+    SELECT id FROM signals WHERE at < :before ORDER BY at LIMIT :limit
+);

@@ -1,0 +1,102 @@
+"""The default store: one SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from salticus.store import editing, reading, scanning
+from salticus.store.base import PageState, PageTable, Summary
+from salticus.store.database import connect, copy, create
+from salticus.store.lane import Lane
+from salticus.store.queries import migrations
+from salticus.store.recording import Recorder
+from salticus.store.urls import canonical
+from salticus.types import HostState, Ints, NewPage, Outcomes, Record, Signal, Target
+
+
+class SqliteStore:
+    """Pages and visits in one SQLite file in WAL mode.
+
+    All writes go through one thread and its connection, all reads through another, so that
+    planning never waits for a commit. `open` makes the file if there is none.
+    """
+
+    def __init__(self, path: str | Path, *, keep_content: bool = True) -> None:
+        self.path = Path(path)
+        self.keep_content = keep_content
+        self._writes, self._reads = Lane(self.path), Lane(self.path)
+        self._writer: sqlite3.Connection
+        self._reader: sqlite3.Connection
+        self._recorder: Recorder
+
+    @classmethod
+    async def open(cls, path: str | Path, *, keep_content: bool = True) -> Self:
+        """The store at `path`, upgraded if it is old; StoreError if it cannot be used."""
+        store = cls(path, keep_content=keep_content)
+        try:
+            store._writer = await store._writes.run(create, store.path, migrations())
+            store._reader = await store._reads.run(connect, store.path)
+        except BaseException:
+            store._writes.close()
+            store._reads.close()
+            raise
+        store._recorder = Recorder(store._writer, keep_content=keep_content)
+        return store
+
+    async def add(self, pages: Sequence[NewPage], *, at: int) -> int:
+        return await self._writes.run(editing.add, self._writer, pages, at)
+
+    async def table(self, after: int = -1) -> PageTable:
+        return await self._reads.run(reading.table, self._reader, after)
+
+    async def count(self) -> int:
+        return await self._reads.run(reading.count, self._reader)
+
+    async def targets(self, pages: Ints) -> list[Target]:
+        return await self._reads.run(reading.targets, self._reader, pages)
+
+    async def record(self, records: Sequence[Record]) -> None:
+        await self._writes.run(self._recorder.record, records)
+
+    async def outcomes(self, visits: Ints) -> Outcomes:
+        return await self._reads.run(reading.outcomes, self._reader, visits)
+
+    async def hosts(self) -> list[HostState]:
+        return await self._reads.run(reading.hosts, self._reader)
+
+    async def remember(self, state: bytes) -> None:
+        await self._writes.run(editing.remember, self._writer, state)
+
+    async def recall(self) -> bytes | None:
+        return await self._reads.run(reading.recall, self._reader)
+
+    async def notice(self, signals: Sequence[Signal]) -> None:
+        await self._writes.run(editing.notice, self._writer, signals)
+
+    async def page(self, url: str) -> PageState:
+        return await self._reads.run(reading.page, self._reader, canonical(url)[0])
+
+    async def content(self, page: int) -> tuple[bytes, str] | None:
+        return await self._reads.run(reading.content, self._reader, page)
+
+    async def summary(self) -> Summary:
+        return await self._reads.run(reading.summary, self._reader, self.path)
+
+    def scan(self, table: str, page: int | None = None) -> Iterator[dict[str, Any]]:
+        return scanning.scan(self.path, table, page)
+
+    async def backup(self, path: Path) -> None:
+        await asyncio.to_thread(copy, self.path, path)
+
+    async def prune(self, before: int) -> int:
+        return await self._writes.run(editing.prune, self._writer, before)
+
+    async def close(self) -> None:
+        await self._reads.run(self._reader.close)
+        await self._writes.run(self._writer.close)
+        self._reads.close()
+        self._writes.close()

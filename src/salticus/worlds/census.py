@@ -1,0 +1,81 @@
+"""All pages of a live store as columns in memory, kept in step with the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+
+import numpy as np
+
+from salticus.store.base import PageTable, Store
+from salticus.types import Ints, Outcomes, Pages
+
+
+class Census:
+    """The columns of all pages: read once, then only what was added or edited.
+
+    Hosts are numbered in the order in which they are met. A page without a maximum interval of
+    its own gets `max_interval` (days).
+    """
+
+    def __init__(self, store: Store, *, max_interval: float = np.inf) -> None:
+        self.store = store
+        self.max_interval = max_interval
+        self.hosts: list[str] = []
+        self._number: dict[str, int] = {}
+        self._host: Ints = np.empty(0, dtype=np.int64)
+        self._table: PageTable | None = None
+
+    async def refresh(self) -> None:
+        """Take up what was added or edited since the last time."""
+        after = -1 if self._table is None else self._table.revision
+        edited = await self.store.table(after)
+        if self._table is None or len(edited.ids):
+            self._table = edited if self._table is None else _merge(self._table, edited)
+            self._host = self._numbers(self._table.host)
+
+    def pages(self, capacity: Callable[[str], float]) -> Pages:
+        """The columns, with what each host can take."""
+        if self._table is None:
+            raise RuntimeError("refresh the census first")
+        table = self._table
+        return Pages(
+            ids=table.ids,
+            host=self._host,
+            added=table.added,
+            last_visit=table.last_visit,
+            demand=table.demand,
+            impressions=np.zeros(len(table.ids)),
+            cost=table.cost,
+            max_interval=np.where(
+                np.isfinite(table.max_interval), table.max_interval, self.max_interval
+            ),
+            capacity=np.array([capacity(name) for name in self.hosts], dtype=np.float64),
+        )
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """These pages were visited."""
+        if self._table is not None:
+            made = outcomes.take(outcomes.made)
+            rows = np.searchsorted(self._table.ids, made.page)
+            self._table.last_visit[rows] = made.at
+
+    def _numbers(self, names: list[str]) -> Ints:
+        for name in names:
+            if name not in self._number:
+                self._number[name] = len(self.hosts)
+                self.hosts.append(name)
+        return np.array([self._number[name] for name in names], dtype=np.int64)
+
+
+def _merge(old: PageTable, new: PageTable) -> PageTable:
+    """The rows of both, ordered by id; the newer wins."""
+    keep = np.flatnonzero(~np.isin(old.ids, new.ids))
+    order = np.argsort(np.concatenate([old.ids[keep], new.ids]), kind="stable")
+    columns = {}
+    for field in fields(PageTable):
+        if field.name not in ("host", "revision"):
+            both = [getattr(old, field.name)[keep], getattr(new, field.name)]
+            columns[field.name] = np.concatenate(both)[order]
+    names = [old.host[row] for row in keep] + new.host
+    return PageTable(host=[names[row] for row in order], revision=new.revision, **columns)

@@ -1,0 +1,78 @@
+"""The journal: visits are committed in small batches, and only then told to anyone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from salticus.store.base import Store
+from salticus.types import Observation, Record
+
+BATCH = 250  # one batch being committed and one being filled make at most 500 visits
+WAIT_S = 0.5
+
+
+class Journal:
+    """Collects records and commits them, `most` at a time or after `wait_s` seconds.
+
+    Law: at most twice `most` visits are uncommitted at any time; `committed` is called with
+    observations after they are safe, in order.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        committed: Callable[[list[Observation] | BaseException], None],
+        *,
+        most: int = BATCH,
+        wait_s: float = WAIT_S,
+    ) -> None:
+        self.store = store
+        self.committed = committed
+        self.most = most
+        self.wait_s = wait_s
+        self._waiting: list[Record] = []
+        self._wake = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._writer: asyncio.Task[None] | None = None
+
+    async def write(self, record: Record, *, urgent: bool = False) -> None:
+        """Add a record; waits while a full batch is ahead of it. `urgent` ones commit at once."""
+        while len(self._waiting) >= self.most:
+            self._room.clear()
+            await self._room.wait()
+        self._waiting.append(record)
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._run())
+        if urgent or len(self._waiting) >= self.most:
+            self._wake.set()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self.wait_s, self._wake.set)
+
+    async def flush(self) -> None:
+        """Commit everything that was written."""
+        self._wake.set()
+        if self._writer is not None:
+            await self._writer
+
+    async def _run(self) -> None:
+        """Commit batches until nothing waits."""
+        try:
+            while self._waiting:
+                await self._wake.wait()
+                await self._commit()
+        except BaseException as error:
+            self.committed(error)
+            raise
+
+    async def _commit(self) -> None:
+        self._wake.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        batch, self._waiting = self._waiting, []
+        self._room.set()
+        await self.store.record(batch)
+        self.committed([record.observation for record in batch])

@@ -1,0 +1,251 @@
+"""The live web: fetch, extract, observe, store, one visit after another on each host."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator
+
+import msgspec
+import numpy as np
+
+from salticus.clock import Clock
+from salticus.errors import ExtractError
+from salticus.extract.base import Content
+from salticus.extract.pool import Extraction
+from salticus.fetch.base import Fetcher
+from salticus.observe import observe
+from salticus.store.base import Store
+from salticus.types import (
+    Fetched,
+    HostState,
+    Observation,
+    Outcomes,
+    Pages,
+    Plan,
+    Purpose,
+    Record,
+    Status,
+    Target,
+    Tick,
+    Value,
+    instant,
+    moment,
+)
+from salticus.worlds.census import Census
+from salticus.worlds.journal import Journal
+
+logger = logging.getLogger(__name__)
+
+_CHUNK = 500  # targets read from the store at a time
+_PURPOSES = [purpose.label for purpose in Purpose]
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A visit that is due: its row in the plan, and the wall time after which it is dropped."""
+
+    row: int
+    plan: Plan
+    target: Target
+    before: float
+
+
+class Live:
+    """The world that is fetched. Each host has a queue, worked off by as many workers as it allows.
+
+    Outcomes are yielded once they are committed. A visit in flight at the end of its tick goes on,
+    and its outcome comes with a later tick's.
+    """
+
+    def __init__(
+        self, store: Store, fetcher: Fetcher, extraction: Extraction, clock: Clock, census: Census
+    ) -> None:
+        self.store = store
+        self.fetcher = fetcher
+        self.extraction = extraction
+        self.clock = clock
+        self.census = census
+        self._journal = Journal(store, self._committed)
+        self._news: asyncio.Queue[Outcomes | BaseException | Plan] = asyncio.Queue()
+        self._queues: defaultdict[str, deque[Job]] = defaultdict(deque)
+        self._working: defaultdict[str, int] = defaultdict(int)
+        self._workers: set[asyncio.Task[None]] = set()
+        self._busy: set[int] = set()
+        self._kept: dict[str, HostState] = {}
+        self._stopped = asyncio.Event()
+
+    # ------------------------------------------------------------------------------ the contract
+
+    async def pages(self, tick: Tick) -> Pages:
+        await self.census.refresh()
+        seconds = (tick.end - tick.start).total_seconds() / self.clock.speed
+        now = self.clock.wall()
+        return self.census.pages(lambda name: self.fetcher.capacity(name, now, seconds))
+
+    async def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
+        open_visits = set(plan.visit.tolist())
+        feeder = asyncio.create_task(self._feed(plan))
+        try:
+            while open_visits:
+                outcomes = await self._next()
+                if outcomes is plan:
+                    break
+                if isinstance(outcomes, Plan):  # an earlier tick's end, overtaken by its visits
+                    continue
+                open_visits.difference_update(outcomes.visit.tolist())
+                yield outcomes
+        finally:
+            feeder.cancel()
+            await asyncio.gather(feeder, return_exceptions=True)
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.fetcher.stop()
+
+    async def finish(self) -> AsyncIterator[Outcomes]:
+        self.stop()
+        if self._workers:
+            await asyncio.wait(self._workers)
+        await self._journal.flush()
+        while not self._news.empty():
+            outcomes = await self._next()
+            if isinstance(outcomes, Outcomes):
+                yield outcomes
+
+    # ---------------------------------------------------------------------------- inside a tick
+
+    async def _next(self) -> Outcomes | Plan:
+        """The next outcomes, or the plan whose tick has ended."""
+        news = await self._news.get()
+        if isinstance(news, BaseException):
+            raise news
+        if isinstance(news, Outcomes):
+            self.census.learn(news)
+        return news
+
+    async def _feed(self, plan: Plan) -> None:
+        """Hand out visits as they fall due; at the end of the tick drop those not begun."""
+        row = 0
+        try:
+            for start in range(0, len(plan), _CHUNK):
+                await self._wait(plan.due[start])
+                part = plan.page[start : start + _CHUNK]
+                for target in await self.store.targets(part):
+                    await self._wait(plan.due[row])
+                    if self._over(plan.tick):
+                        break
+                    self._hand_out(plan, row, target)
+                    row += 1
+                if self._over(plan.tick):
+                    break
+            await self._wait(instant(plan.tick.end))
+        except Exception as error:
+            self._news.put_nowait(error)
+            raise
+        self._drop(plan, list(range(row, len(plan))))
+        self._clear()
+        self._news.put_nowait(plan)
+
+    def _over(self, tick: Tick) -> bool:
+        return self._stopped.is_set() or self.clock.now() >= tick.end
+
+    async def _wait(self, when: np.datetime64) -> None:
+        """Until world time `when`, or until stopped."""
+        due = moment(when)
+        if self._stopped.is_set() or self.clock.now() >= due:
+            return
+        waits = [asyncio.ensure_future(w) for w in (self.clock.until(due), self._stopped.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    def _hand_out(self, plan: Plan, row: int, target: Target) -> None:
+        if target.page in self._busy:  # still in flight from an earlier tick
+            self._drop(plan, [row])
+            return
+        self._busy.add(target.page)
+        left = (plan.tick.end - self.clock.now()).total_seconds() / self.clock.speed
+        job = Job(row, plan, target, self.clock.wall() + left)
+        self._queues[target.host].append(job)
+        if self._working[target.host] < self.fetcher.concurrency(target.host):
+            self._working[target.host] += 1
+            worker = asyncio.create_task(self._work(target.host))
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
+
+    def _clear(self) -> None:
+        for queue in self._queues.values():
+            while queue:
+                self._give_up(queue.popleft())
+
+    def _give_up(self, job: Job) -> None:
+        self._busy.discard(job.target.page)
+        self._drop(job.plan, [job.row])
+
+    def _drop(self, plan: Plan, rows: list[int]) -> None:
+        if rows:
+            part = plan.take(np.array(rows, dtype=np.int64))
+            self._news.put_nowait(Outcomes.dropped(part, instant(self.clock.now())))
+
+    # ------------------------------------------------------------------------------ one visit
+
+    async def _work(self, host: str) -> None:
+        """Work off the host's queue."""
+        queue = self._queues[host]
+        try:
+            while queue:
+                job = queue.popleft()
+                await self._visit(job)
+        except Exception as error:
+            logger.exception("a visit failed unexpectedly", extra={"host": host})
+            self._news.put_nowait(error)
+        finally:
+            self._working[host] -= 1
+
+    async def _visit(self, job: Job) -> None:
+        fetched = await self.fetcher.fetch(job.target, job.before)
+        if fetched is None:
+            self._give_up(job)
+            return
+        value = await self._value(job.target, fetched)
+        seen = observe(job.target, fetched, value)
+        plan, row = job.plan, job.row
+        seen.visit = int(plan.visit[row])
+        seen.purpose = _PURPOSES[plan.purpose[row]]
+        seen.propensity = float(plan.propensity[row])
+        host = self._host_news(job.target.host)
+        content = fetched.body if seen.value is not None else None
+        record = Record(seen, host, content, fetched.content_type)
+        await self._journal.write(record, urgent=host is not None and host.strikes > 0)
+
+    async def _value(self, target: Target, fetched: Fetched) -> Value | None:
+        if fetched.status is not Status.OK:
+            return None
+        content = Content(fetched.url, fetched.body, fetched.content_type, fetched.charset)
+        try:
+            return await self.extraction.value(content, target.kind)
+        except ExtractError as error:
+            fetched.status, fetched.fault = Status.BROKEN, str(error)
+            return None
+
+    def _host_news(self, name: str) -> HostState | None:
+        """The host's state if it says more than when it was last stored."""
+        state = self.fetcher.host(name)
+        kept = self._kept.get(name)
+        if kept is not None and (kept.strikes, kept.robots_until) == (
+            state.strikes,
+            state.robots_until,
+        ):
+            return None
+        self._kept[name] = msgspec.structs.replace(state)
+        return state
+
+    def _committed(self, batch: list[Observation] | BaseException) -> None:
+        if isinstance(batch, BaseException):
+            self._news.put_nowait(batch)
+            return
+        self._busy.difference_update([seen.page for seen in batch])
+        self._news.put_nowait(Outcomes.of(batch))

@@ -1,0 +1,101 @@
+"""A mall that another process can crawl: a folder with its addresses, settings and access log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from salticus.clock import SystemClock
+from salticus.errors import InputError
+from salticus.types import moment
+from salticus.worlds.mall.faults import Fault
+from salticus.worlds.mall.from_log import stock_from_log
+from salticus.worlds.mall.generate import generate
+from salticus.worlds.mall.server import Mall, serve
+from salticus.worlds.mall.stock import Stock
+
+_SETTINGS = """\
+# A crawl of the mall in this folder.
+store = "salticus.db"
+budget = "100%"
+tick = "2h"
+
+[fetch]
+contact = "mall@example.org"
+delay = "{delay}s"
+timeout = "5s"
+allow_private = ["127.0.0.1"]
+
+[clock]
+speed = {speed}
+world_origin = {world}
+wall_origin = {wall}
+"""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What to build: a generated mall, or the log in folder `log`.
+
+    `speed` is world seconds a wall second; `delay` the seconds between two requests to a shop.
+    """
+
+    _: KW_ONLY
+    shops: int = 20
+    offers: int = 2000
+    days: float = 30
+    seed: int = 0
+    speed: float = 3600.0
+    delay: float = 0.05
+    page_size: int | None = None
+    faults: Sequence[Fault] = ()
+    log: Path | None = None
+
+    def stock(self) -> Stock:
+        """The truth; the same for the same plot."""
+        if self.log is not None:
+            return stock_from_log(self.log, self.shops)
+        return generate(self.shops, self.offers, self.days, self.seed)
+
+
+def paths(folder: Path) -> dict[str, Path]:
+    """The files of a mall's folder."""
+    return {
+        "settings": folder / "salticus.toml",
+        "urls": folder / "urls.txt",
+        "access": folder / "access.jsonl",
+    }
+
+
+async def open_mall(folder: Path, plot: Plot, stop: asyncio.Event) -> None:
+    """Serve the mall until told to stop; `urls.txt` is written last, when all shops are open."""
+    files = paths(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    if files["urls"].exists():
+        raise InputError(f"{folder} holds a mall already; choose another folder, or delete it")
+    stock = plot.stock()
+    world, wall = moment(stock.times.min()), datetime.now(UTC)
+    clock = SystemClock(speed=plot.speed, world_origin=world, wall_origin=wall)
+    text = _SETTINGS.format(
+        delay=plot.delay, speed=float(plot.speed), world=world.isoformat(), wall=wall.isoformat()
+    )
+    files["settings"].write_text(text, "utf-8")
+    mall = Mall(
+        stock,
+        clock,
+        faults=plot.faults,
+        seed=plot.seed,
+        page_size=plot.page_size,
+        log_path=files["access"],
+    )
+    await serve(mall, _announced(mall, files["urls"], stop))
+
+
+async def _announced(mall: Mall, path: Path, stop: asyncio.Event) -> None:
+    part = path.with_suffix(".part")
+    part.write_text("\n".join(mall.urls) + "\n", "utf-8")
+    part.rename(path)
+    await stop.wait()

@@ -1,0 +1,436 @@
+"""Visits against a real server."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+import msgspec
+
+from salticus.checks.fetch import settings
+from salticus.checks.fetch_server import Server, hang, reply, reset
+from salticus.clock import SystemClock
+from salticus.config import Config, Host, Span
+from salticus.fetch.http import HttpEngine
+from salticus.fetch.polite import PoliteFetcher
+from salticus.types import Fetched, HostState, Status, Target
+
+Headers = dict[str, str]
+PAGE = reply(b"<html>page</html>", Content_Type="text/html")
+
+
+def with_fetcher(
+    main: Callable[[PoliteFetcher, Server], Awaitable[None]], config: Config | None = None
+) -> None:
+    async def outer() -> None:
+        async with Server({"/p": PAGE}) as server:
+            fetcher = fetcher_of(config or settings())
+            try:
+                await asyncio.wait_for(main(fetcher, server), timeout=10)
+            finally:
+                await fetcher.close()
+
+    asyncio.run(outer())
+
+
+def fetcher_of(config: Config) -> PoliteFetcher:
+    clock = SystemClock()
+    return PoliteFetcher(HttpEngine(config.fetch, clock), config, clock)
+
+
+async def visit(fetcher: PoliteFetcher, target: Target, before: float | None = None) -> Fetched:
+    fetched = await fetcher.fetch(target, *([] if before is None else [before]))
+    assert fetched is not None
+    return fetched
+
+
+def paths(server: Server) -> list[str]:
+    return [path for path, _ in server.arrivals]
+
+
+def several(*answers: bytes) -> Callable[[Headers, asyncio.StreamWriter], bytes]:
+    """A route that gives one answer after the other, the last one for ever."""
+    left = list(answers)
+    return lambda headers, writer: left.pop(0) if len(left) > 1 else left[0]
+
+
+def test_a_visit_tells_what_came_when() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        start = datetime.now(UTC).timestamp() * 1e6
+        fetched = await visit(fetcher, server.target("/p"))
+        assert fetched.status is Status.OK
+        assert fetched.body == b"<html>page</html>"
+        assert fetched.content_type == "text/html"
+        assert start <= fetched.at <= datetime.now(UTC).timestamp() * 1e6
+        assert fetched.fault is None
+
+    with_fetcher(main)
+
+
+def test_elapsed_time_is_that_of_the_exchange_alone() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        fetched = await visit(fetcher, server.target("/p"))
+        assert 0 < fetched.elapsed_s < 0.15
+
+    with_fetcher(main, settings(delay=0.15))
+
+
+def test_world_time_may_run_faster() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        origin = datetime(2000, 1, 1, tzinfo=UTC)
+        fetcher.clock = SystemClock(speed=1.0, world_origin=origin, wall_origin=datetime.now(UTC))
+        fetched = await visit(fetcher, server.target("/p"))
+        assert 0 <= fetched.at / 1e6 - origin.timestamp() < 10
+
+    with_fetcher(main)
+
+
+def test_statuses() -> None:
+    expected = {
+        "204 No Content": Status.OK,
+        "404 Not Found": Status.GONE,
+        "410 Gone": Status.GONE,
+        "403 No": Status.HTTP,
+        "304 Not Modified": Status.HTTP,  # nobody asked for it
+        "300 Many": Status.HTTP,
+    }
+
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        for line, status in expected.items():
+            server.routes["/s"] = reply(status=line)
+            fetched = await visit(fetcher, server.target("/s"))
+            assert (fetched.status, fetched.code) == (status, int(line[:3]))
+
+    with_fetcher(main)
+
+
+def test_conditions_go_to_the_first_hop_only() -> None:
+    seen: list[Headers] = []
+
+    def route(headers: Headers, writer: asyncio.StreamWriter) -> bytes:
+        seen.append(headers)
+        return reply(status="302 Found", Location="/q") if len(seen) == 1 else PAGE
+
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes |= {"/r": route, "/q": route}
+        date = "Thu, 01 Jan 2026 00:00:00 GMT"
+        target = msgspec.structs.replace(server.target("/r", '"1"'), last_modified=date)
+        fetched = await visit(fetcher, target)
+        assert fetched.url == server.url("/q")
+        assert seen[0]["if-none-match"] == '"1"'
+        assert seen[0]["if-modified-since"] == date.lower()
+        assert "if-none-match" not in seen[1]
+        assert "if-modified-since" not in seen[1]
+
+    with_fetcher(main)
+
+
+def test_failures_are_tried_again_and_then_reported() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes["/once"] = several(reply(status="500 Oops"), PAGE)
+        assert (await visit(fetcher, server.target("/once"))).status is Status.OK
+        server.routes["/always"] = reply(status="500 Oops")
+        fetched = await visit(fetcher, server.target("/always"))
+        assert (fetched.status, fetched.code) == (Status.HTTP, 500)
+        assert paths(server).count("/always") == 2
+
+    with_fetcher(main, settings(retries=1))
+
+
+def test_broken_connections_are_tried_again_in_their_turn() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes["/reset"] = reset
+        fetched = await visit(fetcher, server.target("/reset"))
+        assert fetched.status is Status.NETWORK
+        first, second = server.times("/reset")
+        assert second - first >= 0.049
+
+    with_fetcher(main, settings(delay=0.05, retries=1))
+
+
+def test_time_outs_are_not_tried_again() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes["/hang"] = hang
+        assert (await visit(fetcher, server.target("/hang"))).status is Status.TIMEOUT
+        assert paths(server).count("/hang") == 1
+
+    with_fetcher(main, settings(retries=2))
+
+
+def test_retries_end_when_time_is_up_with_the_last_failure() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes["/always"] = reply(status="500 Oops")
+        start = time.time()
+        fetched = await visit(fetcher, server.target("/always"), start + 0.25)
+        assert fetched.status is Status.HTTP
+        assert time.time() < start + 0.5
+        assert paths(server) == ["/robots.txt", "/always"]
+
+    with_fetcher(main, settings(delay=0.1, retries=5))
+
+
+def test_a_short_busy_spell_is_waited_out_and_a_long_one_is_not() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes["/short"] = several(reply(status="503 Wait", Retry_After="1"), PAGE)
+        server.routes["/long"] = several(reply(status="503 Wait", Retry_After="6"), PAGE)
+        assert (await visit(fetcher, server.target("/short"))).status is Status.OK
+        first, second = server.times("/short")
+        assert second - first >= 0.999
+        fetched = await visit(fetcher, server.target("/long"))
+        assert (fetched.status, fetched.code) == (Status.BUSY, 503)
+
+    with_fetcher(main, settings(retries=2))
+
+
+def test_redirects_are_counted_and_circles_found() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        for i in range(9):
+            server.routes[f"/{i}"] = reply(status="302 Found", Location=f"/{i + 1}")
+        server.routes["/9"] = PAGE
+        assert (await visit(fetcher, server.target("/4"))).status is Status.OK
+        fetched = await visit(fetcher, server.target("/3"))
+        assert (fetched.status, fetched.fault) == (Status.REDIRECTS, "more than 5 redirects")
+        server.routes["/a"] = reply(status="302 Found", Location="/b#x")
+        server.routes["/b"] = reply(status="302 Found", Location="/a")
+        fetched = await visit(fetcher, server.target("/a"))
+        assert fetched.status is Status.REDIRECTS
+        assert "circle" in (fetched.fault or "")
+
+    with_fetcher(main)
+
+
+def test_a_redirect_obeys_the_other_hosts_robots_and_turns() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        async with Server({"/robots.txt": reply(b"User-agent: *\nDisallow: /no\n")}) as other:
+            other.routes |= {"/yes": PAGE, "/no": PAGE}
+            for name in ("yes", "no"):
+                location = other.url(f"/{name}")
+                server.routes[f"/{name}"] = reply(status="301 Moved", Location=location)
+            yes = await visit(fetcher, server.target("/yes"))
+            assert (yes.status, yes.url) == (Status.OK, other.url("/yes"))
+            no = await visit(fetcher, server.target("/no"))
+            assert no.status is Status.DISALLOWED
+            assert paths(other) == ["/robots.txt", "/yes"]
+            robots, page = other.times()
+            assert page - robots >= 0.049
+
+    with_fetcher(main, settings(delay=0.05))
+
+
+def test_a_redirect_that_must_wait_too_long_ends_as_busy() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes["/r"] = reply(status="302 Found", Location="/p")
+        fetched = await visit(fetcher, server.target("/r"), time.time() + 0.25)
+        assert fetched.status is Status.BUSY
+        assert "/p" not in paths(server)
+
+    with_fetcher(main, settings(delay=0.1))
+
+
+def test_robots_is_asked_once_for_many_visits() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes["/robots.txt"] = reply(b"User-agent: *\nDisallow: /x\n")
+        await asyncio.gather(*(visit(fetcher, server.target("/p")) for _ in range(20)))
+        assert paths(server).count("/robots.txt") == 1
+        assert paths(server)[0] == "/robots.txt"
+
+    with_fetcher(main, settings(per_host=4))
+
+
+def test_robots_is_asked_by_the_next_visit_if_the_first_is_cancelled() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes["/robots.txt"] = hang
+        first = asyncio.create_task(fetcher.fetch(server.target("/p")))
+        second = asyncio.create_task(fetcher.fetch(server.target("/p")))
+        await server.asked("/robots.txt")
+        server.routes["/robots.txt"] = reply(status="404 None")
+        first.cancel()
+        fetched = await second
+        assert fetched is not None
+        assert fetched.status is Status.OK
+        assert paths(server) == ["/robots.txt", "/robots.txt", "/p"]
+
+    with_fetcher(main)
+
+
+def test_robots_may_be_elsewhere_five_redirects_away() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        async with Server({"/rules": reply(b"User-agent: *\nDisallow: /p\n")}) as other:
+            for i in range(4):
+                other.routes[f"/{i}"] = reply(status="302 Found", Location=f"/{i + 1}")
+            other.routes["/4"] = reply(status="302 Found", Location="/rules")
+            server.routes["/robots.txt"] = reply(status="301 Moved", Location=other.url("/1"))
+            assert (await visit(fetcher, server.target("/p"))).status is Status.DISALLOWED
+            again = fetcher_of(settings())
+            server.routes["/robots.txt"] = reply(status="301 Moved", Location=other.url("/0"))
+            assert (await visit(again, server.target("/p"))).status is Status.OK
+            assert paths(other)[-1] == "/4", "the sixth redirect is not followed"
+            await again.close()
+
+    with_fetcher(main)
+
+
+def test_robots_out_of_reach_closes_the_host_without_asking_again() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes["/robots.txt"] = reset
+        for _ in range(3):
+            fetched = await visit(fetcher, server.target("/p"))
+            assert fetched.status is Status.DISALLOWED
+            assert "could not be reached" in (fetched.fault or "")
+        assert paths(server) == ["/robots.txt"]
+        assert fetcher.host(server.host).robots_code == 0
+
+    with_fetcher(main)
+
+
+def test_known_robots_is_not_asked_for_and_stale_rules_hold() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        rules, now = "User-agent: *\nDisallow: /p\n", time.time()
+        state = HostState(server.host, robots=rules, robots_code=200, robots_until=now + 60)
+        fetcher.restore([state])
+        assert (await visit(fetcher, server.target("/p"))).status is Status.DISALLOWED
+        assert not server.arrivals
+        server.routes |= {"/robots.txt": reply(status="500 Oops"), "/q": PAGE}
+        stale = fetcher_of(settings())
+        stale.restore([msgspec.structs.replace(state, robots_until=now - 60)])
+        assert (await visit(stale, server.target("/p"))).status is Status.DISALLOWED
+        assert (await visit(stale, server.target("/q"))).status is Status.OK
+        assert paths(server) == ["/robots.txt", "/q"]
+        await stale.close()
+
+    with_fetcher(main)
+
+
+def test_crawl_delay_slows_the_host_down() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes["/robots.txt"] = reply(b"User-agent: *\nCrawl-delay: 0.1\n")
+        assert fetcher.concurrency(server.host) == 4
+        await asyncio.gather(*(visit(fetcher, server.target("/p")) for _ in range(3)))
+        times = server.times()
+        assert min(b - a for a, b in zip(times, times[1:], strict=False)) >= 0.099
+        assert fetcher.concurrency(server.host) == 1
+
+    with_fetcher(main, settings(per_host=4))
+
+
+def test_patterns_set_delay_and_concurrency() -> None:
+    config = msgspec.structs.replace(
+        settings(), hosts=(Host("*.org", Span(seconds=3)), Host("a.net", None, 7))
+    )
+
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        now = time.time()
+        assert fetcher.concurrency("x.org") == 1
+        assert fetcher.concurrency("a.net") == 7
+        assert 9 <= fetcher.capacity("x.org", now + 3, 30) <= 10
+        assert fetcher.capacity("a.net", now, 30) == float("inf")
+
+    with_fetcher(main, config)
+
+
+def test_all_hosts_share_the_global_concurrency() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        running, most = 0, 0
+
+        async def slow(headers: Headers, writer: asyncio.StreamWriter) -> bytes:
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0.01)
+            running -= 1
+            return PAGE
+
+        async with Server({"/s": slow}) as b, Server({"/s": slow}) as c:
+            server.routes["/s"] = slow
+            targets = [one.target("/s") for one in (server, b, c)] * 4
+            await asyncio.gather(*(visit(fetcher, target) for target in targets))
+        assert most == 2
+
+    config = settings(per_host=4)
+    fetch = msgspec.structs.replace(config.fetch, concurrency=2)
+    with_fetcher(main, msgspec.structs.replace(config, fetch=fetch))
+
+
+def test_waiting_for_a_seat_ends_in_time() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes |= {"/hang": hang}
+        await visit(fetcher, server.target("/p"))
+        task = asyncio.create_task(visit(fetcher, server.target("/hang")))
+        await server.asked("/hang")
+        start = time.time()
+        assert await fetcher.fetch(server.target("/p"), start + 0.05) is None
+        assert time.time() < start + 0.2
+        await task
+        assert (await visit(fetcher, server.target("/p"))).status is Status.OK
+
+    config = settings(per_host=4)
+    fetch = msgspec.structs.replace(config.fetch, concurrency=1)
+    with_fetcher(main, msgspec.structs.replace(config, fetch=fetch))
+
+
+def test_cancellation_frees_the_turn_wherever_it_strikes() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes |= {"/hang": hang}
+        await visit(fetcher, server.target("/p"))
+        for steps in range(12):
+            tasks = [asyncio.create_task(fetcher.fetch(server.target("/hang"))) for _ in range(3)]
+            for _ in range(steps):
+                await asyncio.sleep(0.002)
+            for task in tasks:
+                task.cancel()
+            found = await asyncio.gather(*tasks, return_exceptions=True)
+            assert all(isinstance(one, asyncio.CancelledError) for one in found)
+        assert (await visit(fetcher, server.target("/p"))).status is Status.OK
+        times = server.times()
+        assert min(b - a for a, b in zip(times, times[1:], strict=False)) >= 0.009
+
+    with_fetcher(main, settings(delay=0.01))
+
+
+def test_a_new_process_waits_the_delay_before_its_first_request() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        start = time.monotonic()
+        fetcher.restore([HostState(server.host, next_at=time.time() - 100)])
+        await visit(fetcher, server.target("/p"))
+        assert server.times()[0] - start >= 0.099
+
+    with_fetcher(main, settings(delay=0.1))
+
+
+def test_pauses_survive_a_restart() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes["/busy"] = reply(status="503 Wait", Retry_After="60")
+        assert (await visit(fetcher, server.target("/busy"))).status is Status.BUSY
+        again = fetcher_of(settings())
+        again.restore([fetcher.host(server.host)])
+        assert await again.fetch(server.target("/p"), time.time() + 50) is None
+        assert again.host(server.host).strikes == 1
+        assert again.capacity(server.host, time.time(), 50) == 0.0
+        await again.close()
+
+    with_fetcher(main)
+
+
+def test_a_visit_under_way_ends_after_stop_but_is_not_tried_again() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        def route(headers: Headers, writer: asyncio.StreamWriter) -> bytes:
+            fetcher.stop()
+            return reply(status="500 Oops")
+
+        server.routes["/p"] = route
+        fetched = await visit(fetcher, server.target("/p"))
+        assert fetched.status is Status.HTTP
+        assert paths(server) == ["/robots.txt", "/p"]
+
+    with_fetcher(main, settings(retries=3))
+
+
+def test_an_unsafe_host_is_unsafe_before_anything_is_asked() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        fetched = await visit(fetcher, server.target("/p"))
+        assert fetched.status is Status.UNSAFE
+        assert fetched.fault == "127.0.0.1 is at 127.0.0.1, which is off limits"
+        assert not server.arrivals
+        assert fetcher.host(server.host).robots_code is None
+
+    with_fetcher(main, settings(allow=()))

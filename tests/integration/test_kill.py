@@ -1,0 +1,112 @@
+"""Nothing observed is ever lost: kill -9 at random moments, and on with the crawl."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from salticus.worlds.journal import BATCH
+from salticus.worlds.mall.access import Entry
+from salticus.worlds.mall.audit import Breach, audit
+
+from .conftest import Street, finished, wait_for
+
+SHOPS, DELAY, SPEED = 12, 0.05, 8640.0
+UNREAD_S = 0.2  # an answer given so shortly before a kill may never have been read
+
+
+@dataclass(frozen=True)
+class Life:
+    """One life of the crawler, in wall seconds and in world time (µs)."""
+
+    born: float
+    killed: float
+
+
+def kill_often(street: Street, kills: int, seed: int) -> list[Life]:
+    """Crawl and kill, again and again, each time after a random number of requests."""
+    chance = np.random.default_rng(seed)
+    lives = []
+    for _ in range(kills):
+        born, before = time.time(), street.requests()
+        crawler = street.crawl()
+        more = int(chance.integers(1, 250))
+        wait_for(lambda b=before, m=more: street.requests() >= b + m, "requests")
+        crawler.kill()
+        killed = time.time()
+        crawler.communicate()
+        lives.append(Life(born, killed))
+        print(f"killed after {street.requests() - before} requests")
+    return lives
+
+
+def answered(entries: list[Entry], life: Life) -> list[Entry]:
+    """Visits that the mall answered in this life."""
+    inside = (e for e in entries if life.born <= e.arrived <= life.killed)
+    return [e for e in inside if e.status in (200, 304) and e.path.startswith("/o/")]
+
+
+def check_nothing_lost(street: Street, lives: list[Life]) -> None:
+    """What the mall answered is stored, but for the visits in flight and one batch."""
+    entries = street.entries()
+    stored = np.sort([row[0] for row in street.sql("SELECT at FROM observations WHERE code > 0")])
+    for life in lives:
+        given = answered(entries, life)
+        worlds = [entry.world for entry in given]
+        if not worlds:
+            continue
+        first, last = min(worlds), max(worlds) + int(DELAY * SPEED * 1e6)
+        kept = np.searchsorted(stored, last, "right") - np.searchsorted(stored, first)
+        lost = len(given) - int(kept)
+        print(f"answered {len(given)}, stored {kept}, lost {lost}")
+        assert lost <= SHOPS + 2 * BATCH
+
+
+def check_visits_once(street: Street) -> None:
+    ((rows, visits),) = street.sql("SELECT count(*), count(DISTINCT visit) FROM observations")
+    assert rows == visits > 0
+    ((counted,),) = street.sql("SELECT sum(visits) FROM pages")
+    assert counted == rows
+
+
+def check_manners(street: Street, lives: list[Life]) -> None:
+    kills = [life.killed for life in lives]
+    report = audit(street.entries(), delay=DELAY, kills=kills)
+    breaches = [b for b in report.breaches if not unread(b, kills)]
+    assert not breaches, "\n".join(map(str, breaches[:10]))
+    print(f"{report.requests} requests, {len(report.breaches) - len(breaches)} unread Retry-After")
+
+
+def unread(breach: Breach, kills: list[float]) -> bool:
+    """A Retry-After that was on its way when the crawler died."""
+    if breach.rule != "early" or breach.previous is None:
+        return False
+    sent = breach.previous.arrived
+    return any(sent <= kill <= sent + UNREAD_S for kill in kills)
+
+
+def survive(street: Street, kills: int, seed: int) -> None:
+    street.open("429:0.01:retry=1", shops=SHOPS, offers=600, days=400, speed=SPEED, delay=DELAY)
+    street.set("budget", '"300%"')
+    lives = kill_often(street, kills, seed)
+    before = street.requests()
+    last = street.crawl()
+    wait_for(lambda: street.requests() > before + 300, "the crawl to go on")
+    last.terminate()
+    code, _, err = finished(last)
+    assert code == 0, err
+    check_nothing_lost(street, lives)
+    check_visits_once(street)
+    check_manners(street, lives)
+
+
+def test_kill_five_times(street: Street) -> None:
+    survive(street, kills=5, seed=1)
+
+
+@pytest.mark.soak
+def test_kill_fifty_times(street: Street) -> None:
+    survive(street, kills=50, seed=2)

@@ -1,0 +1,167 @@
+"""What is exported is what the store held, whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from salticus.errors import InputError
+from salticus.log.read import read_pages
+from salticus.log.write import export_log, export_rows
+
+FIRST = 1_767_225_600_000_000  # 2026-01-01, in microseconds
+VISIT = {
+    "page_id": 1, "at": FIRST, "purpose": "policy", "policy": None, "propensity": 0.5,
+    "status": "ok", "changed": None, "value": "19.9 EUR InStock", "age_s": 3.5,
+}  # fmt: skip
+TABLES: dict[str, list[dict[str, Any]]] = {
+    "pages": [
+        {
+            "page_id": 1,
+            "url": "http://a.example/1",
+            "kind": "offer",
+            "tags": ["x", "y"],
+            "depth": 2,
+        },
+        {"page_id": 2, "url": "http://a.example/2", "kind": None, "tags": [], "depth": None},
+    ],
+    "visits": [VISIT, VISIT | {"page_id": 2, "at": FIRST + 1_500_000, "changed": True}],
+    "signals": [{"page_id": 1, "at": FIRST, "kind": "lastmod", "value": "x"}],
+}
+
+
+def rows(table: str) -> Iterator[dict[str, Any]]:
+    yield from TABLES[table]
+
+
+def test_an_exported_log_reads_back(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "log"
+    assert export_log(rows, folder, name="mine") == {"pages": 2, "visits": 2, "signals": 1}
+    visits = pl.read_parquet(folder / "visits.parquet")
+    first = datetime(2026, 1, 1, tzinfo=UTC)
+    assert visits.schema["at"] == pl.Datetime("us", "UTC")
+    assert visits["at"].to_list() == [first, first + timedelta(seconds=1.5)]
+    given = [{k: v for k, v in row.items() if k != "at"} for row in TABLES["visits"]]
+    assert visits.drop("at").rows(named=True) == given
+    assert pl.read_parquet(folder / "signals.parquet").height == 1
+    pages = read_pages(folder)
+    assert pages.select("page_id", "url", "tags", "depth", "brand").rows() == [
+        ("1", "http://a.example/1", ["x", "y"], 2, None),
+        ("2", "http://a.example/2", [], None, None),
+    ]
+    about = json.loads((folder / "log.json").read_text())
+    assert about["name"] == "mine"
+    assert about["span"] == ["2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:01.500000Z"]
+    assert about["rows"] == {"pages": 2, "visits": 2, "signals": 1}
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "log.json", "pages.parquet", "signals.parquet", "visits.parquet",
+    ]  # fmt: skip
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+def test_an_empty_store_makes_an_empty_log_with_its_columns(tmp_path: Path) -> None:
+    export_log(lambda table: iter(()), tmp_path / "log", name="none")
+    visits = pl.read_parquet(tmp_path / "log" / "visits.parquet")
+    assert visits.height == 0
+    assert visits.columns == list(VISIT)
+    assert json.loads((tmp_path / "log" / "log.json").read_text())["span"] is None
+
+
+def test_text_ids_stay_text_and_odd_columns_become_text(tmp_path: Path) -> None:
+    odd = [{"page_id": "p", "fields": {"a": 1}}, {"page_id": "q", "fields": True}]
+    export_log(lambda table: iter(odd if table == "pages" else ()), tmp_path / "log", name="x")
+    pages = pl.read_parquet(tmp_path / "log" / "pages.parquet")
+    assert pages.select("page_id", "fields").rows() == [("p", '{"a": 1}'), ("q", "true")]
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="not empty"):
+        export_log(rows, tmp_path, name="x")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    with pytest.raises(InputError, match="not empty"):
+        export_log(rows, tmp_path / "mine.txt", name="x")
+
+
+def test_an_empty_folder_may_be_used(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    export_log(rows, tmp_path / "log", name="x")
+    assert (tmp_path / "log" / "log.json").exists()
+
+
+def broken(table: str) -> Iterator[dict[str, Any]]:
+    yield from TABLES[table]
+    raise RuntimeError("the store failed")
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="the store failed"):
+        export_log(broken, tmp_path / "log", name="x")
+    kept = tmp_path / "visits.csv"
+    kept.write_text("earlier export")
+    with pytest.raises(RuntimeError, match="the store failed"):
+        export_rows(broken("visits"), kept, "csv")
+    assert list(tmp_path.iterdir()) == [kept]
+    assert kept.read_text() == "earlier export"
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="visits.csv: cannot be written"):
+        export_rows(rows("visits"), tmp_path / "file" / "visits.csv", "csv")
+
+
+class Counted(dict[str, Any]):
+    """A row that is counted while it is alive."""
+
+    alive = 0
+    most = 0
+
+    def __init__(self, row: dict[str, Any]) -> None:
+        super().__init__(row)
+        Counted.alive += 1
+        Counted.most = max(Counted.most, Counted.alive)
+
+    def __del__(self) -> None:
+        Counted.alive -= 1
+
+
+def test_rows_stream_in_order_without_being_held(tmp_path: Path) -> None:
+    def many(table: str) -> Iterator[dict[str, Any]]:
+        n = 180_000 if table == "visits" else 0
+        return (Counted(VISIT | {"page_id": i, "at": FIRST + i}) for i in range(n))
+
+    export_log(many, tmp_path / "log", name="x")
+    visits = pl.read_parquet(tmp_path / "log" / "visits.parquet")
+    assert visits["page_id"].to_list() == list(range(180_000))
+    assert visits["at"].cast(pl.Int64).to_list()[-1] == FIRST + 179_999
+    assert Counted.most <= 100_001
+
+
+def test_visits_as_csv(tmp_path: Path) -> None:
+    assert export_rows(rows("visits"), tmp_path / "v.csv", "csv") == 2
+    with (tmp_path / "v.csv").open(newline="") as file:
+        first, second = csv.DictReader(file)
+    assert first["at"] == "2026-01-01T00:00:00.000000Z"
+    assert (first["changed"], second["changed"]) == ("", "true")
+    assert first["value"] == "19.9 EUR InStock"
+    assert float(first["propensity"]) == 0.5
+
+
+def test_no_visits_as_csv_is_a_heading(tmp_path: Path) -> None:
+    assert export_rows(iter(()), tmp_path / "v.csv", "csv") == 0
+    assert (tmp_path / "v.csv").read_text().strip() == ",".join(VISIT)
+
+
+def test_visits_as_json_lines(tmp_path: Path) -> None:
+    assert export_rows(rows("visits"), tmp_path / "v.jsonl", "jsonl") == 2
+    lines = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()]
+    assert lines[0] == VISIT | {"at": "2026-01-01T00:00:00.000000Z"}
+    assert lines[1]["changed"] is True
