@@ -23,7 +23,6 @@ from salticus.schedule.ticks import Ticks
 from salticus.store.lock import instance_lock
 from salticus.store.sqlite import SqliteStore
 from salticus.types import Tick
-from salticus.worlds.census import Census
 from salticus.worlds.live import Live
 
 
@@ -64,8 +63,14 @@ async def crawler(config: Config, *, once: bool = False) -> AsyncIterator[Loop]:
             extraction = Extraction(config.extract)
             try:
                 fetcher.restore(await store.hosts())
-                census = Census(store, max_interval=config.max_interval_days)
-                world = Live(store, fetcher, extraction, clock, census)
+                world = Live(
+                    store,
+                    fetcher,
+                    extraction,
+                    clock,
+                    max_interval=config.max_interval_days,
+                    retention=config.retention,
+                )
                 await _check(config, world, clock)
                 yield _loop(config, world, clock, store, once=once)
             finally:

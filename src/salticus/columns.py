@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from salticus.types import Floats, Ints
+from salticus.types import Bools, Floats, Ints
 
 State = dict[str, NDArray[Any]]
 
@@ -45,17 +45,19 @@ class Keyed:
             return self.values.copy()
         if not len(self.ids):
             return default.copy()
-        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-        return np.where(self.ids[at] == ids, self.values[at], default)
+        at, known = self.rows(ids)
+        return np.where(known, self.values[at], default)
 
     def put(self, ids: Ints, values: Floats) -> None:
         """Keep exactly these."""
         self.ids, self.values = ids, values
 
-    def add(self, ids: Ints, amount: float) -> None:
-        """Add `amount` to those of the ids that are kept."""
-        known = ids[np.isin(ids, self.ids)]
-        np.add.at(self.values, np.searchsorted(self.ids, known), amount)
+    def rows(self, ids: Ints) -> tuple[Ints, Bools]:
+        """Where the ids are kept, and which of them are: the row of the others means nothing."""
+        if not len(self.ids):
+            return np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=np.bool_)
+        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        return at, self.ids[at] == ids
 
 
 def rank_within(groups: Ints) -> Ints:

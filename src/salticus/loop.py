@@ -50,7 +50,7 @@ class Loop:
                 break
         async for outcomes in self.world.finish():
             self.learn(outcomes)
-        await self.memory.close()
+        await self.memory.save()
 
     async def plan(self, tick: Tick) -> Plan:
         """Choose the visits of a tick: politeness > budget > maximum interval > policy."""
@@ -71,7 +71,13 @@ class Loop:
             self.learn(outcomes)
 
     def learn(self, outcomes: Outcomes) -> None:
-        parts = (self.ledger, self.spacing, self.predictor, self.policy, self.memory)
+        parts: tuple[Learner, ...] = (
+            self.ledger,
+            self.spacing,
+            self.predictor,
+            self.policy,
+            self.memory,
+        )
         for part in (*parts, *self.watchers):
             part.learn(outcomes)
 

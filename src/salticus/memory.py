@@ -38,27 +38,27 @@ class Memory:
         self.parts = {name: part for name, part in named if isinstance(part, Remembers)}
         self.keeper = keeper
         self.open_: Plan | None = None
+        self._settled: list[Ints] = []
 
-    async def save(self, plan: Plan) -> None:
+    async def save(self, plan: Plan | None = None) -> None:
         """Remember all parts, with `plan` about to be made."""
         if self.keeper is None:
             return
-        self.open_ = plan if self.open_ is None else self.open_.join(plan)
-        await self._write()
-
-    async def _write(self) -> None:
-        if self.keeper is not None and self.open_ is not None:
+        still = self._still_open()
+        self.open_ = plan if still is None else still if plan is None else still.join(plan)
+        if self.open_ is not None:
             states = {name: part.state() for name, part in self.parts.items()}
             await self.keeper.remember(pack({**states, "open": _columns(self.open_)}))
 
     def learn(self, outcomes: Outcomes) -> None:
         """These visits are no longer open."""
-        if self.open_ is not None:
-            self.open_ = self.open_.without(outcomes.visit)
+        self._settled.append(outcomes.visit)
 
-    async def close(self) -> None:
-        """Remember how the run ended."""
-        await self._write()
+    def _still_open(self) -> Plan | None:
+        settled, self._settled = self._settled, []
+        if self.open_ is None or not settled:
+            return self.open_
+        return self.open_.without(np.concatenate(settled))
 
     async def recall(self) -> tuple[Plan, Outcomes] | None:
         """Restore all parts. Returns the visits that were open, and the outcomes of those that

@@ -169,15 +169,15 @@ def test_retries_end_when_time_is_up_with_the_last_failure() -> None:
     with_fetcher(main, settings(delay=0.1, retries=5))
 
 
-def test_a_short_busy_spell_is_waited_out_and_a_long_one_is_not() -> None:
+def test_a_busy_host_ends_the_visit_and_is_left_alone_as_long_as_it_asked() -> None:
     async def main(fetcher: PoliteFetcher, server: Server) -> None:
-        server.routes["/short"] = several(reply(status="503 Wait", Retry_After="1"), PAGE)
-        server.routes["/long"] = several(reply(status="503 Wait", Retry_After="6"), PAGE)
-        assert (await visit(fetcher, server.target("/short"))).status is Status.OK
-        first, second = server.times("/short")
-        assert second - first >= 0.999
-        fetched = await visit(fetcher, server.target("/long"))
+        server.routes["/busy"] = several(reply(status="503 Wait", Retry_After="1"), PAGE)
+        fetched = await visit(fetcher, server.target("/busy"))
         assert (fetched.status, fetched.code) == (Status.BUSY, 503)
+        assert fetcher.host(server.target("/busy").host).next_at >= time.time() + 0.9
+        assert (await visit(fetcher, server.target("/busy"))).status is Status.OK
+        first, second = server.times("/busy")
+        assert second - first >= 0.999
 
     with_fetcher(main, settings(retries=2))
 
@@ -351,21 +351,31 @@ def test_all_hosts_share_the_global_concurrency() -> None:
     with_fetcher(main, msgspec.structs.replace(config, fetch=fetch))
 
 
-def test_waiting_for_a_seat_ends_in_time() -> None:
+def test_waiting_for_a_seat_ends_in_time_and_frees_the_turn() -> None:
     async def main(fetcher: PoliteFetcher, server: Server) -> None:
-        server.routes |= {"/hang": hang}
-        await visit(fetcher, server.target("/p"))
-        task = asyncio.create_task(visit(fetcher, server.target("/hang")))
-        await server.asked("/hang")
-        start = time.time()
-        assert await fetcher.fetch(server.target("/p"), start + 0.05) is None
-        assert time.time() < start + 0.2
-        await task
-        assert (await visit(fetcher, server.target("/p"))).status is Status.OK
+        async with Server({"/hang": hang}) as other:
+            await visit(fetcher, server.target("/p"))
+            task = asyncio.create_task(visit(fetcher, other.target("/hang")))
+            await other.asked("/hang")
+            start = time.time()
+            assert await fetcher.fetch(server.target("/p"), start + 0.05) is None
+            assert time.time() < start + 0.2
+            await task
+            assert (await visit(fetcher, server.target("/p"))).status is Status.OK
 
-    config = settings(per_host=4)
-    fetch = msgspec.structs.replace(config.fetch, concurrency=1)
-    with_fetcher(main, msgspec.structs.replace(config, fetch=fetch))
+    fetch = msgspec.structs.replace(settings().fetch, concurrency=1)
+    with_fetcher(main, Config(fetch=fetch))
+
+
+def test_a_visit_that_comes_too_late_is_not_made() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        assert await fetcher.fetch(server.target("/p"), time.time() - 1) is None
+        assert not server.arrivals
+        await visit(fetcher, server.target("/p"))
+        assert await fetcher.fetch(server.target("/p"), time.time() - 1) is None
+        assert paths(server) == ["/robots.txt", "/p"]
+
+    with_fetcher(main)
 
 
 def test_cancellation_frees_the_turn_wherever_it_strikes() -> None:

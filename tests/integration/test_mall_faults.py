@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 import zlib
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -44,9 +45,15 @@ async def opened(mall: Mall, **options: Any) -> AsyncIterator[aiohttp.ClientSess
 
 async def over(entry: Entry) -> float:
     """Wait until the request is over; how many seconds it took."""
-    while entry.ended is None:
-        await asyncio.sleep(0.001)
-    return entry.ended - entry.arrived
+    await true(lambda: entry.ended is not None)
+    return (entry.ended or 0.0) - entry.arrived
+
+
+async def true(condition: Callable[[], bool]) -> None:
+    """Let others work until the condition holds, for two seconds at most."""
+    async with asyncio.timeout(2):
+        while not condition():  # noqa: ASYNC110 - the log has no event to wait on
+            await asyncio.sleep(0.001)
 
 
 @pytest.mark.parametrize("kind", ["404", "410", "500", "503"])
@@ -110,14 +117,49 @@ def test_a_client_that_leaves_ends_the_entry(kind: Any, run: Run) -> None:
         mall = mall_with(Fault(kind, 1.0, seconds=60.0, size=10**12))
         async with opened(mall, timeout=aiohttp.ClientTimeout(total=0.1)) as session:
             with pytest.raises(TimeoutError):
-                async with session.get(mall.urls[0]) as response:
-                    async for _ in response.content.iter_chunked(1 << 16):
-                        pass
-            assert 0.05 < await asyncio.wait_for(over(mall.log[0]), 2) < 1
+                await drain(session, mall.urls[0])
+            assert 0.05 < await over(mall.log[0]) < 1
         assert mall.log[0].value is None
         assert mall.log[0].status == (0 if kind == "hang" else 200)
 
     run(main())
+
+
+async def drain(session: aiohttp.ClientSession, url: str) -> None:
+    async with session.get(url) as response:
+        async for _ in response.content.iter_chunked(1 << 16):
+            pass
+
+
+def test_a_client_that_left_does_not_overlap_its_next_request(run: Run) -> None:
+    """Both happen while the mall looks elsewhere: it learns of them in the same breath."""
+
+    async def main() -> None:
+        mall = mall_with(Fault("hang", 1.0, paths="/o/0"))
+        async with opened(mall):
+            with connect(mall.urls[1]) as kept:
+                for round in range(1, 21):
+                    with connect(mall.urls[0]) as leaving:
+                        leaving.send(plain(mall.urls[0]))
+                        await true(lambda r=round: len(mall.log) == 2 * r - 1)
+                    kept.send(plain(mall.urls[1]))
+                    await true(lambda r=round: len(mall.log) == 2 * r)
+        found = audit(mall.log, delay=0.0)
+        assert found.clean, str(found)
+        assert found.requests == 40
+
+    run(main())
+
+
+def connect(url: str) -> socket.socket:
+    """A connection whose every step is done when the call returns."""
+    parts = urlsplit(url)
+    return socket.create_connection((parts.hostname, parts.port))
+
+
+def plain(url: str) -> bytes:
+    parts = urlsplit(url)
+    return f"HEAD {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
 
 
 async def raw(url: str) -> bytes:
@@ -125,14 +167,12 @@ async def raw(url: str) -> bytes:
     parts = urlsplit(url)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     try:
-        writer.write(f"GET {parts.path} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
+        writer.write(plain(url).replace(b"HEAD", b"GET"))
         return await reader.read()
     finally:
         writer.close()
-        try:
+        with suppress(ConnectionError):
             await writer.wait_closed()
-        except ConnectionError:
-            pass
 
 
 def test_a_truncated_body_ends_before_its_length(run: Run) -> None:
@@ -178,10 +218,12 @@ def test_a_huge_page_goes_on_as_long_as_it_is_read() -> None:
 def test_a_bomb_is_small_until_it_is_inflated() -> None:
     async def main() -> None:
         mall = mall_with(Fault("bomb", 1.0, size=100_000_000))
-        async with opened(mall, auto_decompress=False) as session:
-            async with session.get(mall.urls[0]) as response:
-                assert response.headers["Content-Encoding"] == "gzip"
-                packed = await response.read()
+        async with (
+            opened(mall, auto_decompress=False) as session,
+            session.get(mall.urls[0]) as response,
+        ):
+            assert response.headers["Content-Encoding"] == "gzip"
+            packed = await response.read()
         assert len(packed) < 200_000
         opener = zlib.decompressobj(31)
         total = len(opener.decompress(packed, 1 << 20))
@@ -259,8 +301,7 @@ def test_a_mall_stops_at_once_while_requests_hang(run: Run) -> None:
         mall = mall_with(Fault("hang", 1.0), shops=3)
         async with opened(mall) as session:
             waiting = [asyncio.create_task(session.get(url).__aenter__()) for url in mall.urls[:9]]
-            while len(mall.log) < 9:
-                await asyncio.sleep(0.001)
+            await true(lambda: len(mall.log) == 9)
             began = time.monotonic()
             await mall.stop()
             assert time.monotonic() - began < 1

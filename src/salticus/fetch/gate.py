@@ -13,7 +13,6 @@ from salticus.fetch.slots import Slots
 from salticus.types import HostState, Status
 
 NO_HEADERS: Mapping[str, str] = {}
-_SHORT_S = 5.0  # a host that wants no more patience than this is asked again in the same visit
 
 
 class Request:
@@ -73,23 +72,32 @@ class Gate:
 
     def may_help(self, request: Request, answer: Answer) -> bool:
         """Whether the same request may be made again, and may fare better in its next turn."""
-        if request.retries <= 0:
-            return False
-        if answer.code in BUSY_CODES:
-            return request.host.next_at - self.clock.wall() <= _SHORT_S
+        if request.retries <= 0 or answer.code in BUSY_CODES or answer.retry_after:
+            return False  # the visit ends, so that what the host asked for is stored at once
         return answer.code >= 500 or answer.status is Status.NETWORK
 
     async def send(self, request: Request) -> Answer | None:
         """One exchange in the host's turn; None if that does not come before `before`."""
         host, wall = request.host, self.clock.wall
-        now = wall()
-        if self._shut or now >= request.before:
+        start = wall()
+        if self._shut or start >= request.before:
             return None
-        if not host.enter(now) and not await host.turn(request.before, wall):
+        if not host.enter(start) and not await host.turn(request.before, wall):
             return None
         if not self._seats.take() and not await self._seated(request):
             return None
-        return await self._exchange(request)
+        start = wall()
+        try:
+            answer = await self.engine.get(request.url, request.headers)
+        except BaseException:
+            host.leave(wall())
+            raise
+        finally:
+            self._seats.give()
+        request.elapsed_s += wall() - start
+        host.judge(answer, self.config.seed)
+        host.leave(answer.answered_at)
+        return answer
 
     def _open(self, name: str) -> Host:
         delay, concurrency = self.config.delay(name), self.config.concurrency(name)
@@ -111,18 +119,3 @@ class Gate:
             if not seated:
                 request.host.slots.give()
         return seated
-
-    async def _exchange(self, request: Request) -> Answer:
-        host, wall = request.host, self.clock.wall
-        start = wall()
-        try:
-            answer = await self.engine.get(request.url, request.headers)
-        except BaseException:
-            host.leave(wall())
-            raise
-        finally:
-            self._seats.give()
-        request.elapsed_s += wall() - start
-        host.judge(answer, self.config.seed)
-        host.leave(answer.answered_at)
-        return answer

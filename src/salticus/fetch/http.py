@@ -10,7 +10,6 @@ from aiohttp import (
     ClientError,
     ClientHandlerType,
     ClientOSError,
-    ClientPayloadError,
     ClientRequest,
     ClientResponse,
     ClientSession,
@@ -30,16 +29,16 @@ from aiohttp.hdrs import (
     LOCATION,
     RETRY_AFTER,
 )
-from multidict import CIMultiDictProxy
 from yarl import URL
 
 from salticus import __version__
 from salticus.clock import Clock
 from salticus.config import Fetch
 from salticus.fetch import AGENT
-from salticus.fetch.address import Limits, Refused, SafeResolver
+from salticus.fetch.address import Limits, SafeResolver
 from salticus.fetch.base import Answer
-from salticus.fetch.body import TooLarge, Undecodable, read
+from salticus.fetch.body import TooLarge, read
+from salticus.fetch.faults import status_of, words_for
 from salticus.types import Status
 
 _DNS_TTL_S, _DNS_NAMES = 300, 65_536
@@ -76,12 +75,12 @@ class HttpEngine:
                 return Answer(url, Status.UNSAFE, self.clock.wall(), fault=fault)
             response = await session.get(parsed, headers=headers, allow_redirects=False)
         except Exception as error:
-            return Answer(url, _status(error), self.clock.wall(), fault=_words(error))
+            return Answer(url, status_of(error), self.clock.wall(), fault=words_for(error))
         answer = _answer(url, response, self.clock.wall())
         try:
             await self._fill(answer, response)
         except Exception as error:
-            answer.status, answer.fault = _status(error, Status.BROKEN), _words(error)
+            answer.status, answer.fault = status_of(error, Status.BROKEN), words_for(error)
         finally:
             if not response.closed:
                 response.close()
@@ -172,36 +171,12 @@ def _answer(url: str, response: ClientResponse, answered_at: float) -> Answer:
     )
 
 
-def _header(headers: CIMultiDictProxy[str], name: str) -> str | None:
+def _header(headers: Mapping[str, str], name: str) -> str | None:
     """A header's value; None if absent or not text (aiohttp lets stray bytes through)."""
     value = headers.get(name)
     if value is None or value.isascii():
         return value
     return None if any("\ud800" <= c <= "\udfff" for c in value) else value
-
-
-def _status(error: Exception, otherwise: Status = Status.NETWORK) -> Status:
-    if isinstance(error, TimeoutError):
-        return Status.TIMEOUT
-    if isinstance(error, TooLarge):
-        return Status.TOO_LARGE
-    if isinstance(error, Undecodable | ClientPayloadError):
-        return Status.BROKEN
-    return Status.UNSAFE if isinstance(_cause(error), Refused) else otherwise
-
-
-def _words(error: Exception) -> str:
-    """What went wrong, for people; never empty, and short whatever the server put into it."""
-    if isinstance(error, TimeoutError):
-        return "no complete answer within the time limit"
-    cause = _cause(error)
-    return (str(cause) or type(cause).__name__)[:300].encode("utf-8", "replace").decode()
-
-
-def _cause(error: Exception) -> Exception:
-    """aiohttp wraps what the resolver raised."""
-    inner = getattr(error, "os_error", None)
-    return inner if isinstance(inner, Refused) else error
 
 
 @lru_cache(maxsize=1024)

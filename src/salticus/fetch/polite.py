@@ -25,10 +25,10 @@ _MICROSECOND = timedelta(microseconds=1)
 class PoliteFetcher:
     """Makes visits through an engine, each request in its host's turn.
 
-    Failed connections and 5xx answers are tried again `retries` times, a 429 or 503 only if the
-    host wants no more than five seconds of patience, time-outs and damaged bodies never. All
-    requests take turns, those for robots.txt and those of redirects too. A redirect whose turn
-    does not come before `before` ends the visit as BUSY.
+    Failed connections and 5xx answers are tried again `retries` times; a 429, a 503 or any answer
+    with Retry-After ends the visit, and so do time-outs and damaged bodies. All requests take
+    turns, those for robots.txt and those of redirects too. A redirect whose turn does not come
+    before `before` ends the visit as BUSY.
     """
 
     def __init__(self, engine: Engine, config: Config, clock: Clock) -> None:
@@ -79,26 +79,32 @@ class PoliteFetcher:
     # ---------------------------------------------------------------------------------- requests
 
     async def _ask(self, request: Request) -> Answer | None:
-        """The answer to a request, repeated while that may help; None if its turn did not come."""
-        answer = await self._once(request)
-        while answer is not None and self._gate.may_help(request, answer):
-            request.retries -= 1
-            again = await self._once(request)
-            if again is None:
-                break
-            answer = again
-        return answer
+        """The answer to a request, repeated while that may help; None if its turn did not come.
 
-    async def _once(self, request: Request) -> Answer | None:
-        """One exchange, if robots.txt lets us; else an answer that says why not."""
-        robots = request.host.robots
-        if self.clock.wall() >= robots.free_until:
-            if not await self._know_robots(request):
-                return None
-            now = self.clock.wall()
-            if (refusal := robots.refusal(request.url, now)) is not None:
-                return Answer(request.url, refusal[0], now, fault=refusal[1])
-        return await self._gate.send(request)
+        Where robots.txt does not let us ask, the answer says so.
+        """
+        last: Answer | None = None
+        while True:
+            answer: Answer | None
+            if self.clock.wall() < request.host.robots.free_until:
+                answer = await self._gate.send(request)
+            else:
+                answer = await self._ask_if_allowed(request)
+            if answer is None:
+                return last
+            if not self._gate.may_help(request, answer):
+                return answer
+            request.retries -= 1
+            last = answer
+
+    async def _ask_if_allowed(self, request: Request) -> Answer | None:
+        if not await self._know_robots(request):
+            return None
+        now = self.clock.wall()
+        refusal = request.host.robots.refusal(request.url, now)
+        if refusal is None:
+            return await self._gate.send(request)
+        return Answer(request.url, refusal[0], now, fault=refusal[1])
 
     async def _follow(self, request: Request, answer: Answer) -> Answer:
         """Follow redirects to the first answer that is none."""

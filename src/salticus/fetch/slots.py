@@ -20,8 +20,8 @@ class Slots:
         self.queue: dict[asyncio.Future[bool], float] = {}  # smaller than a deque, for idle hosts
 
     def take(self) -> bool:
-        """Take a slot now, if one is free and nobody waits for it."""
-        if self.active >= self.limit or self.queue:
+        """Take a slot now, if one is free; then nobody waits for it."""
+        if self.active >= self.limit:
             return False
         self.active += 1
         return True

@@ -50,7 +50,8 @@ class Gamma:
         self.a_, self.b_ = Keyed(), Keyed()
 
     def survival(self, pages: Pages, now: datetime) -> Survival:
-        return GammaSurvival(*self._posterior(pages.ids))
+        self._keep(pages.ids)
+        return GammaSurvival(self.a_.values.copy(), self.b_.values.copy())
 
     def rates(self, ids: Ints) -> Floats:
         """Mean change rate of each page (ids ascending), changes a day."""
@@ -72,22 +73,27 @@ class Gamma:
         a = self.a_.get(ids, np.full(len(ids), self.prior_changes))
         return a, self.b_.get(ids, np.full(len(ids), self.prior_days))
 
+    def _keep(self, ids: Ints) -> None:
+        """Have a posterior for exactly these pages."""
+        if self.a_.ids is not ids:
+            a, b = self._posterior(ids)
+            self.a_.put(ids, a)
+            self.b_.put(ids, b)
+
     def _update(self, ids: Ints, tau: Floats, changed: Bools) -> None:
-        every = self.a_.ids
-        if not np.isin(ids, every).all():
-            every = np.union1d(every, ids)
-        a, b = self._posterior(every)
-        rows = np.searchsorted(every, ids)
+        rows, known = self.a_.rows(ids)
+        if not known.all():
+            self._keep(np.union1d(self.a_.ids, ids))
+            rows = np.searchsorted(self.a_.ids, ids)
+        a, b = self.a_.values, self.b_.values
         a[rows], b[rows] = posterior(a[rows], b[rows], tau, changed)
-        self.a_.put(every, a)
-        self.b_.put(every, b)
 
     def state(self) -> State:
         return {"ids": self.a_.ids, "a": self.a_.values, "b": self.b_.values}
 
     def restore(self, state: State) -> None:
         self.a_.put(state["ids"], state["a"])
-        self.b_.put(state["ids"].copy(), state["b"])
+        self.b_.put(state["ids"], state["b"])
 
 
 def posterior(a: Floats, b: Floats, tau: Floats, changed: Bools) -> tuple[Floats, Floats]:

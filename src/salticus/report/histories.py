@@ -39,7 +39,8 @@ def _chart(alt: Any, history: History) -> Any:
     visits = [
         {"at": at.isoformat(), "price": p, "outcome": _OUTCOMES[c]} for at, p, c in history.visits
     ]
-    time = alt.X("at:T", title="world time (UTC)", scale=alt.Scale(type="utc"))
+    axis = alt.Axis(format="%d %b %H:%M", tickCount=8)
+    time = alt.X("at:T", title="world time (UTC)", scale=alt.Scale(type="utc"), axis=axis)
     price = alt.Y("price:Q", title="price", scale=alt.Scale(zero=False, padding=8))
     line = (
         alt.Chart(alt.Data(values=truth))

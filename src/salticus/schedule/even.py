@@ -41,7 +41,8 @@ class Even:
 
     def learn(self, outcomes: Outcomes) -> None:
         """A dropped visit gets its credit back."""
-        self.credit_.add(outcomes.page[~outcomes.made], 1.0)
+        rows, known = self.credit_.rows(outcomes.page[~outcomes.made])
+        np.add.at(self.credit_.values, rows[known], 1.0)
 
     def state(self) -> State:
         return {"ids": self.credit_.ids, "credit": self.credit_.values}

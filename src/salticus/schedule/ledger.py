@@ -54,6 +54,7 @@ class Ledger:
         self.until_: Instant = NEVER
         self.open_ = 0
         self.made_: Times = np.empty(0, dtype="datetime64[us]")
+        self._new: list[Times] = []
 
     def grant(self, pages: Pages, tick: Tick) -> Grant:
         """The visits that `tick` may spend."""
@@ -65,7 +66,7 @@ class Ledger:
         most = max(1.0, rate * (keep + tick.days))
         self.balance_ = min(earned, most) + 1e-9  # or 1/3 + 1/3 + 1/3 is never a whole visit
         self.until_ = max(since, end)
-        self.made_ = np.sort(self.made_[self.made_ > start - DAY], kind="stable")
+        self._gather(start - DAY)
         release = self._release(int(self.balance_), max(1, int(rate + 1e-9)), start)
         return Grant(release[release < end], rate * tick.days)
 
@@ -73,6 +74,12 @@ class Ledger:
         """Take the planned visits off the balance."""
         self.balance_ -= len(plan)
         self.open_ += len(plan)
+
+    def _gather(self, after: Instant) -> None:
+        """Put the visits made since the last tick among the others, and forget the old ones."""
+        made = np.concatenate([self.made_, *self._new])
+        self.made_ = np.sort(made[made > after], kind="stable")
+        self._new.clear()
 
     def _release(self, wanted: int, daily: int, start: Instant) -> Times:
         """Earliest times at which so many visits may start, if `daily` fit in any day."""
@@ -85,17 +92,16 @@ class Ledger:
     def learn(self, outcomes: Outcomes) -> None:
         """Refund dropped visits; remember when the others were made."""
         made = outcomes.at[outcomes.made]
-        dropped = len(outcomes) - len(made)
-        self.balance_ += dropped
+        self.balance_ += len(outcomes) - len(made)
         self.open_ -= len(outcomes)
-        self.made_ = np.concatenate([self.made_, made])
+        self._new.append(made)
 
     def state(self) -> State:
         return {
             "balance": np.array(self.balance_),
             "until": np.array(self.until_),
             "open": np.array(self.open_),
-            "made": self.made_,
+            "made": np.concatenate([self.made_, *self._new]),
         }
 
     def restore(self, state: State) -> None:

@@ -83,7 +83,7 @@ class Store(Protocol):
     """
 
     async def add(self, pages: Sequence[NewPage], *, at: int) -> int:
-        """Add pages (µs `at`); known URLs only get the settings that are given. Returns new ones."""
+        """Add pages (µs `at`); known ones get the settings that are given. Returns the new ones."""
 
     async def table(self, after: int = -1) -> PageTable:
         """Pages added or edited after a revision; all by default."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from salticus.errors import InputError, StoreError
 from salticus.store.queries import statements
 
 APPLICATION = 0x53616C74  # "Salt", kept in the file's header
+_SMALLEST = 512  # bytes; SQLite takes anything shorter for empty, and overwrites it
 PATIENCE_S = 30.0  # other commands hold the file only for short transactions
 
 
@@ -47,7 +49,6 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         check_same_thread=not read_only,
     )
     db.row_factory = sqlite3.Row
-    db.execute("PRAGMA cache_size = -65536")  # 64 MB: visits touch pages all over the file
     return db
 
 
@@ -56,8 +57,9 @@ def create(path: Path, steps: Sequence[str]) -> sqlite3.Connection:
     db = connect(path)
     try:
         _recognise(db, path)
-        db.execute("PRAGMA journal_mode = WAL")
+        _write_ahead(db)
         db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA cache_size = -65536")  # 64 MB: visits touch pages all over the file
         db.execute("PRAGMA wal_autocheckpoint = 8192")  # 32 MB: a visit costs a fifth less
         db.execute("PRAGMA secure_delete = OFF")  # some builds overwrite what is freed; a tenth
         upgrade(db, path, steps)
@@ -65,6 +67,20 @@ def create(path: Path, steps: Sequence[str]) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _write_ahead(db: sqlite3.Connection) -> None:
+    """Switch to WAL. SQLite does not wait for others who do so at the same moment; we do."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def upgrade(db: sqlite3.Connection, path: Path, steps: Sequence[str]) -> None:
@@ -90,10 +106,12 @@ def version(db: sqlite3.Connection) -> int:
 
 
 def _recognise(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database that another program made, before anything in it is touched."""
+    """Refuse a file that another program made, before anything in it is touched."""
+    if 0 < path.stat().st_size < _SMALLEST:
+        raise StoreError(f"{path}: file is not a database")
+    tables = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     mark = db.execute("PRAGMA application_id").fetchone()[0]
-    empty = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
-    if mark != APPLICATION and not empty:
+    if tables and mark != APPLICATION:
         raise StoreError(f"{path} is a database, but not a Salticus store")
 
 

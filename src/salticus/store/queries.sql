@@ -127,7 +127,8 @@ UPDATE pages SET
     END,
     value = iif(v.kind IS NULL, pages.value, v.visit),
     digest = iif(v.kind IS NULL, pages.digest, v.digest),
-    kind = coalesce(pages.kind, v.kind)
+    kind = coalesce(pages.kind, v.kind),
+    content = iif(v.kept, v.visit, pages.content)
 FROM (
     SELECT
         visit, page, at, status, digest, fault,
@@ -135,13 +136,14 @@ FROM (
         status IN ('ok', 'not_modified') AS answered,
         json_extract(value, '$[14]') AS etag,
         json_extract(value, '$[15]') AS last_modified,
-        json_extract(value, '$[16]') AS kind
+        json_extract(value, '$[16]') AS kind,
+        json_extract(value, '$[17]') AS kept
     FROM json_each(:rows) JOIN observations ON visit = json_extract(value, '$[0]')
 ) AS v
 WHERE pages.id = v.page;
 
 -- name: insert_values
-INSERT INTO "values" (visit, page, at, digest, kind, value, fields)
+INSERT OR REPLACE INTO "values" (visit, page, at, digest, kind, value, fields)
 SELECT
     json_extract(value, '$[0]'),
     json_extract(value, '$[1]'),
@@ -155,11 +157,16 @@ SELECT
     json_extract(value, '$[5]')
 FROM json_each(:rows);
 
--- name: replace_content
-INSERT OR REPLACE INTO content (page, at, content_type, body)
+-- name: delete_content
+DELETE FROM content WHERE visit IN (
+    SELECT pages.content
+    FROM json_each(:rows) JOIN pages ON pages.id = json_extract(json_each.value, '$[1]')
+);
+
+-- name: insert_content
+INSERT OR REPLACE INTO content (visit, content_type, body)
 SELECT
     json_extract(value, '$[0]'),
-    json_extract(value, '$[1]'),
     json_extract(value, '$[2]'),
     substr(:packed, json_extract(value, '$[3]'), json_extract(value, '$[4]'))
 FROM json_each(:rows);
@@ -174,17 +181,6 @@ SELECT
     json_extract(value, '$[4]'),
     substr(:packed, json_extract(value, '$[5]'), json_extract(value, '$[6]'))
 FROM json_each(:rows);
-
--- name: update_hosts
-UPDATE hosts SET next_at = v.next_at, strikes = v.strikes
-FROM (
-    SELECT
-        json_extract(value, '$[0]') AS host,
-        json_extract(value, '$[1]') AS next_at,
-        json_extract(value, '$[2]') AS strikes
-    FROM json_each(:rows)
-) AS v
-WHERE hosts.host = v.host;
 
 -- name: hosts
 SELECT host, next_at, strikes, robots, robots_code, robots_until FROM hosts ORDER BY host;
@@ -230,7 +226,9 @@ FROM pages LEFT JOIN "values" AS latest ON latest.visit = pages.value
 WHERE url = :url;
 
 -- name: content
-SELECT body, content_type FROM content WHERE page = :page;
+SELECT body, content_type
+FROM pages JOIN content ON content.visit = pages.content
+WHERE pages.id = :page;
 
 -- name: summary
 SELECT

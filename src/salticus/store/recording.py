@@ -16,9 +16,7 @@ from salticus.errors import StoreError
 from salticus.store.database import transaction
 from salticus.store.packing import Span, pack, raw, rows, short
 from salticus.store.queries import QUERIES
-from salticus.types import ANSWERED, HostState, Observation, Record, Value
-
-_ANSWERED = frozenset(status.label for status in ANSWERED)
+from salticus.types import HostState, Observation, Record, Value
 
 Row = tuple[Any, ...]
 Write = tuple[str, dict[str, bytes]]
@@ -31,7 +29,6 @@ class Recorder:
         self.db = db
         self.keep_content = keep_content
         self._compressor = zstandard.ZstdCompressor(level=1)
-        self._robots: dict[str, Row] = {}
 
     def record(self, records: Iterable[Record]) -> None:
         """Commit the records whose visits are not stored yet."""
@@ -50,29 +47,27 @@ class Recorder:
         return [visit for (visit,) in found]
 
     def _commit(self, records: Collection[Record]) -> None:
-        observations = [r.observation for r in records]
         hosts = {r.host.host: r.host for r in records if r.host is not None}
-        writes = [
-            *self._values(observations),
-            *self._content(records),
-            *self._hosts(hosts.values()),
-        ]
+        writes = [write for batch in _rounds(records) for write in self._visits(batch)]
+        writes += self._hosts(hosts.values())
+        pages = 0
         with transaction(self.db):
-            for batch in _rounds(observations):
-                self._observe(batch)
             for query, parameters in writes:
-                self.db.execute(QUERIES[query], parameters)
-        self._robots.update((name, _robots(host)) for name, host in hosts.items())
+                done = self.db.execute(QUERIES[query], parameters).rowcount
+                pages += done if query == "update_pages" else 0
+            if pages < len(records):
+                raise StoreError("a visit to a page that is not in the store cannot be recorded")
 
-    def _observe(self, observations: Sequence[Observation]) -> None:
-        parameters = {"rows": rows([_observation_row(o) for o in observations])}
-        self.db.execute(QUERIES["insert_observations"], parameters)
-        updated = self.db.execute(QUERIES["update_pages"], parameters).rowcount
-        if updated < len(observations):
-            raise StoreError("a visit to a page that is not in the store cannot be recorded")
+    def _visits(self, records: Sequence[Record]) -> Iterator[Write]:
+        """What visits to different pages write; the pages last, as they tell what went before."""
+        visits = {"rows": rows([_visit_row(r, keep=self.keep_content) for r in records])}
+        yield "insert_observations", visits
+        yield from self._values([r.observation for r in records])
+        yield from self._content([r for r in records if self.keep_content])
+        yield "update_pages", visits
 
     def _values(self, observations: Iterable[Observation]) -> Iterator[Write]:
-        new = [(o, value) for o in observations if (value := _new_value(o)) is not None]
+        new = [(o, value) for o in observations if (value := o.value) is not None]
         if new:
             long = [None if short(value.text) else raw(value.text) for _, value in new]
             packed, spans = pack(self._compressor, long)
@@ -80,45 +75,36 @@ class Recorder:
             yield "insert_values", {"rows": rows(table), "packed": packed}
 
     def _content(self, records: Iterable[Record]) -> Iterator[Write]:
-        kept = [r for r in records if self.keep_content and r.content is not None]
+        kept = [r for r in records if r.content is not None]
         if kept:
             packed, spans = pack(self._compressor, [r.content for r in kept])
-            table = [_content_row(r, span) for r, span in zip(kept, spans, strict=True)]
-            yield "replace_content", {"rows": rows(table), "packed": packed}
+            table = rows([_content_row(r, span) for r, span in zip(kept, spans, strict=True)])
+            yield "delete_content", {"rows": table}
+            yield "insert_content", {"rows": table, "packed": packed}
 
-    def _hosts(self, hosts: Iterable[HostState]) -> Iterator[Write]:
-        """Whole where robots.txt is news; else only what every visit changes."""
-        news, others = list[HostState](), list[HostState]()
-        for host in hosts:
-            known = self._robots.get(host.host) == _robots(host)
-            (others if known else news).append(host)
-        if others:
-            yield "update_hosts", {"rows": rows([(h.host, h.next_at, h.strikes) for h in others])}
-        if news:
-            texts = [None if h.robots is None else raw(h.robots) for h in news]
+    def _hosts(self, hosts: Collection[HostState]) -> Iterator[Write]:
+        if hosts:
+            texts = [None if h.robots is None else raw(h.robots) for h in hosts]
             packed, spans = pack(self._compressor, texts)
-            table = [_host_row(h, span) for h, span in zip(news, spans, strict=True)]
+            table = [_host_row(h, span) for h, span in zip(hosts, spans, strict=True)]
             yield "replace_hosts", {"rows": rows(table), "packed": packed}
 
 
-def _rounds(observations: Sequence[Observation]) -> list[list[Observation]]:
+def _rounds(records: Iterable[Record]) -> list[list[Record]]:
     """Batches in which each page occurs once: first visits, second visits, …"""
-    rounds: list[list[Observation]] = []
+    rounds: list[list[Record]] = []
     times: dict[int, int] = {}
-    for observation in observations:
-        number = times.get(observation.page, 0)
-        times[observation.page] = number + 1
+    for record in records:
+        page = record.observation.page
+        number = times[page] = times.get(page, -1) + 1
         if number == len(rounds):
             rounds.append([])
-        rounds[number].append(observation)
+        rounds[number].append(record)
     return rounds
 
 
-def _new_value(o: Observation) -> Value | None:
-    return o.value if o.value is not None and o.status in _ANSWERED else None
-
-
-def _observation_row(o: Observation) -> Row:
+def _visit_row(record: Record, *, keep: bool) -> Row:
+    o = record.observation
     return (
         o.visit,
         o.page,
@@ -136,7 +122,8 @@ def _observation_row(o: Observation) -> Row:
         o.elapsed_s,
         o.etag,
         o.last_modified,
-        None if (value := _new_value(o)) is None else value.kind,
+        None if o.value is None else o.value.kind,
+        keep and record.content is not None,
     )
 
 
@@ -146,12 +133,8 @@ def _value_row(o: Observation, value: Value, span: Span) -> Row:
 
 
 def _content_row(record: Record, span: Span) -> Row:
-    return (record.observation.page, record.observation.at, record.content_type, *span)
+    return (record.observation.visit, record.observation.page, record.content_type, *span)
 
 
 def _host_row(host: HostState, span: Span) -> Row:
     return (host.host, host.next_at, host.strikes, host.robots_code, host.robots_until, *span)
-
-
-def _robots(host: HostState) -> Row:
-    return host.robots, host.robots_code, host.robots_until

@@ -17,15 +17,8 @@ from salticus.store.queries import QUERIES
 
 CHUNK = 1000
 
-_KNOWN_BY_FIELD = (
-    "merchant",
-    "brand",
-    "category",
-    "condition",
-    "country",
-    "language",
-    "title",
-)
+# columns of the exchange format that only the fields of a value can tell
+FIELD_COLUMNS = ("merchant", "brand", "category", "condition", "country", "language", "title")
 
 Row = dict[str, Any]
 
@@ -64,7 +57,7 @@ def _page(row: sqlite3.Row) -> Row:
     page = dict(row)
     fields = msgspec.json.decode(page.pop("fields"))
     page["tags"] = msgspec.json.decode(page["tags"])
-    return page | {name: fields.get(name) for name in _KNOWN_BY_FIELD}
+    return page | {name: fields.get(name) for name in FIELD_COLUMNS}
 
 
 def _visit(row: sqlite3.Row) -> Row:

@@ -6,6 +6,8 @@ import asyncio
 import logging
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator
+from dataclasses import KW_ONLY, dataclass
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import numpy as np
@@ -31,7 +33,6 @@ from salticus.types import (
     Tick,
     Value,
     instant,
-    moment,
 )
 from salticus.worlds.census import Census
 from salticus.worlds.journal import Journal
@@ -51,22 +52,26 @@ class Job(msgspec.Struct, frozen=True):
     before: float
 
 
+@dataclass(eq=False)
 class Live:
     """The world that is fetched. Each host has a queue, worked off by as many workers as it allows.
 
     Outcomes are yielded once they are committed. A visit in flight at the end of its tick goes on,
-    and its outcome comes with a later tick's.
+    and its outcome comes with a later tick's. Pages without a maximum interval get `max_interval`
+    (days); observations older than `retention` are deleted.
     """
 
-    def __init__(
-        self, store: Store, fetcher: Fetcher, extraction: Extraction, clock: Clock, census: Census
-    ) -> None:
-        self.store = store
-        self.fetcher = fetcher
-        self.extraction = extraction
-        self.clock = clock
-        self.census = census
-        self._journal = Journal(store, self._committed)
+    store: Store
+    fetcher: Fetcher
+    extraction: Extraction
+    clock: Clock
+    _: KW_ONLY
+    max_interval: float = np.inf
+    retention: timedelta | None = None
+
+    def __post_init__(self) -> None:
+        self.census = Census(self.store, max_interval=self.max_interval)
+        self._journal = Journal(self.store, self._committed)
         self._news: asyncio.Queue[Outcomes | BaseException | Plan] = asyncio.Queue()
         self._queues: defaultdict[str, deque[Job]] = defaultdict(deque)
         self._working: defaultdict[str, int] = defaultdict(int)
@@ -78,6 +83,8 @@ class Live:
     # ------------------------------------------------------------------------------ the contract
 
     async def pages(self, tick: Tick) -> Pages:
+        if self.retention is not None:
+            await self.store.prune(int((tick.start - self.retention).timestamp() * 1e6))
         await self.census.refresh()
         seconds = (tick.end - tick.start).total_seconds() / self.clock.speed
         now = self.clock.wall()
@@ -126,33 +133,37 @@ class Live:
 
     async def _feed(self, plan: Plan) -> None:
         """Hand out visits as they fall due; at the end of the tick drop those not begun."""
-        row = 0
         try:
-            for start in range(0, len(plan), _CHUNK):
-                await self._wait(plan.due[start])
-                part = plan.page[start : start + _CHUNK]
-                for target in await self.store.targets(part):
-                    await self._wait(plan.due[row])
-                    if self._over(plan.tick):
-                        break
-                    self._hand_out(plan, row, target)
-                    row += 1
-                if self._over(plan.tick):
-                    break
-            await self._wait(instant(plan.tick.end))
+            row = await self._hand_out(plan)
+            await self._wait(plan.tick.end)
         except Exception as error:
             self._news.put_nowait(error)
             raise
         self._drop(plan, list(range(row, len(plan))))
-        self._clear()
+        for queue in self._queues.values():
+            while queue:
+                self._give_up(queue.popleft())
         self._news.put_nowait(plan)
 
-    def _over(self, tick: Tick) -> bool:
-        return self._stopped.is_set() or self.clock.now() >= tick.end
+    async def _hand_out(self, plan: Plan) -> int:
+        """Queue visits as they fall due. Returns how many; fewer than all if time runs out."""
+        due: list[datetime] = [when.replace(tzinfo=UTC) for when in plan.due.tolist()]
+        left = (plan.tick.end - self.clock.now()).total_seconds() / self.clock.speed
+        before, now = self.clock.wall() + left, self.clock.now()
+        for start in range(0, len(plan), _CHUNK):
+            await self._wait(due[start])
+            targets = await self.store.targets(plan.page[start : start + _CHUNK])
+            for row, target in enumerate(targets, start):
+                if now < due[row]:
+                    await self._wait(due[row])
+                    now = self.clock.now()
+                if now >= plan.tick.end or self._stopped.is_set():
+                    return row
+                self._queue(Job(row, plan, target, before))
+        return len(plan)
 
-    async def _wait(self, when: np.datetime64) -> None:
-        """Until world time `when`, or until stopped."""
-        due = moment(when)
+    async def _wait(self, due: datetime) -> None:
+        """Until world time `due`, or until stopped."""
         if self._stopped.is_set() or self.clock.now() >= due:
             return
         waits = [asyncio.ensure_future(w) for w in (self.clock.until(due), self._stopped.wait())]
@@ -162,24 +173,18 @@ class Live:
             for wait in waits:
                 wait.cancel()
 
-    def _hand_out(self, plan: Plan, row: int, target: Target) -> None:
-        if target.page in self._busy:  # still in flight from an earlier tick
-            self._drop(plan, [row])
+    def _queue(self, job: Job) -> None:
+        page, host = job.target.page, job.target.host
+        if page in self._busy:  # still in flight from an earlier tick
+            self._drop(job.plan, [job.row])
             return
-        self._busy.add(target.page)
-        left = (plan.tick.end - self.clock.now()).total_seconds() / self.clock.speed
-        job = Job(row, plan, target, self.clock.wall() + left)
-        self._queues[target.host].append(job)
-        if self._working[target.host] < self.fetcher.concurrency(target.host):
-            self._working[target.host] += 1
-            worker = asyncio.create_task(self._work(target.host))
+        self._busy.add(page)
+        self._queues[host].append(job)
+        if self._working[host] < self.fetcher.concurrency(host):
+            self._working[host] += 1
+            worker = asyncio.create_task(self._work(host))
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
-
-    def _clear(self) -> None:
-        for queue in self._queues.values():
-            while queue:
-                self._give_up(queue.popleft())
 
     def _give_up(self, job: Job) -> None:
         self._busy.discard(job.target.page)

@@ -23,6 +23,7 @@ CREATE TABLE pages (
     changes INTEGER NOT NULL DEFAULT 0,
     failures INTEGER NOT NULL DEFAULT 0,
     value INTEGER,                    -- the visit that found the latest value
+    content INTEGER,                  -- the visit that brought the content kept
     kind TEXT,
     status TEXT,
     digest TEXT,
@@ -67,11 +68,9 @@ CREATE TABLE "values" (
 );
 
 CREATE INDEX values_page_at ON "values" (page, at);
-CREATE INDEX values_at ON "values" (at);
 
-CREATE TABLE content (
-    page INTEGER PRIMARY KEY,
-    at INTEGER NOT NULL,
+CREATE TABLE content (                -- the latest of each page
+    visit INTEGER PRIMARY KEY,        -- not the page: rows in order of time are written 3 x faster
     content_type TEXT NOT NULL,
     body BLOB NOT NULL                -- under zstd
 );

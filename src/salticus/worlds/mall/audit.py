@@ -25,18 +25,18 @@ from salticus.worlds.mall.stock import Stock
 class Breach:
     """One request that should not have come (yet).
 
-    `rule` is overlap, gap, disallowed or early (before a Retry-After was over); `earlier` is the
-    request that forbade it, `short_s` by how many seconds it came too soon.
+    `rule` is overlap, gap, disallowed or early (before a Retry-After was over); `previous` is
+    the request that forbade it, `short_s` by how many seconds it came too soon.
     """
 
     rule: str
     entry: Entry
-    earlier: Entry | None = None
+    previous: Entry | None = None
     short_s: float = 0.0
 
     def __str__(self) -> str:
-        after = "" if self.earlier is None else f" after {self.earlier.path}"
-        short = "" if self.earlier is None else f", {self.short_s:.6f} s too soon"
+        after = "" if self.previous is None else f" after {self.previous.path}"
+        short = "" if self.previous is None else f", {self.short_s:.6f} s too soon"
         where = f"{self.entry.host}{self.entry.path} at {self.entry.arrived:.6f}"
         return f"{self.rule}: {where}{after}{short}"
 

@@ -72,17 +72,11 @@ def paths(folder: Path) -> dict[str, Path]:
 
 async def open_mall(folder: Path, plot: Plot, stop: asyncio.Event) -> None:
     """Serve the mall until told to stop; `urls.txt` is written last, when all shops are open."""
-    files = paths(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    if files["urls"].exists():
-        raise InputError(f"{folder} holds a mall already; choose another folder, or delete it")
-    stock = plot.stock()
-    world, wall = moment(stock.times.min()), datetime.now(UTC)
-    clock = SystemClock(speed=plot.speed, world_origin=world, wall_origin=wall)
-    text = _SETTINGS.format(
-        delay=plot.delay, speed=float(plot.speed), world=world.isoformat(), wall=wall.isoformat()
+    files, stock = paths(folder), plot.stock()
+    clock = SystemClock(
+        speed=plot.speed, world_origin=moment(stock.times.min()), wall_origin=datetime.now(UTC)
     )
-    files["settings"].write_text(text, "utf-8")
+    _furnish(folder, plot, clock)
     mall = Mall(
         stock,
         clock,
@@ -92,6 +86,17 @@ async def open_mall(folder: Path, plot: Plot, stop: asyncio.Event) -> None:
         log_path=files["access"],
     )
     await serve(mall, _announced(mall, files["urls"], stop))
+
+
+def _furnish(folder: Path, plot: Plot, clock: SystemClock) -> None:
+    """Write the settings of a crawl of this mall."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if paths(folder)["urls"].exists():
+        raise InputError(f"{folder} holds a mall already; choose another folder, or delete it")
+    origins = (t.isoformat() for t in (clock.world_origin, clock.wall_origin) if t is not None)
+    world, wall = origins
+    text = _SETTINGS.format(delay=plot.delay, speed=float(plot.speed), world=world, wall=wall)
+    paths(folder)["settings"].write_text(text, "utf-8")
 
 
 async def _announced(mall: Mall, path: Path, stop: asyncio.Event) -> None:

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 
@@ -101,8 +102,9 @@ class Mall:
         return Dice(self.faults, seed=self.seed, host=self.hosts[shop], shop=shop)
 
     async def _open(self, shop: Shop, sock: socket.socket) -> None:
+        handle: Any = shop.handle  # takes the requests that `arrive` makes
         server = web.Server(
-            shop.handle, request_factory=shop.arrive, handler_cancellation=True, access_log=None
+            handle, request_factory=shop.arrive, handler_cancellation=True, access_log=None
         )
         runner = web.ServerRunner(server, shutdown_timeout=_GRACE_S)
         await runner.setup()

@@ -53,6 +53,13 @@ class Ground:
         return self._stamps[1], self._stamps[2]
 
 
+class Arrival(web.BaseRequest):
+    """A request with the wall time (seconds) and world time (µs) of its arrival."""
+
+    arrived: float
+    world: int
+
+
 class Shop:
     """Answers the requests to one port. `rows` maps its paths to the rows of the stock."""
 
@@ -71,18 +78,23 @@ class Shop:
 
     # ------------------------------------------------------------------------------- the access log
 
-    def arrive(
-        self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any
-    ) -> web.BaseRequest:
-        """Make the server's request and note the time before anything else is done."""
+    def arrive(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> Arrival:
+        """Make the server's request and note the time before anything else is done.
+
+        The event loop knows that a client left some steps before that request's handler is
+        cancelled; whoever left before this request came must not seem to overlap it.
+        """
+        for entry, earlier in list(self._open.values()):
+            if earlier.transport is None or earlier.transport.is_closing():
+                self._end(entry)
         arrived = time.time()
         world = (self.ground.clock.now() - _EPOCH) // _MICROSECOND
         loop = asyncio.get_running_loop()
-        request = web.BaseRequest(message, payload, protocol, writer, task, loop)
-        request["arrived"], request["world"] = arrived, world
+        request = Arrival(message, payload, protocol, writer, task, loop)
+        request.arrived, request.world = arrived, world
         return request
 
-    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def handle(self, request: Arrival) -> web.StreamResponse:
         """Answer a request, whatever comes of it, and log it."""
         entry = self._begin(request)
         try:
@@ -101,15 +113,11 @@ class Shop:
         for entry, _ in list(self._open.values()):
             self._end(entry)
 
-    def _begin(self, request: web.BaseRequest) -> Entry:
+    def _begin(self, request: Arrival) -> Entry:
         path = request.raw_path.partition("?")[0]
-        entry = Entry(self.host, path, request["arrived"], request["world"])
+        entry = Entry(self.host, path, request.arrived, request.world)
         headers = request.headers
         entry.conditional = "If-None-Match" in headers or "If-Modified-Since" in headers
-        # The loop knows that a client left some steps before the handler is cancelled.
-        for other, earlier in list(self._open.values()):
-            if earlier.transport is None or earlier.transport.is_closing():
-                self._end(other)
         self._open[id(entry)] = (entry, request)
         self.ground.log.begin(entry)
         return entry
@@ -215,11 +223,13 @@ class Shop:
             return "/loop/a"
         if fault.to == "private":
             return DISALLOWED + path.rpartition("/")[2]
-        urls = self.ground.urls
-        here = f"http://{self.host}"
-        near = [url for url in urls if url.startswith(f"{here}/") == (fault.to == "offer")]
-        others = [url for url in near if url != here + path] or [f"{here}/"]
-        return others[int(coin(path) * len(others))]
+        urls, here = self.ground.urls, f"http://{self.host}/"
+        first = int(coin(path) * len(urls))
+        for step in range(len(urls)):
+            url = urls[(first + step) % len(urls)]
+            if url.startswith(here) == (fault.to == "offer") and not url.endswith(path):
+                return url
+        return "/"
 
     def _closed(self, entry: Entry, status: int, seconds: float) -> web.Response:
         """Ask for patience, and have it: the shop stays closed until then."""
