@@ -73,7 +73,7 @@ def test_no_day_exceeds_the_budget(n: int, visits: int, hours: float, drop: floa
 def test_the_budget_is_spent_within_a_tick(share: float, hours: float) -> None:
     n, days = 400, 6
     world = crawl(blank_pages(n, hosts=5), f"{share * 100}%", days=days, tick=hours * HOUR)
-    budget = np.floor(share * n)
+    budget = np.floor(share * n + 1e-9)
     for day in range(days):
         start = instant(START) + day * DAY
         made = np.count_nonzero((world.times >= start) & (world.times < start + DAY))

@@ -107,8 +107,12 @@ def test_an_idle_ledger_carries_one_tick_only() -> None:
 
 def test_once_a_day_may_spend_the_days_budget() -> None:
     ledger, pages = Ledger(Budget.parse(240), carry=timedelta(days=1)), blank_pages(1000)
-    ledger.grant(pages, a_tick(0))
+    assert ledger.grant(pages, a_tick(0)).visits == 240
     assert ledger.grant(pages, a_tick(12)).visits == 240
+
+
+def test_a_single_page_is_visited_at_once() -> None:
+    assert Ledger(Budget.parse("10%")).grant(blank_pages(1), a_tick()).visits == 1
 
 
 def test_ticks_are_consecutive_and_the_last_is_cut() -> None:

@@ -42,9 +42,10 @@ class Ledger:
     """Accrues the budget continuously and hands it out tick by tick.
 
     Laws: any 24 hours of world time hold at most the budget (a budget under one visit a day: at
-    most one); what is left over is carried for at most `carry` (one tick if not given); a dropped
-    visit is refunded, one that failed is not. The first law is kept exactly: a visit that would be
-    one too many is released when the visit that is a whole budget older is a day past.
+    most one); what is left over is carried for at most `carry` (one tick if not given), and a new
+    ledger opens with as much, or one visit; a dropped visit is refunded, one that failed is not.
+    The first law is kept exactly: a visit that would be one too many is released when the visit
+    that is a whole budget older is a day past.
     """
 
     def __init__(self, budget: Budget, *, carry: timedelta | None = None) -> None:
@@ -60,12 +61,13 @@ class Ledger:
         """The visits that `tick` may spend."""
         rate = self.budget.per_day(len(pages))
         start, end = instant(tick.start), instant(tick.end)
-        since = start if np.isnat(self.until_) else self.until_
         keep = tick.days if self.carry is None else self.carry.total_seconds() / 86_400
-        earned = self.balance_ + rate * float(days_between(since, end))
+        if np.isnat(self.until_):
+            self.until_, self.balance_ = end, max(1.0, rate * keep)
+        earned = self.balance_ + rate * float(days_between(self.until_, end))
         most = max(1.0, rate * (keep + tick.days))
         self.balance_ = min(earned, most) + 1e-9  # or 1/3 + 1/3 + 1/3 is never a whole visit
-        self.until_ = max(since, end)
+        self.until_ = max(self.until_, end)
         self._gather(start - DAY)
         release = self._release(int(self.balance_), max(1, int(rate + 1e-9)), start)
         return Grant(release[release < end], rate * tick.days)

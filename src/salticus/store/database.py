@@ -83,6 +83,11 @@ def _write_ahead(db: sqlite3.Connection) -> None:
             return
 
 
+def checkpoint(db: sqlite3.Connection) -> None:
+    """Move what was committed into the main file, without keeping writers waiting."""
+    db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+
 def upgrade(db: sqlite3.Connection, path: Path, steps: Sequence[str]) -> None:
     """Take the steps that are missing, all in one transaction; refuse a store that is newer."""
     if version(db) == len(steps):

@@ -10,27 +10,33 @@ from typing import Any, Self
 
 from salticus.store import editing, reading, scanning
 from salticus.store.base import PageState, PageTable, Summary
-from salticus.store.database import connect, copy, create
+from salticus.store.database import checkpoint, connect, copy, create
 from salticus.store.lane import Lane
 from salticus.store.queries import migrations
 from salticus.store.recording import Recorder
 from salticus.store.urls import canonical
 from salticus.types import HostState, Ints, NewPage, Outcomes, Record, Signal, Target
 
+MOVED = 500  # visits between two moves into the main file
+
 
 class SqliteStore:
     """Pages and visits in one SQLite file in WAL mode.
 
     All writes go through one thread and its connection, all reads through another, so that
-    planning never waits for a commit. `open` makes the file if there is none.
+    planning never waits for a commit; a third moves what was committed into the main file, so that
+    no commit waits for the disk. `open` makes the file if there is none.
     """
 
     def __init__(self, path: str | Path, *, keep_content: bool = True) -> None:
         self.path = Path(path)
         self.keep_content = keep_content
-        self._writes, self._reads = Lane(self.path), Lane(self.path)
+        self._writes, self._reads, self._moves = (Lane(self.path) for _ in range(3))
         self._writer: sqlite3.Connection
         self._reader: sqlite3.Connection
+        self._mover: sqlite3.Connection
+        self._moving: asyncio.Task[None] | None = None
+        self._unmoved = 0
         self._recorder: Recorder
 
     @classmethod
@@ -40,9 +46,10 @@ class SqliteStore:
         try:
             store._writer = await store._writes.run(create, store.path, migrations())
             store._reader = await store._reads.run(connect, store.path)
+            store._mover = await store._moves.run(connect, store.path)
         except BaseException:
-            store._writes.close()
-            store._reads.close()
+            for lane in (store._writes, store._reads, store._moves):
+                lane.close()
             raise
         store._recorder = Recorder(store._writer, keep_content=keep_content)
         return store
@@ -61,6 +68,10 @@ class SqliteStore:
 
     async def record(self, records: Sequence[Record]) -> None:
         await self._writes.run(self._recorder.record, records)
+        self._unmoved += len(records)
+        if self._unmoved >= MOVED and (self._moving is None or self._moving.done()):
+            self._unmoved = 0
+            self._moving = asyncio.create_task(self._moves.run(checkpoint, self._mover))
 
     async def outcomes(self, visits: Ints) -> Outcomes:
         return await self._reads.run(reading.outcomes, self._reader, visits)
@@ -96,7 +107,13 @@ class SqliteStore:
         return await self._writes.run(editing.prune, self._writer, before)
 
     async def close(self) -> None:
-        await self._reads.run(self._reader.close)
-        await self._writes.run(self._writer.close)
-        self._reads.close()
-        self._writes.close()
+        if self._moving is not None:
+            await self._moving
+        for lane, db in self._connections():
+            await lane.run(db.close)
+            lane.close()
+
+    def _connections(self) -> Iterator[tuple[Lane, sqlite3.Connection]]:
+        yield self._moves, self._mover
+        yield self._reads, self._reader
+        yield self._writes, self._writer
