@@ -203,6 +203,7 @@ def _check(config: Config) -> None:
         "fetch.timeout": config.fetch.timeout.total_seconds(),
         "fetch.max_size": config.fetch.max_size,
         "extract.workers": config.extract.workers,
+        "extract.deadline": config.extract.deadline.total_seconds(),
         "clock.speed": config.clock.speed,
     }
     for key, value in positive.items():

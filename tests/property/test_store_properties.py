@@ -89,7 +89,6 @@ STEPS = st.one_of(
     st.tuples(st.just("record"), st.lists(RECORDS, max_size=12)),
     st.tuples(st.just("add"), st.lists(EDITS, max_size=4)),
     st.tuples(st.just("notice"), st.lists(SIGNALS, max_size=3)),
-    st.tuples(st.just("prune"), TIMES),
 )
 
 
@@ -121,18 +120,24 @@ async def columns_of(store: Store) -> dict[str, Any]:
     return {f.name: getattr(of, f.name) for of in (table, outcomes) for f in fields(of)}
 
 
+async def agree(store: Store, plain: Store) -> None:
+    assert await all_of(store) == await all_of(plain)
+    found, expected = await columns_of(store), await columns_of(plain)
+    for name in found.keys() - {"revision"}:
+        np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
+
+
 @settings(max_examples=80, deadline=None)
-@given(st.lists(STEPS, max_size=6))
-def test_sqlite_and_memory_agree(steps: list[tuple[str, Any]]) -> None:
+@given(st.lists(STEPS, max_size=6), TIMES)
+def test_sqlite_and_memory_agree(steps: list[tuple[str, Any]], before: int) -> None:
     async def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             plain, store = MemoryStore(), await SqliteStore.open(Path(folder, "a.db"))
             try:
                 assert await take(store, steps) == await take(plain, steps)
-                assert await all_of(store) == await all_of(plain)
-                found, expected = await columns_of(store), await columns_of(plain)
-                for name in found.keys() - {"revision"}:
-                    np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
+                await agree(store, plain)
+                assert await store.prune(before) == await plain.prune(before)
+                await agree(store, plain)
             finally:
                 await store.close()
 

@@ -24,7 +24,24 @@ def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     typer.echo(title)
     width = max(map(len, facts), default=0)
     for name, fact in facts.items():
-        typer.echo(f"  {name:<{width}}  {fact}")
+        typer.echo(f"  {name:<{width}}  {_shown(fact)}")
+
+
+def _shown(fact: Any) -> str:
+    """A fact in words: nothing is "-", lists and counts are spelt out.
+
+    >>> _shown(None), _shown({"ok": 3, "gone": 1}), _shown(True), _shown(1234)
+    ('-', 'ok 3, gone 1', 'yes', '1,234')
+    """
+    if isinstance(fact, Mapping):
+        fact = [f"{name} {count}" for name, count in fact.items()]
+    if isinstance(fact, bool):
+        return "yes" if fact else "no"
+    if isinstance(fact, int | float):
+        return f"{fact:,}"
+    if isinstance(fact, list):
+        fact = ", ".join(map(str, fact))
+    return str(fact or "-")
 
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import resource
 import signal
 from datetime import timedelta
 from pathlib import Path
@@ -72,6 +74,7 @@ def run(
     json: Json = False,
 ) -> None:
     """Crawl: visit pages on the budget until stopped (SIGTERM ends visits in flight first)."""
+    _raise_file_limit()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     chosen = settings(config, policy=policy, budget=budget, tick=tick, seed=seed)
     length = span("for", for_)
@@ -80,6 +83,13 @@ def run(
         print_json(tally)
     else:
         print_facts("crawled", tally)
+
+
+def _raise_file_limit() -> None:
+    """Let thousands of hosts have a connection each; many systems allow 1,024 files at first."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65_536), hard))
 
 
 async def _crawl(config: Config, *, once: bool, length: timedelta | None) -> dict[str, float]:

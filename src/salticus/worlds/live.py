@@ -94,7 +94,7 @@ class Live:
         open_visits = set(plan.visit.tolist())
         feeder = asyncio.create_task(self._feed(plan))
         try:
-            while open_visits:
+            while open_visits or not self._news.empty():
                 outcomes = await self._next()
                 if outcomes is plan:
                     break
@@ -139,10 +139,11 @@ class Live:
         except Exception as error:
             self._news.put_nowait(error)
             raise
-        self._drop(plan, list(range(row, len(plan))))
+        waiting = [job for queue in self._queues.values() for job in queue]
         for queue in self._queues.values():
-            while queue:
-                self._give_up(queue.popleft())
+            queue.clear()
+        self._busy.difference_update([job.target.page for job in waiting])
+        self._drop(plan, [job.row for job in waiting] + list(range(row, len(plan))))
         self._news.put_nowait(plan)
 
     async def _hand_out(self, plan: Plan) -> int:
@@ -184,11 +185,12 @@ class Live:
             self._working[host] += 1
             worker = asyncio.create_task(self._work(host))
             self._workers.add(worker)
-            worker.add_done_callback(self._workers.discard)
+            worker.add_done_callback(self._worked)
 
-    def _give_up(self, job: Job) -> None:
-        self._busy.discard(job.target.page)
-        self._drop(job.plan, [job.row])
+    def _worked(self, worker: asyncio.Task[None]) -> None:
+        self._workers.discard(worker)
+        if not worker.cancelled() and (error := worker.exception()) is not None:
+            self._news.put_nowait(error)  # a store that fails, or a fault of ours: end the run
 
     def _drop(self, plan: Plan, rows: list[int]) -> None:
         if rows:
@@ -202,18 +204,15 @@ class Live:
         queue = self._queues[host]
         try:
             while queue:
-                job = queue.popleft()
-                await self._visit(job)
-        except Exception as error:
-            logger.exception("a visit failed unexpectedly", extra={"host": host})
-            self._news.put_nowait(error)
+                await self._visit(queue.popleft())
         finally:
             self._working[host] -= 1
 
     async def _visit(self, job: Job) -> None:
         fetched = await self.fetcher.fetch(job.target, job.before)
         if fetched is None:
-            self._give_up(job)
+            self._busy.discard(job.target.page)
+            self._drop(job.plan, [job.row])
             return
         value = await self._value(job.target, fetched)
         seen = observe(job.target, fetched, value)
@@ -227,6 +226,7 @@ class Live:
         await self._journal.write(record, urgent=host is not None and host.strikes > 0)
 
     async def _value(self, target: Target, fetched: Fetched) -> Value | None:
+        """The page's value; whatever an extractor does wrong is the fault of this visit alone."""
         if fetched.status is not Status.OK:
             return None
         content = Content(fetched.url, fetched.body, fetched.content_type, fetched.charset)
@@ -234,7 +234,10 @@ class Live:
             return await self.extraction.value(content, target.kind)
         except ExtractError as error:
             fetched.status, fetched.fault = Status.BROKEN, str(error)
-            return None
+        except Exception as error:
+            logger.exception("an extractor broke its contract", extra={"url": target.url})
+            fetched.status, fetched.fault = Status.BROKEN, f"{type(error).__name__}: {error}"
+        return None
 
     def _host_news(self, name: str) -> HostState | None:
         """The host's state if it says more than when it was last stored."""

@@ -63,7 +63,7 @@ CREATE TABLE "values" (
     at INTEGER NOT NULL,
     digest TEXT,
     kind TEXT NOT NULL,
-    value ANY NOT NULL,               -- text, or a blob: its UTF-8 under zstd
+    value BLOB NOT NULL,              -- text as it is, or if long its UTF-8 under zstd
     fields TEXT NOT NULL              -- JSON
 );
 
