@@ -35,12 +35,31 @@ from salticus.types import (
     Target,
     Tick,
     Times,
-    blank_pages,
 )
 
 __all__ = ["START", "MemoryStore", "StillWorld", "a_tick", "blank_pages"]
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def blank_pages(n: int, *, hosts: int = 1) -> Pages:
+    """`n` pages never visited, spread over `hosts` hosts, all alike.
+
+    >>> len(blank_pages(3))
+    3
+    """
+    ones = np.ones(n)
+    return Pages(
+        ids=np.arange(n, dtype=np.int64),
+        host=np.arange(n, dtype=np.int64) % hosts,
+        added=np.full(n, np.datetime64(0, "us")),
+        last_visit=np.full(n, NEVER),
+        demand=ones,
+        impressions=ones,
+        cost=ones,
+        max_interval=np.full(n, np.inf),
+        capacity=np.full(hosts, np.inf),
+    )
 
 
 def a_tick(number: int = 0, length: timedelta = timedelta(hours=2)) -> Tick:

@@ -178,26 +178,6 @@ class Pages:
         return replace(self, **cut, survival=self.survival and self.survival.take(rows))
 
 
-def blank_pages(n: int, *, hosts: int = 1) -> Pages:
-    """`n` pages never visited, spread over `hosts` hosts, all alike.
-
-    >>> len(blank_pages(3))
-    3
-    """
-    ones = np.ones(n)
-    return Pages(
-        ids=np.arange(n, dtype=np.int64),
-        host=np.arange(n, dtype=np.int64) % hosts,
-        added=np.full(n, np.datetime64(0, "us")),
-        last_visit=np.full(n, NEVER),
-        demand=ones,
-        impressions=ones,
-        cost=ones,
-        max_interval=np.full(n, np.inf),
-        capacity=np.full(hosts, np.inf),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Draw:
     """The rows that a spacing chose for this tick, with the probability of each choice."""

@@ -260,13 +260,19 @@ def test_commands_are_documented(name: str) -> None:
     assert documented <= commands()[name], "the page knows options that are gone"
 
 
+TABLES: dict[str, type[msgspec.Struct]] = {
+    "fetch": config.Fetch,
+    "extract": config.Extract,
+    "clock": config.Time,
+    "hosts": config.Host,
+}
+
+
 def keys(struct: type[msgspec.Struct], prefix: str = "") -> Iterator[str]:
     """Every setting, with the names of its tables."""
     for field in msgspec.structs.fields(struct):
-        inner = {"fetch": config.Fetch, "extract": config.Extract, "clock": config.Time}
-        inner |= {"hosts": config.Host}
-        if not prefix and field.name in inner:
-            yield from keys(inner[field.name], f"{field.name}.")
+        if not prefix and field.name in TABLES:
+            yield from keys(TABLES[field.name], f"{field.name}.")
         else:
             yield prefix + field.name
 

@@ -284,7 +284,7 @@ async def _keeps_hosts_and_run_state(store: Store) -> None:
 
 async def _scans_in_order_of_time(store: Store) -> None:
     one, two, *_ = await _filled(store)
-    texts = ["short", "long " * 1000, "odd \0 \ud800"]
+    texts = ["12.50", "long " * 1000, "odd \0 \ud800"]
     for n, text in enumerate(texts):
         await _record(store, visit(9 - n, one, at=NOON + n, value=Value("page", text)))
     await _record(store, visit(10, two, at=NOON - 1, status="gone"))

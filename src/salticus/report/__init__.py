@@ -1,0 +1,1 @@
+"""What people want to know of a crawl: progress, status, one page, histories."""
