@@ -248,8 +248,7 @@ class MemoryStore:
             self._values[seen.visit] = seen
         if record.content is not None:
             page.content = record.content, record.content_type
-        if record.host is not None:
-            self._hosts[record.host.host] = record.host
+        self._hosts |= {host.host: host for host in record.hosts}
 
     async def outcomes(self, visits: Ints) -> Outcomes:
         stored = {int(visit) for visit in visits} & self._observations.keys()

@@ -378,6 +378,6 @@ class Record(msgspec.Struct):
     """What one visit leaves in the store; all of it is committed together or not at all."""
 
     observation: Observation
-    host: HostState | None = None
+    hosts: tuple[HostState, ...] = ()
     content: bytes | None = None
     content_type: str = ""

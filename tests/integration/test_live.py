@@ -18,6 +18,7 @@ from salticus.config import Config, parse
 from salticus.errors import StoreLocked
 from salticus.loop import Loop
 from salticus.types import NewPage
+from salticus.worlds.mall.audit import audit
 from salticus.worlds.mall.faults import Fault
 from salticus.worlds.mall.generate import generate
 from salticus.worlds.mall.server import Mall
@@ -201,5 +202,28 @@ def test_old_observations_are_pruned_and_values_stay(tmp_path: Path) -> None:
                 assert at.max() - at.min() < 1.5 * 86_400e6
                 assert sum(1 for _ in store.scan("values")) >= 60
                 assert (await store.summary()).visits > len(at)
+
+    asyncio.run(main())
+
+
+def test_what_a_redirects_target_asked_for_outlives_the_crawler(tmp_path: Path) -> None:
+    """Shop 0 sends visitors on to other shops, which all ask for a minute of patience."""
+    away = Fault("redirect", share=1.0, hosts="0", to="shop")
+    busy = [Fault("429", share=1.0, hosts=str(shop), retry=60) for shop in (1, 2, 3)]
+
+    async def main() -> None:
+        async with open_mall(away, *busy) as mall:
+            config = settings(tmp_path, mall, budget=4000)
+            urls = [
+                url for url, page in zip(mall.urls, mall.stock.pages, strict=True) if not page.shop
+            ]
+            async with stored(config) as store:
+                await store.add([NewPage(url) for url in urls], at=0)
+            for _ in range(2):
+                async with crawler(config) as loop:
+                    await loop.run(mall.clock.now() + timedelta(days=1))
+            report = audit(mall.log, delay=0.005)
+            assert report.clean, str(report)
+            assert any(entry.status == 429 for entry in mall.log)
 
     asyncio.run(main())

@@ -74,7 +74,11 @@ HOSTS = st.builds(
     robots_until=FLOATS,
 )
 RECORDS = st.builds(
-    Record, OBSERVATIONS, host=maybe(HOSTS), content=maybe(st.binary()), content_type=PLAIN
+    Record,
+    OBSERVATIONS,
+    hosts=st.lists(HOSTS, max_size=2).map(tuple),
+    content=maybe(st.binary()),
+    content_type=PLAIN,
 )
 EDITS = st.builds(
     NewPage,

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,7 @@ def batch(number: int, size: int = 100) -> list[Record]:
     """A visit to each of the first pages, all found new."""
     value = Value("page", f"batch {number}")
     numbers = range(number * size, (number + 1) * size)
-    return [Record(seen(n, n % size + 1, value=value), None, b"body" * 99) for n in numbers]
+    return [Record(seen(n, n % size + 1, value=value), (), b"body" * 99) for n in numbers]
 
 
 def with_store(
@@ -242,24 +243,18 @@ asyncio.run(main())
 def numbered(number: int) -> list[Record]:
     """A batch whose last record tells its number through a host."""
     records = batch(number)
-    records[-1].host = HostState("shop.example", strikes=number)
+    records[-1].hosts = (HostState("shop.example", strikes=number),)
     return records
 
 
-def test_what_was_recorded_survives_kill_9(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wanted", [3, 40])
+def test_what_was_recorded_survives_kill_9(tmp_path: Path, wanted: int) -> None:
     command = [sys.executable, "-c", CHILD, str(tmp_path / "a.db")]
-    for wanted in (3, 40):
-        path = tmp_path / f"{wanted}.db"
-        child = subprocess.Popen(
-            [*command[:-1], str(path)],
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=Path(__file__).parent,
-        )
+    here = Path(__file__).parent
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=here) as child:
         assert child.stdout is not None
-        with child.stdout as lines:
-            told = [next(lines) for _ in range(wanted)]
-            child.send_signal(signal.SIGKILL)
-            told += list(lines)
-        assert child.wait() == -signal.SIGKILL
-        assert wanted <= len(told) <= asyncio.run(is_whole(path)) <= len(told) + 1
+        told = list(islice(child.stdout, wanted))
+        child.send_signal(signal.SIGKILL)
+        told += list(child.stdout)
+    assert child.returncode == -signal.SIGKILL
+    assert wanted <= len(told) <= asyncio.run(is_whole(tmp_path / "a.db")) <= len(told) + 1

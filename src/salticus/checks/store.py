@@ -183,7 +183,9 @@ async def _keeps_page_states(store: Store) -> None:
 async def _keeps_a_visit_once(store: Store) -> None:
     one, two, *_ = await _filled(store)
     await _record(store, visit(1, one))
-    again = Record(visit(1, one, at=NOON + 9, changed=True), HostState("shop0.example", strikes=7))
+    again = Record(
+        visit(1, one, at=NOON + 9, changed=True), (HostState("shop0.example", strikes=7),)
+    )
     later = [visit(2, one, changed=True), visit(2, two), visit(3, one)]
     await store.record([again, *map(Record, later)])
     page = await store.page(URLS[0])
@@ -196,7 +198,7 @@ async def _keeps_a_visit_once(store: Store) -> None:
 
 async def _keeps_all_or_nothing(store: Store) -> None:
     one, two, *others = await _filled(store)
-    good = [Record(visit(1, one), HostState("shop0.example"), b"body"), Record(visit(3, two))]
+    good = [Record(visit(1, one), (HostState("shop0.example"),), b"body"), Record(visit(3, two))]
     try:
         await store.record([good[0], Record(visit(2, max(others) + 99)), good[1]])
     except StoreError:
@@ -256,9 +258,9 @@ async def _keeps_the_latest_content(store: Store) -> None:
     assert await store.content(one) is None, "law: no content before a visit"
     bodies = [b"", b"old", b"<p>\xff\0" * 5000]
     await store.record(
-        [Record(visit(n, one), None, body, "text/html") for n, body in enumerate(bodies)]
+        [Record(visit(n, one), (), body, "text/html") for n, body in enumerate(bodies)]
     )
-    await store.record([Record(visit(5, one)), Record(visit(6, two), None, b"", "text/plain")])
+    await store.record([Record(visit(5, one)), Record(visit(6, two), (), b"", "text/plain")])
     assert await store.content(one) == (bodies[2], "text/html"), "law: the latest content is kept"
     assert await store.content(two) == (b"", "text/plain"), "law: empty content is content"
 
@@ -273,8 +275,8 @@ async def _keeps_hosts_and_run_state(store: Store) -> None:
         HostState("b.example"),
     ]
     older = HostState("a.example", 1.0, 1, "Disallow:", 200, 2.0)
-    await store.record([Record(visit(1, page), older), Record(visit(2, page), hosts[1])])
-    await store.record([Record(visit(3, page), older), Record(visit(4, page), hosts[0])])
+    await store.record([Record(visit(1, page), (older,)), Record(visit(2, page), (hosts[1],))])
+    await store.record([Record(visit(3, page), (older,)), Record(visit(4, page), (hosts[0],))])
     assert await store.hosts() == hosts, "law: hosts are kept as they were last"
     assert await store.recall() is None, "law: nothing is recalled before it is remembered"
     for state in (b"first", b"", bytes(range(256))):

@@ -55,8 +55,9 @@ class Fetcher(Protocol):
     async def fetch(self, target: Target, before: float = ...) -> Fetched | None:
         """Visit `target`; None if its turn did not come before wall time `before`."""
 
-    def host(self, name: str) -> HostState:
-        """What must be remembered of the host."""
+    def news(self) -> list[HostState]:
+        """Hosts of which there is more to remember than when this was last asked: a pause that
+        they asked for, its end, a new robots.txt."""
 
     def restore(self, states: list[HostState]) -> None:
         """Take up what was remembered. Every host then waits its delay once more, because an

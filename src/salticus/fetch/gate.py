@@ -48,6 +48,7 @@ class Gate:
         self._hosts: dict[str, Host] = {}
         self._remembered: dict[str, HostState] = {}
         self._seats = Slots(config.fetch.concurrency)
+        self._noted: dict[str, Host] = {}
         self._shut = False
 
     def at(self, name: str) -> Host:
@@ -62,6 +63,17 @@ class Gate:
                 self._hosts[state.host].recall(state, self._start)
             else:
                 self._remembered[state.host] = state
+
+    def note(self, host: Host) -> None:
+        """There is something to remember of the host."""
+        self._noted[host.name] = host
+
+    def news(self) -> list[HostState]:
+        """The hosts noted since this was last asked."""
+        if not self._noted:
+            return []
+        noted, self._noted = self._noted, {}
+        return [host.state() for host in noted.values()]
 
     def shut(self) -> None:
         """Send nothing more; those who wait for their turn need wait no longer."""
@@ -95,8 +107,10 @@ class Gate:
         finally:
             self._seats.give()
         request.elapsed_s += wall() - start
-        host.judge(answer, self.config.seed)
+        noteworthy = host.judge(answer, self.config.seed)
         host.leave(answer.answered_at)
+        if noteworthy:
+            self.note(host)
         return answer
 
     def _open(self, name: str) -> Host:

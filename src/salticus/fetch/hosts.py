@@ -148,18 +148,19 @@ class Host:
         self.next_at = max(self.next_at, answered_at + self.delay)
         self.slots.give()
 
-    def judge(self, answer: Answer, seed: int) -> None:
-        """Draw the host's pause from how it answered."""
-        code = answer.code
+    def judge(self, answer: Answer, seed: int) -> bool:
+        """Draw the host's pause from how it answered; True if that is worth remembering."""
+        code, strikes = answer.code, self.strikes
         if code < 300 and answer.status is Status.OK:
             self.strikes = 0
-            return
+            return strikes > 0
         pause = self._strike(answer, seed)
         if answer.retry_after is not None and code >= 300:
             pause = retry_after(answer) or pause
         if pause > 0:
             self.next_at = max(self.next_at, answer.answered_at + pause)
             self.slots.expire(self.next_at)
+        return pause > 0 or self.strikes != strikes
 
     def _strike(self, answer: Answer, seed: int) -> float:
         """Count an answer for or against the host; seconds to leave it alone for that."""

@@ -57,6 +57,10 @@ class PoliteFetcher:
         """What must be remembered of the host."""
         return self._gate.at(name).state()
 
+    def news(self) -> list[HostState]:
+        """Hosts of which there is more to remember than when this was last asked."""
+        return self._gate.news()
+
     def restore(self, states: list[HostState]) -> None:
         """Take up what was remembered; every host waits its delay once more."""
         self._gate.restore(states)
@@ -160,6 +164,7 @@ class PoliteFetcher:
             if answer is not None:
                 host.robots.learn(answer, self.clock.wall())
                 host.heed()
+                self._gate.note(host)
         finally:
             host.asking = None
             done.set_result(None)

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from salticus.errors import InputError, StoreError
-from salticus.store.queries import statements
+from salticus.store.queries import QUERIES, statements
 
 APPLICATION = 0x53616C74  # "Salt", kept in the file's header
 _SMALLEST = 512  # bytes; SQLite takes anything shorter for empty, and overwrites it
@@ -63,6 +63,8 @@ def create(path: Path, steps: Sequence[str]) -> sqlite3.Connection:
         db.execute("PRAGMA wal_autocheckpoint = 8192")  # 32 MB: a visit costs a fifth less
         db.execute("PRAGMA secure_delete = OFF")  # some builds overwrite what is freed; a tenth
         upgrade(db, path, steps)
+        db.execute(QUERIES["visit_view"])
+        db.execute(QUERIES["visit_trigger"])
     except BaseException:
         db.close()
         raise

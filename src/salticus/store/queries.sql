@@ -80,13 +80,84 @@ FROM (
     ORDER BY asked.key
 );
 
--- name: stored_visits
-SELECT visit FROM observations WHERE visit IN (SELECT value FROM json_each(:visits));
+-- name: visit_view
+CREATE TEMP VIEW visit AS SELECT
+    NULL AS visit, NULL AS page, NULL AS at, NULL AS purpose, NULL AS propensity, NULL AS status,
+    NULL AS code, NULL AS changed, NULL AS since, NULL AS age_s, NULL AS digest, NULL AS fault,
+    NULL AS size, NULL AS elapsed_s, NULL AS etag, NULL AS last_modified,
+    NULL AS value, NULL AS long,      -- [kind, text if short, fields]; text if long, under zstd
+    NULL AS content, NULL AS body,    -- [type]; under zstd
+    NULL AS hosts, NULL AS robots;    -- [[host, next_at, strikes, code, until, start, size], …]
 
--- name: insert_observations
-INSERT INTO observations (
+-- name: visit_trigger
+CREATE TEMP TRIGGER record_visit INSTEAD OF INSERT ON visit
+WHEN NOT EXISTS (SELECT 1 FROM observations WHERE visit = NEW.visit)
+BEGIN
+    INSERT INTO observations (
+        visit, page, at, purpose, propensity, status, code, changed, since, age_s, digest, fault,
+        size, elapsed_s
+    ) VALUES (
+        NEW.visit, NEW.page, NEW.at, NEW.purpose, NEW.propensity, NEW.status, NEW.code,
+        NEW.changed, NEW.since, NEW.age_s, NEW.digest, NEW.fault, NEW.size, NEW.elapsed_s
+    );
+
+    INSERT OR REPLACE INTO "values" (visit, page, at, digest, kind, value, fields)
+    SELECT
+        NEW.visit, NEW.page, NEW.at, NEW.digest, json_extract(NEW.value, '$[0]'),
+        coalesce(NEW.long, json_extract(NEW.value, '$[1]')), json_extract(NEW.value, '$[2]')
+    WHERE NEW.value IS NOT NULL;
+
+    DELETE FROM content
+    WHERE NEW.content IS NOT NULL AND visit = (SELECT content FROM pages WHERE id = NEW.page);
+
+    INSERT OR REPLACE INTO content (visit, content_type, body)
+    SELECT NEW.visit, json_extract(NEW.content, '$[0]'), NEW.body
+    WHERE NEW.content IS NOT NULL;
+
+    INSERT OR REPLACE INTO hosts (host, next_at, strikes, robots_code, robots_until, robots)
+    SELECT
+        json_extract(value, '$[0]'),
+        json_extract(value, '$[1]'),
+        json_extract(value, '$[2]'),
+        json_extract(value, '$[3]'),
+        json_extract(value, '$[4]'),
+        substr(NEW.robots, json_extract(value, '$[5]'), json_extract(value, '$[6]'))
+    FROM json_each(NEW.hosts)
+    WHERE NEW.hosts IS NOT NULL;
+
+    UPDATE pages SET
+        last_visit = NEW.at,
+        status = NEW.status,
+        fault = NEW.fault,
+        visits = visits + 1,
+        failures = failures + (NEW.status NOT IN ('ok', 'not_modified')),
+        changes = changes + coalesce(NEW.changed, 0),
+        last_answer = iif(NEW.status IN ('ok', 'not_modified'), NEW.at, last_answer),
+        last_change = iif(NEW.changed, NEW.at, last_change),
+        etag = CASE NEW.status
+            WHEN 'ok' THEN NEW.etag
+            WHEN 'not_modified' THEN coalesce(NEW.etag, etag)
+            ELSE etag
+        END,
+        last_modified = CASE NEW.status
+            WHEN 'ok' THEN NEW.last_modified
+            WHEN 'not_modified' THEN coalesce(NEW.last_modified, last_modified)
+            ELSE last_modified
+        END,
+        value = iif(NEW.value IS NULL, value, NEW.visit),
+        digest = iif(NEW.value IS NULL, digest, NEW.digest),
+        kind = coalesce(kind, json_extract(NEW.value, '$[0]')),
+        content = iif(NEW.content IS NULL, content, NEW.visit)
+    WHERE id = NEW.page;
+
+    SELECT RAISE(ABORT, 'a visit to a page that is not in the store cannot be recorded')
+    WHERE changes() = 0;
+END;
+
+-- name: record
+INSERT INTO visit (
     visit, page, at, purpose, propensity, status, code, changed, since, age_s, digest, fault,
-    size, elapsed_s
+    size, elapsed_s, etag, last_modified, value, long, content, body, hosts, robots
 )
 SELECT
     json_extract(value, '$[0]'),
@@ -102,84 +173,15 @@ SELECT
     json_extract(value, '$[10]'),
     json_extract(value, '$[11]'),
     json_extract(value, '$[12]'),
-    json_extract(value, '$[13]')
-FROM json_each(:rows);
-
--- name: update_pages
-UPDATE pages SET
-    last_visit = v.at,
-    status = v.status,
-    fault = v.fault,
-    visits = visits + 1,
-    failures = failures + (v.answered = 0),
-    changes = changes + v.changed,
-    last_answer = iif(v.answered, v.at, last_answer),
-    last_change = iif(v.changed, v.at, last_change),
-    etag = CASE
-        WHEN v.status = 'ok' THEN v.etag
-        WHEN v.answered THEN coalesce(v.etag, pages.etag)
-        ELSE pages.etag
-    END,
-    last_modified = CASE
-        WHEN v.status = 'ok' THEN v.last_modified
-        WHEN v.answered THEN coalesce(v.last_modified, pages.last_modified)
-        ELSE pages.last_modified
-    END,
-    value = iif(v.kind IS NULL, pages.value, v.visit),
-    digest = iif(v.kind IS NULL, pages.digest, v.digest),
-    kind = coalesce(pages.kind, v.kind),
-    content = iif(v.kept, v.visit, pages.content)
-FROM (
-    SELECT
-        visit, page, at, status, digest, fault,
-        coalesce(changed, 0) AS changed,
-        status IN ('ok', 'not_modified') AS answered,
-        json_extract(value, '$[14]') AS etag,
-        json_extract(value, '$[15]') AS last_modified,
-        json_extract(value, '$[16]') AS kind,
-        json_extract(value, '$[17]') AS kept
-    FROM json_each(:rows) JOIN observations ON visit = json_extract(value, '$[0]')
-) AS v
-WHERE pages.id = v.page;
-
--- name: insert_values
-INSERT OR REPLACE INTO "values" (visit, page, at, digest, kind, value, fields)
-SELECT
-    json_extract(value, '$[0]'),
-    json_extract(value, '$[1]'),
-    json_extract(value, '$[2]'),
-    json_extract(value, '$[3]'),
-    json_extract(value, '$[4]'),
-    coalesce(
-        json_extract(value, '$[6]'),
-        substr(:packed, json_extract(value, '$[7]'), json_extract(value, '$[8]'))
-    ),
-    json_extract(value, '$[5]')
-FROM json_each(:rows);
-
--- name: delete_content
-DELETE FROM content WHERE visit IN (
-    SELECT pages.content
-    FROM json_each(:rows) JOIN pages ON pages.id = json_extract(json_each.value, '$[1]')
-);
-
--- name: insert_content
-INSERT OR REPLACE INTO content (visit, content_type, body)
-SELECT
-    json_extract(value, '$[0]'),
-    json_extract(value, '$[2]'),
-    substr(:packed, json_extract(value, '$[3]'), json_extract(value, '$[4]'))
-FROM json_each(:rows);
-
--- name: replace_hosts
-INSERT OR REPLACE INTO hosts (host, next_at, strikes, robots_code, robots_until, robots)
-SELECT
-    json_extract(value, '$[0]'),
-    json_extract(value, '$[1]'),
-    json_extract(value, '$[2]'),
-    json_extract(value, '$[3]'),
-    json_extract(value, '$[4]'),
-    substr(:packed, json_extract(value, '$[5]'), json_extract(value, '$[6]'))
+    json_extract(value, '$[13]'),
+    json_extract(value, '$[14]'),
+    json_extract(value, '$[15]'),
+    json_extract(value, '$[16]'),
+    substr(:packed, json_extract(value, '$[17]'), json_extract(value, '$[18]')),
+    json_extract(value, '$[19]'),
+    substr(:packed, json_extract(value, '$[20]'), json_extract(value, '$[21]')),
+    json_extract(value, '$[22]'),
+    substr(:packed, json_extract(value, '$[23]'), json_extract(value, '$[24]'))
 FROM json_each(:rows);
 
 -- name: hosts

@@ -1,25 +1,20 @@
-"""What a batch of records does to the database, in one statement a table.
+"""What a batch of records does to the database, in one statement.
 
-A loop that is busy fetching must not share Python's lock with a thread that steps row by row, so
-every statement here takes the whole batch at once and runs without the lock.
+A loop that is busy fetching must not share Python's lock with a thread that steps row by row. So
+the whole batch is one INSERT into a view, which runs without the lock; its trigger does the rest.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import zstandard
 
-from salticus.errors import StoreError
-from salticus.store.database import transaction
 from salticus.store.packing import Span, pack, raw, rows, short
 from salticus.store.queries import QUERIES
-from salticus.types import HostState, Observation, Record, Value
-
-Row = tuple[Any, ...]
-Write = tuple[str, dict[str, bytes]]
+from salticus.types import HostState, Record, Value
 
 
 class Recorder:
@@ -30,81 +25,33 @@ class Recorder:
         self.keep_content = keep_content
         self._compressor = zstandard.ZstdCompressor(level=1)
 
-    def record(self, records: Iterable[Record]) -> None:
+    def record(self, records: Sequence[Record]) -> None:
         """Commit the records whose visits are not stored yet."""
-        first: dict[int, Record] = {}
-        for record in records:
-            first.setdefault(record.observation.visit, record)
-        try:
-            self._commit(first.values())
-        except sqlite3.IntegrityError:
-            for visit in self._stored(first):
-                del first[visit]
-            self._commit(first.values())
-
-    def _stored(self, visits: Iterable[int]) -> list[int]:
-        found = self.db.execute(QUERIES["stored_visits"], {"visits": rows(list(visits))})
-        return [visit for (visit,) in found]
-
-    def _commit(self, records: Collection[Record]) -> None:
-        hosts = {r.host.host: r.host for r in records if r.host is not None}
-        writes = [write for batch in _rounds(records) for write in self._visits(batch)]
-        writes += self._hosts(hosts.values())
-        pages = 0
-        with transaction(self.db):
-            for query, parameters in writes:
-                done = self.db.execute(QUERIES[query], parameters).rowcount
-                pages += done if query == "update_pages" else 0
-            if pages < len(records):
-                raise StoreError("a visit to a page that is not in the store cannot be recorded")
-
-    def _visits(self, records: Sequence[Record]) -> Iterator[Write]:
-        """What visits to different pages write; the pages last, as they tell what went before."""
-        visits = {"rows": rows([_visit_row(r, keep=self.keep_content) for r in records])}
-        yield "insert_observations", visits
-        yield from self._values([r.observation for r in records])
-        yield from self._content([r for r in records if self.keep_content])
-        yield "update_pages", visits
-
-    def _values(self, observations: Iterable[Observation]) -> Iterator[Write]:
-        new = [(o, value) for o in observations if (value := o.value) is not None]
-        if new:
-            long = [None if short(value.text) else raw(value.text) for _, value in new]
-            packed, spans = pack(self._compressor, long)
-            table = [_value_row(o, v, span) for (o, v), span in zip(new, spans, strict=True)]
-            yield "insert_values", {"rows": rows(table), "packed": packed}
-
-    def _content(self, records: Iterable[Record]) -> Iterator[Write]:
-        kept = [r for r in records if r.content is not None]
-        if kept:
-            packed, spans = pack(self._compressor, [r.content for r in kept])
-            table = rows([_content_row(r, span) for r, span in zip(kept, spans, strict=True)])
-            yield "delete_content", {"rows": table}
-            yield "insert_content", {"rows": table, "packed": packed}
-
-    def _hosts(self, hosts: Collection[HostState]) -> Iterator[Write]:
-        if hosts:
-            texts = [None if h.robots is None else raw(h.robots) for h in hosts]
-            packed, spans = pack(self._compressor, texts)
-            table = [_host_row(h, span) for h, span in zip(hosts, spans, strict=True)]
-            yield "replace_hosts", {"rows": rows(table), "packed": packed}
+        n = len(records)
+        bodies = [
+            *(_long(r.observation.value) for r in records),
+            *(r.content if self.keep_content else None for r in records),
+            *(_robots(host) for r in records for host in r.hosts),
+        ]
+        packed, spans = pack(self._compressor, bodies)
+        robots = iter(spans[2 * n :])
+        table = [
+            (*_visit(r, long, body), *_hosts(r.hosts, [next(robots) for _ in r.hosts]))
+            for r, long, body in zip(records, spans[:n], spans[n : 2 * n], strict=True)
+        ]
+        self.db.execute(QUERIES["record"], {"rows": rows(table), "packed": packed})
 
 
-def _rounds(records: Iterable[Record]) -> list[list[Record]]:
-    """Batches in which each page occurs once: first visits, second visits, …"""
-    rounds: list[list[Record]] = []
-    times: dict[int, int] = {}
-    for record in records:
-        page = record.observation.page
-        number = times[page] = times.get(page, -1) + 1
-        if number == len(rounds):
-            rounds.append([])
-        rounds[number].append(record)
-    return rounds
+def _long(value: Value | None) -> bytes | None:
+    return None if value is None or short(value.text) else raw(value.text)
 
 
-def _visit_row(record: Record, *, keep: bool) -> Row:
-    o = record.observation
+def _robots(host: HostState) -> bytes | None:
+    return None if host.robots is None else raw(host.robots)
+
+
+def _visit(record: Record, long: Span, body: Span) -> tuple[Any, ...]:
+    o, value = record.observation, record.observation.value
     return (
         o.visit,
         o.page,
@@ -122,19 +69,22 @@ def _visit_row(record: Record, *, keep: bool) -> Row:
         o.elapsed_s,
         o.etag,
         o.last_modified,
-        None if o.value is None else o.value.kind,
-        keep and record.content is not None,
+        None if value is None else (value.kind, None if long[1] else value.text, value.fields),
+        *long,
+        (record.content_type,) if body[1] else None,
+        *body,
     )
 
 
-def _value_row(o: Observation, value: Value, span: Span) -> Row:
-    text = value.text if span == (None, None) else None
-    return (o.visit, o.page, o.at, o.digest, value.kind, value.fields, text, *span)
+def _hosts(hosts: Sequence[HostState], spans: Sequence[Span]) -> tuple[Any, ...]:
+    """The hosts of one record, and where their robots.txt lie, one after the other."""
+    if not hosts:
+        return None, None, None
+    start = min((first for first, _ in spans if first), default=1)
+    inside = ((first and first - start + 1, size) for first, size in spans)
+    table = [_host(host, *span) for host, span in zip(hosts, inside, strict=True)]
+    return table, start, sum(size or 0 for _, size in spans)
 
 
-def _content_row(record: Record, span: Span) -> Row:
-    return (record.observation.visit, record.observation.page, record.content_type, *span)
-
-
-def _host_row(host: HostState, span: Span) -> Row:
-    return (host.host, host.next_at, host.strikes, host.robots_code, host.robots_until, *span)
+def _host(host: HostState, *robots: int | None) -> tuple[Any, ...]:
+    return host.host, host.next_at, host.strikes, host.robots_code, host.robots_until, *robots

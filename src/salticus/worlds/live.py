@@ -21,7 +21,6 @@ from salticus.observe import observe
 from salticus.store.base import Store
 from salticus.types import (
     Fetched,
-    HostState,
     Observation,
     Outcomes,
     Pages,
@@ -77,7 +76,6 @@ class Live:
         self._working: defaultdict[str, int] = defaultdict(int)
         self._workers: set[asyncio.Task[None]] = set()
         self._busy: set[int] = set()
-        self._kept: dict[str, HostState] = {}
         self._stopped = asyncio.Event()
 
     # ------------------------------------------------------------------------------ the contract
@@ -220,10 +218,10 @@ class Live:
         seen.visit = int(plan.visit[row])
         seen.purpose = _PURPOSES[plan.purpose[row]]
         seen.propensity = float(plan.propensity[row])
-        host = self._host_news(job.target.host)
+        hosts = tuple(self.fetcher.news())
         content = fetched.body if seen.value is not None else None
-        record = Record(seen, host, content, fetched.content_type)
-        await self._journal.write(record, urgent=host is not None and host.strikes > 0)
+        record = Record(seen, hosts, content, fetched.content_type)
+        await self._journal.write(record, urgent=bool(hosts))
 
     async def _value(self, target: Target, fetched: Fetched) -> Value | None:
         """The page's value; whatever an extractor does wrong is the fault of this visit alone."""
@@ -238,18 +236,6 @@ class Live:
             logger.exception("an extractor broke its contract", extra={"url": target.url})
             fetched.status, fetched.fault = Status.BROKEN, f"{type(error).__name__}: {error}"
         return None
-
-    def _host_news(self, name: str) -> HostState | None:
-        """The host's state if it says more than when it was last stored."""
-        state = self.fetcher.host(name)
-        kept = self._kept.get(name)
-        if kept is not None and (kept.strikes, kept.robots_until) == (
-            state.strikes,
-            state.robots_until,
-        ):
-            return None
-        self._kept[name] = msgspec.structs.replace(state)
-        return state
 
     def _committed(self, batch: list[Observation] | BaseException) -> None:
         if isinstance(batch, BaseException):
