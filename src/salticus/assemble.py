@@ -6,15 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from salticus import allocate, plugins, predict, schedule
 from salticus.allocate.limits import check_feasible
 from salticus.clock import SystemClock
 from salticus.config import Config
 from salticus.errors import ConfigError
-from salticus.extract.pool import Extraction
-from salticus.fetch.http import HttpEngine
-from salticus.fetch.polite import PoliteFetcher
 from salticus.loop import Loop
 from salticus.memory import Memory
 from salticus.schedule.ledger import Ledger
@@ -23,7 +21,9 @@ from salticus.schedule.ticks import Ticks
 from salticus.store.lock import instance_lock
 from salticus.store.sqlite import SqliteStore
 from salticus.types import Tick
-from salticus.worlds.live import Live
+
+if TYPE_CHECKING:
+    from salticus.worlds.live import Live
 
 
 def clock_of(config: Config) -> SystemClock:
@@ -56,6 +56,11 @@ async def crawler(config: Config, *, once: bool = False) -> AsyncIterator[Loop]:
         raise ConfigError(
             "fetch.contact is empty; give an e-mail or web address that site owners can turn to"
         )
+    from salticus.extract.pool import Extraction
+    from salticus.fetch.http import HttpEngine  # aiohttp takes a while; other commands need it not
+    from salticus.fetch.polite import PoliteFetcher
+    from salticus.worlds.live import Live
+
     clock = clock_of(config)
     with instance_lock(Path(config.store)):
         async with stored(config) as store:
@@ -103,4 +108,4 @@ async def _check(config: Config, world: Live, clock: SystemClock) -> None:
     now = clock.now()
     tick = Tick(0, now, now + config.tick)
     pages = await world.pages(tick)
-    check_feasible(pages, config.budget.per_day(len(pages)), tick)
+    check_feasible(pages, config.budget.per_day(len(pages)), tick, world.census.hosts)

@@ -206,6 +206,13 @@ def _check(config: Config) -> None:
         "extract.deadline": config.extract.deadline.total_seconds(),
         "clock.speed": config.clock.speed,
     }
+    for host in config.hosts:
+        positive[f"concurrency of hosts that match {host.match!r}"] = (
+            1 if host.concurrency is None else host.concurrency
+        )
     for key, value in positive.items():
         if value <= 0:
             raise ConfigError(f"{key} must be more than 0, not {value}")
+    for key in ("retries", "max_redirects"):
+        if getattr(config.fetch, key) < 0:
+            raise ConfigError(f"fetch.{key} must not be negative")

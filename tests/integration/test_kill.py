@@ -16,7 +16,7 @@ from .conftest import Street, finished, wait_for
 
 SHOPS, DELAY, SPEED = 12, 0.05, 8640.0
 SETTLED_S = 2.0  # a visit answered so long before a kill is stored: batches wait 0.5 s
-UNREAD_S = 0.2  # an answer given so shortly before a kill may never have been read
+UNREAD_S = 0.5  # an answer given so shortly before a kill may be in the batch that is lost
 
 
 @dataclass(frozen=True)

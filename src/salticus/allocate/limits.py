@@ -8,6 +8,7 @@ a budget a fifth above the sum of the rates leaves room for all of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,10 +126,13 @@ def _forced_by_host(pages: Pages, limited: Ints, jobs: Jobs) -> Bools:
     return must
 
 
-def check_feasible(pages: Pages, per_day: float, tick: Tick) -> None:
+def check_feasible(
+    pages: Pages, per_day: float, tick: Tick, hosts: Sequence[str] | None = None
+) -> None:
     """Refuse maximum intervals that the budget or a host's delay cannot keep.
 
-    Raises Infeasible with the budget that would be needed, in visits a day.
+    Raises Infeasible with the budget that would be needed, in visits a day. `hosts` are the names
+    of the hosts by number, for the message.
     """
     limited = pages.take(np.isfinite(pages.max_interval))
     if not len(limited):
@@ -151,8 +155,9 @@ def check_feasible(pages: Pages, per_day: float, tick: Tick) -> None:
     load = np.bincount(limited.host, weights=each * tick.days, minlength=len(pages.capacity))
     if np.any(load > pages.capacity * (1 + 1e-9)):
         worst = int(np.argmax(load - pages.capacity))
+        name = hosts[worst] if hosts else f"host {worst}"
         raise Infeasible(
-            f"host number {worst} can take {pages.capacity[worst] / tick.days:.0f} visits a day, "
+            f"{name} can take {pages.capacity[worst] / tick.days:.0f} visits a day, "
             f"but the maximum intervals of its pages need {load[worst] / tick.days:.0f}; "
             "raise `max_interval` or lower the host's `delay`"
         )

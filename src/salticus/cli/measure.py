@@ -83,10 +83,18 @@ def mall(
 async def _serve(folder: Path, plot: Plot) -> None:
     from salticus.worlds.mall.folder import open_mall
 
+    def opened(pages: int) -> None:
+        typer.echo(
+            f"{pages:,} pages in {plot.shops} shops are open; in another terminal:\n"
+            f"  salticus add --file {folder / 'urls.txt'} -c {folder / 'salticus.toml'}\n"
+            f"  salticus run -c {folder / 'salticus.toml'}\n"
+            "stop the mall with Ctrl-C"
+        )
+
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await open_mall(folder, plot, stop)
+    await open_mall(folder, plot, stop, opened)
 
 
 def bench_fetch(

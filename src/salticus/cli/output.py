@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import shorten
 from typing import Any
 
 import msgspec
@@ -41,7 +42,7 @@ def _shown(fact: Any) -> str:
         return f"{fact:,}"
     if isinstance(fact, list):
         fact = ", ".join(map(str, fact))
-    return str(fact or "-")
+    return shorten(str(fact or "-"), 200)
 
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

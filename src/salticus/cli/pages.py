@@ -6,6 +6,7 @@ import asyncio
 import sys
 from datetime import timedelta
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -71,7 +72,7 @@ def show(url: Url, config: ConfigFile = DEFAULT, json: Json = False) -> None:
         print_json(page)
         return
     print_facts(page["url"], page["facts"])
-    values = [(when(v["at"]), v["value"]) for v in page["values"][-10:]]
+    values = [(when(v["at"]), shorten(v["value"], 200)) for v in page["values"][-10:]]
     print_table("values", ("from", "value"), values)
     visits = [
         (

@@ -7,7 +7,9 @@ import contextlib
 import logging
 import resource
 import signal
+import tomllib
 from datetime import timedelta
+from json import dumps
 from pathlib import Path
 from typing import Annotated
 
@@ -16,19 +18,19 @@ import typer
 from salticus.cli.options import DEFAULT, ConfigFile, Json, settings, span
 from salticus.cli.output import print_facts, print_json
 from salticus.clock import run_fast
-from salticus.config import Config
+from salticus.config import Config, parse
 from salticus.errors import InputError
 
 TEMPLATE = """\
 # Settings of one crawl. Everything but the contact may be left out.
 store = "salticus.db"
-budget = "{budget}"        # 10% or 0.1: visits per page and day; from 1 up: visits a day in all
+budget = {budget}        # 10% or 0.1: visits per page and day; from 1 up: visits a day in all
 tick = "2h"            # how often visits are planned
 policy = "uniform"     # a name, or path/to/file.py:Class
 # max_interval = "7d"  # no page waits longer, if budget and politeness permit
 
 [fetch]
-contact = "{contact}"  # an e-mail or web address for site owners; sent with every request
+contact = {contact}  # an e-mail or web address for site owners; sent with every request
 delay = "1s"           # between two requests to a host
 per_host = 1           # requests to a host at once
 timeout = "30s"
@@ -50,9 +52,10 @@ def init(
     path = folder / DEFAULT
     if path.exists():
         raise InputError(f"{path} exists already; edit it, or choose another folder")
+    text = TEMPLATE.format(contact=dumps(contact), budget=dumps(budget))
+    parse(tomllib.loads(text))
     folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(TEMPLATE.format(contact=contact, budget=budget), "utf-8")
-    settings(path)
+    path.write_text(text, "utf-8")
     if json:
         print_json({"config": str(path)})
     else:

@@ -40,8 +40,10 @@ def _lines(words: list[str], file: Path | None) -> Iterator[tuple[str, str]]:
         try:
             with file.open(encoding="utf-8") as lines:
                 yield from _numbered(str(file), lines)
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{file}: {error}") from error
+        except OSError as error:
+            raise InputError(f"{file}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"{file}: not UTF-8 text ({error})") from error
 
 
 def _numbered(name: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:

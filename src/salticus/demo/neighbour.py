@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ from salticus.worlds.mall.folder import paths
 async def neighbour_mall(folder: Path, options: Sequence[str]) -> AsyncIterator[None]:
     """Run `salticus mall FOLDER` with options until the end of the block."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "salticus", "mall", str(folder), *options
+        sys.executable, "-m", "salticus", "mall", str(folder), *options, stdout=subprocess.DEVNULL
     )
     try:
         await _opened(process, paths(folder)["urls"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,8 +70,11 @@ def paths(folder: Path) -> dict[str, Path]:
     }
 
 
-async def open_mall(folder: Path, plot: Plot, stop: asyncio.Event) -> None:
-    """Serve the mall until told to stop; `urls.txt` is written last, when all shops are open."""
+async def open_mall(
+    folder: Path, plot: Plot, stop: asyncio.Event, opened: Callable[[int], None]
+) -> None:
+    """Serve the mall until told to stop. `urls.txt` is written last, when all shops are open; then
+    `opened` is called with the number of pages."""
     files, stock = paths(folder), plot.stock()
     clock = SystemClock(
         speed=plot.speed, world_origin=moment(stock.times.min()), wall_origin=datetime.now(UTC)
@@ -85,7 +88,7 @@ async def open_mall(folder: Path, plot: Plot, stop: asyncio.Event) -> None:
         page_size=plot.page_size,
         log_path=files["access"],
     )
-    await serve(mall, _announced(mall, files["urls"], stop))
+    await serve(mall, _announced(mall, files["urls"], stop, opened))
 
 
 def _furnish(folder: Path, plot: Plot, clock: SystemClock) -> None:
@@ -99,8 +102,11 @@ def _furnish(folder: Path, plot: Plot, clock: SystemClock) -> None:
     paths(folder)["settings"].write_text(text, "utf-8")
 
 
-async def _announced(mall: Mall, path: Path, stop: asyncio.Event) -> None:
+async def _announced(
+    mall: Mall, path: Path, stop: asyncio.Event, opened: Callable[[int], None]
+) -> None:
     part = path.with_suffix(".part")
     part.write_text("\n".join(mall.urls) + "\n", "utf-8")
     part.rename(path)
+    opened(len(mall.urls))
     await stop.wait()
