@@ -90,6 +90,18 @@ class VirtualClock:
         self._now += span
 
 
+async def until_or(clock: Clock, when: datetime, stopped: asyncio.Event) -> None:
+    """Wait until world time `when`, or until stopped."""
+    if stopped.is_set() or clock.now() >= when:
+        return
+    waits = [asyncio.ensure_future(wait) for wait in (clock.until(when), stopped.wait())]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
 def run_fast(main: Coroutine[Any, Any, T]) -> T:
     """`asyncio.run` on uvloop where there is one."""
     try:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from salticus.clock import Clock
+from salticus.clock import Clock, until_or
 from salticus.columns import State
 from salticus.types import Tick
 
@@ -40,16 +40,8 @@ class Ticks:
             tick = Tick(self.number_, start, last)
             self.number_ += 1
             yield tick
-            await self._wait(tick.end)
+            await until_or(self.clock, tick.end, self._stopped)
             start = max(tick.end, self.clock.now())
-
-    async def _wait(self, when: datetime) -> None:
-        waits = [asyncio.ensure_future(w) for w in (self.clock.until(when), self._stopped.wait())]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
 
     def state(self) -> State:
         return {"number": np.array(self.number_)}

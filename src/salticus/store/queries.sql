@@ -85,12 +85,13 @@ CREATE TEMP VIEW visit AS SELECT
     NULL AS visit, NULL AS page, NULL AS at, NULL AS purpose, NULL AS propensity, NULL AS status,
     NULL AS code, NULL AS changed, NULL AS since, NULL AS age_s, NULL AS digest, NULL AS fault,
     NULL AS size, NULL AS elapsed_s, NULL AS etag, NULL AS last_modified,
-    NULL AS value, NULL AS long,      -- [kind, text if short, fields]; text if long, under zstd
-    NULL AS content, NULL AS body,    -- [type]; under zstd
-    NULL AS hosts, NULL AS robots;    -- [[host, next_at, strikes, code, until, start, size], …]
+    NULL AS value,     -- JSON: [kind, fields, text if short, start and size if long]
+    NULL AS content,   -- JSON: [type, start, size]
+    NULL AS hosts,     -- JSON: [[host, next_at, strikes, code, until, start, size], …]
+    NULL AS packed;    -- what the starts and sizes point into
 
 -- name: visit_trigger
-CREATE TEMP TRIGGER record_visit INSTEAD OF INSERT ON visit
+CREATE TEMP TRIGGER visit_trigger INSTEAD OF INSERT ON visit
 WHEN NOT EXISTS (SELECT 1 FROM observations WHERE visit = NEW.visit)
 BEGIN
     INSERT INTO observations (
@@ -101,17 +102,25 @@ BEGIN
         NEW.changed, NEW.since, NEW.age_s, NEW.digest, NEW.fault, NEW.size, NEW.elapsed_s
     );
 
-    INSERT OR REPLACE INTO "values" (visit, page, at, digest, kind, value, fields)
+    INSERT OR REPLACE INTO "values" (visit, page, at, digest, kind, fields, value)
     SELECT
-        NEW.visit, NEW.page, NEW.at, NEW.digest, json_extract(NEW.value, '$[0]'),
-        coalesce(NEW.long, json_extract(NEW.value, '$[1]')), json_extract(NEW.value, '$[2]')
+        NEW.visit, NEW.page, NEW.at, NEW.digest,
+        json_extract(NEW.value, '$[0]'),
+        json_extract(NEW.value, '$[1]'),
+        coalesce(
+            json_extract(NEW.value, '$[2]'),
+            substr(NEW.packed, json_extract(NEW.value, '$[3]'), json_extract(NEW.value, '$[4]'))
+        )
     WHERE NEW.value IS NOT NULL;
 
     DELETE FROM content
     WHERE NEW.content IS NOT NULL AND visit = (SELECT content FROM pages WHERE id = NEW.page);
 
     INSERT OR REPLACE INTO content (visit, content_type, body)
-    SELECT NEW.visit, json_extract(NEW.content, '$[0]'), NEW.body
+    SELECT
+        NEW.visit,
+        json_extract(NEW.content, '$[0]'),
+        substr(NEW.packed, json_extract(NEW.content, '$[1]'), json_extract(NEW.content, '$[2]'))
     WHERE NEW.content IS NOT NULL;
 
     INSERT OR REPLACE INTO hosts (host, next_at, strikes, robots_code, robots_until, robots)
@@ -121,7 +130,7 @@ BEGIN
         json_extract(value, '$[2]'),
         json_extract(value, '$[3]'),
         json_extract(value, '$[4]'),
-        substr(NEW.robots, json_extract(value, '$[5]'), json_extract(value, '$[6]'))
+        substr(NEW.packed, json_extract(value, '$[5]'), json_extract(value, '$[6]'))
     FROM json_each(NEW.hosts)
     WHERE NEW.hosts IS NOT NULL;
 
@@ -157,7 +166,7 @@ END;
 -- name: record
 INSERT INTO visit (
     visit, page, at, purpose, propensity, status, code, changed, since, age_s, digest, fault,
-    size, elapsed_s, etag, last_modified, value, long, content, body, hosts, robots
+    size, elapsed_s, etag, last_modified, value, content, hosts, packed
 )
 SELECT
     json_extract(value, '$[0]'),
@@ -177,11 +186,9 @@ SELECT
     json_extract(value, '$[14]'),
     json_extract(value, '$[15]'),
     json_extract(value, '$[16]'),
-    substr(:packed, json_extract(value, '$[17]'), json_extract(value, '$[18]')),
-    json_extract(value, '$[19]'),
-    substr(:packed, json_extract(value, '$[20]'), json_extract(value, '$[21]')),
-    json_extract(value, '$[22]'),
-    substr(:packed, json_extract(value, '$[23]'), json_extract(value, '$[24]'))
+    json_extract(value, '$[17]'),
+    json_extract(value, '$[18]'),
+    substr(:packed, json_extract(value, '$[19]'), json_extract(value, '$[20]'))
 FROM json_each(:rows);
 
 -- name: hosts

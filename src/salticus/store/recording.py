@@ -14,7 +14,9 @@ import zstandard
 
 from salticus.store.packing import Span, pack, raw, rows, short
 from salticus.store.queries import QUERIES
-from salticus.types import HostState, Record, Value
+from salticus.types import HostState, Observation, Record
+
+Row = tuple[Any, ...]
 
 
 class Recorder:
@@ -27,31 +29,26 @@ class Recorder:
 
     def record(self, records: Sequence[Record]) -> None:
         """Commit the records whose visits are not stored yet."""
-        n = len(records)
-        bodies = [
-            *(_long(r.observation.value) for r in records),
-            *(r.content if self.keep_content else None for r in records),
-            *(_robots(host) for r in records for host in r.hosts),
-        ]
-        packed, spans = pack(self._compressor, bodies)
-        robots = iter(spans[2 * n :])
+        bodies = [self._bodies(record) for record in records]
+        packed, spans = pack(self._compressor, [body for some in bodies for body in some])
+        each = iter(spans)
         table = [
-            (*_visit(r, long, body), *_hosts(r.hosts, [next(robots) for _ in r.hosts]))
-            for r, long, body in zip(records, spans[:n], spans[n : 2 * n], strict=True)
+            (*_visit(record.observation), *_finds(record, [next(each) for _ in some]))
+            for record, some in zip(records, bodies, strict=True)
         ]
         self.db.execute(QUERIES["record"], {"rows": rows(table), "packed": packed})
 
+    def _bodies(self, record: Record) -> list[bytes | None]:
+        """What is stored compressed: the value if it is long, the content, each robots.txt."""
+        value, content = record.observation.value, record.content if self.keep_content else None
+        long = None if value is None or short(value.text) else raw(value.text)
+        if long is None and content is None and not record.hosts:
+            return []
+        robots = [None if host.robots is None else raw(host.robots) for host in record.hosts]
+        return [long, content, *robots]
 
-def _long(value: Value | None) -> bytes | None:
-    return None if value is None or short(value.text) else raw(value.text)
 
-
-def _robots(host: HostState) -> bytes | None:
-    return None if host.robots is None else raw(host.robots)
-
-
-def _visit(record: Record, long: Span, body: Span) -> tuple[Any, ...]:
-    o, value = record.observation, record.observation.value
+def _visit(o: Observation) -> Row:
     return (
         o.visit,
         o.page,
@@ -69,22 +66,27 @@ def _visit(record: Record, long: Span, body: Span) -> tuple[Any, ...]:
         o.elapsed_s,
         o.etag,
         o.last_modified,
-        None if value is None else (value.kind, None if long[1] else value.text, value.fields),
-        *long,
-        (record.content_type,) if body[1] else None,
-        *body,
     )
 
 
-def _hosts(hosts: Sequence[HostState], spans: Sequence[Span]) -> tuple[Any, ...]:
-    """The hosts of one record, and where their robots.txt lie, one after the other."""
-    if not hosts:
-        return None, None, None
+def _finds(record: Record, spans: Sequence[Span]) -> Row:
+    """What a visit found beyond its observation, and the part of the blob that holds it."""
+    value = record.observation.value
+    if not spans:
+        short_value = None if value is None else (value.kind, value.fields, value.text)
+        return short_value, None, None, None, None
     start = min((first for first, _ in spans if first), default=1)
-    inside = ((first and first - start + 1, size) for first, size in spans)
-    table = [_host(host, *span) for host, span in zip(hosts, inside, strict=True)]
-    return table, start, sum(size or 0 for _, size in spans)
+    long, body, *robots = [(first and first - start + 1, size) for first, size in spans]
+    return (
+        None
+        if value is None
+        else (value.kind, value.fields, None if long[1] else value.text, *long),
+        (record.content_type, *body) if body[1] else None,
+        [_host(host, span) for host, span in zip(record.hosts, robots, strict=True)] or None,
+        start,
+        sum(size or 0 for _, size in spans),
+    )
 
 
-def _host(host: HostState, *robots: int | None) -> tuple[Any, ...]:
+def _host(host: HostState, robots: Span) -> Row:
     return host.host, host.next_at, host.strikes, host.robots_code, host.robots_until, *robots

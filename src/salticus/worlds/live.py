@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import numpy as np
 
-from salticus.clock import Clock
+from salticus.clock import Clock, until_or
 from salticus.errors import ExtractError
 from salticus.extract.base import Content
 from salticus.extract.pool import Extraction
@@ -162,15 +162,7 @@ class Live:
         return len(plan)
 
     async def _wait(self, due: datetime) -> None:
-        """Until world time `due`, or until stopped."""
-        if self._stopped.is_set() or self.clock.now() >= due:
-            return
-        waits = [asyncio.ensure_future(w) for w in (self.clock.until(due), self._stopped.wait())]
-        try:
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for wait in waits:
-                wait.cancel()
+        await until_or(self.clock, due, self._stopped)
 
     def _queue(self, job: Job) -> None:
         page, host = job.target.page, job.target.host
