@@ -8,7 +8,7 @@ from pathlib import Path
 
 from salticus.assemble import crawler, stored
 from salticus.bench.course import Course, Stopwatch
-from salticus.clock import run_fast
+from salticus.clock import collect_rarely, run_fast
 from salticus.config import Config, parse
 from salticus.types import NewPage
 
@@ -48,5 +48,6 @@ async def crawl(course: Course, folder: Path, *, keep_content: bool) -> None:
 
 
 if __name__ == "__main__":
+    collect_rarely()
     with tempfile.TemporaryDirectory() as place:
         run_fast(crawl(Course.given(), Path(place), keep_content=sys.argv[4] == "keep"))

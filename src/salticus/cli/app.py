@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from salticus import __version__
 from salticus.cli import measure, pages, running
+from salticus.version import VERSION
 
 app = typer.Typer(
     help="Keep a local copy of web content fresh on a budget.",
@@ -19,7 +19,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"salticus {__version__}")
+        typer.echo(f"salticus {VERSION}")
         raise typer.Exit
 
 

@@ -98,7 +98,7 @@ async def _serve(folder: Path, plot: Plot) -> None:
 
 
 def bench_fetch(
-    pages: Annotated[int, typer.Option(min=1, help="Pages that each fetches.")] = 8000,
+    pages: Annotated[int, typer.Option(min=1, help="Pages that each fetches.")] = 16_000,
     rounds: Annotated[int, typer.Option(min=1, help="Each is run so often; medians count.")] = 3,
     size: Annotated[int, typer.Option(help="Bytes of a page.")] = 68_000,
     json: Json = False,

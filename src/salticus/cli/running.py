@@ -17,7 +17,7 @@ import typer
 
 from salticus.cli.options import DEFAULT, ConfigFile, Json, settings, span
 from salticus.cli.output import print_facts, print_json
-from salticus.clock import run_fast
+from salticus.clock import collect_rarely, run_fast
 from salticus.config import Config, parse
 from salticus.errors import InputError
 
@@ -78,6 +78,7 @@ def run(
 ) -> None:
     """Crawl: visit pages on the budget until stopped (SIGTERM ends visits in flight first)."""
     _raise_file_limit()
+    collect_rarely()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     chosen = settings(config, policy=policy, budget=budget, tick=tick, seed=seed)
     length = span("for", for_)

@@ -31,7 +31,6 @@ from aiohttp.hdrs import (
 )
 from yarl import URL
 
-from salticus import __version__
 from salticus.clock import Clock
 from salticus.config import Fetch
 from salticus.fetch import AGENT
@@ -40,6 +39,7 @@ from salticus.fetch.base import Answer
 from salticus.fetch.body import TooLarge, read
 from salticus.fetch.faults import status_of, words_for
 from salticus.types import Status
+from salticus.version import VERSION
 
 _DNS_TTL_S, _DNS_NAMES = 300, 65_536
 _DRAINED = 65_536  # bytes of an error page that are read so that its connection can serve again
@@ -70,7 +70,7 @@ class HttpEngine:
         """One GET; redirects are not followed."""
         session = self._session or self._open()
         try:
-            parsed = URL(url)
+            parsed = URL(url, encoded=_is_encoded(url))
             if (fault := self._fault(parsed)) is not None:
                 return Answer(url, Status.UNSAFE, self.clock.wall(), fault=fault)
             response = await session.get(parsed, headers=headers, allow_redirects=False)
@@ -131,6 +131,16 @@ class HttpEngine:
             answer.body = await read(response.content, encoding, limit)
         elif answer.code >= 300 and size <= _DRAINED:
             await _drain(response)
+
+
+def _is_encoded(url: str) -> bool:
+    """Whether a URL can be sent as it is. Stored ones can: they are then neither changed on the
+    way, nor looked at letter by letter.
+
+    >>> _is_encoded("http://a.example/caf%C3%A9?q=1"), _is_encoded("http://a.example/a b")
+    (True, False)
+    """
+    return url.isascii() and url.isprintable() and " " not in url and "#" not in url
 
 
 async def _once(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
@@ -197,4 +207,4 @@ def user_agent(contact: str) -> str:
     '(+ops@example.org)'
     """
     shown = " ".join(contact.split())
-    return f"{AGENT}/{__version__} (+{shown})" if shown else f"{AGENT}/{__version__}"
+    return f"{AGENT}/{VERSION} (+{shown})" if shown else f"{AGENT}/{VERSION}"

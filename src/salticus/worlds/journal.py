@@ -51,9 +51,13 @@ class Journal:
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(self.wait_s, self._wake.set)
 
+    def hurry(self) -> None:
+        """Commit what was written without waiting for more."""
+        self._wake.set()
+
     async def flush(self) -> None:
         """Commit everything that was written."""
-        self._wake.set()
+        self.hurry()
         if self._writer is not None:
             await self._writer
 

@@ -76,6 +76,7 @@ class Live:
         self._working: defaultdict[str, int] = defaultdict(int)
         self._workers: set[asyncio.Task[None]] = set()
         self._busy: set[int] = set()
+        self._all_out = False  # all visits of the plan have been handed out
         self._stopped = asyncio.Event()
 
     # ------------------------------------------------------------------------------ the contract
@@ -146,6 +147,7 @@ class Live:
 
     async def _hand_out(self, plan: Plan) -> int:
         """Queue visits as they fall due. Returns how many; fewer than all if time runs out."""
+        self._all_out = False
         due: list[datetime] = [when.replace(tzinfo=UTC) for when in plan.due.tolist()]
         left = (plan.tick.end - self.clock.now()).total_seconds() / self.clock.speed
         before, now = self.clock.wall() + left, self.clock.now()
@@ -159,6 +161,7 @@ class Live:
                 if now >= plan.tick.end or self._stopped.is_set():
                     return row
                 self._queue(Job(row, plan, target, before))
+        self._all_out = True
         return len(plan)
 
     async def _wait(self, due: datetime) -> None:
@@ -179,6 +182,8 @@ class Live:
 
     def _worked(self, worker: asyncio.Task[None]) -> None:
         self._workers.discard(worker)
+        if self._all_out and not self._workers:
+            self._journal.hurry()
         if not worker.cancelled() and (error := worker.exception()) is not None:
             self._news.put_nowait(error)  # a store that fails, or a fault of ours: end the run
 
