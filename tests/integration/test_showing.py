@@ -31,7 +31,7 @@ def test_the_bench_measures_all_contestants() -> None:
     assert list(rows) == [
         "aiohttp, bare",
         "Salticus",
-        "Salticus, content kept",
+        "Salticus, no content kept",
         "Scrapy, bare",
     ]
     assert [row["prices"] for row in rows.values()] == [0, 120, 120, 120]

@@ -19,8 +19,8 @@ from salticus.errors import SalticusError
 HOSTS, PER_HOST = 10, 8
 CONTESTANTS = {
     "aiohttp, bare": ("salticus.bench.bare",),
-    "Salticus": ("salticus.bench.ours", "drop"),
-    "Salticus, content kept": ("salticus.bench.ours", "keep"),
+    "Salticus": ("salticus.bench.ours", "keep"),
+    "Salticus, no content kept": ("salticus.bench.ours", "drop"),
     "Scrapy, bare": ("salticus.bench.spider",),
 }
 

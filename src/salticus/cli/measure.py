@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,10 +62,11 @@ def mall(
     page_size: Annotated[int | None, typer.Option(help="Pad offers to so many bytes.")] = None,
     fault: Annotated[list[str] | None, typer.Option(help="E.g. 429:0.02:retry=2.")] = None,
     log: Annotated[Path | None, typer.Option(help="Serve the values of this log.")] = None,
+    json: Json = False,
 ) -> None:
     """Open a mall on loopback to crawl, with settings and addresses for it, until stopped."""
     from salticus.worlds.mall.faults import parse_fault
-    from salticus.worlds.mall.folder import Plot
+    from salticus.worlds.mall.folder import Plot, paths
 
     plot = Plot(
         shops=shops,
@@ -77,19 +79,24 @@ def mall(
         faults=[parse_fault(text) for text in fault or ()],
         log=log,
     )
-    run_fast(_serve(folder, plot))
-
-
-async def _serve(folder: Path, plot: Plot) -> None:
-    from salticus.worlds.mall.folder import open_mall
 
     def opened(pages: int) -> None:
+        files = {name: str(path) for name, path in paths(folder).items()}
+        if json:
+            print_json({"pages": pages, "shops": plot.shops, **files})
+            return
         typer.echo(
             f"{pages:,} pages in {plot.shops} shops are open; in another terminal:\n"
-            f"  salticus add --file {folder / 'urls.txt'} -c {folder / 'salticus.toml'}\n"
-            f"  salticus run -c {folder / 'salticus.toml'}\n"
+            f"  salticus add --file {files['urls']} -c {files['settings']}\n"
+            f"  salticus run -c {files['settings']}\n"
             "stop the mall with Ctrl-C"
         )
+
+    run_fast(_serve(folder, plot, opened))
+
+
+async def _serve(folder: Path, plot: Plot, opened: Callable[[int], None]) -> None:
+    from salticus.worlds.mall.folder import open_mall
 
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from salticus.clock import Clock
 from salticus.config import Config
 from salticus.fetch.base import Answer, Engine
-from salticus.fetch.hosts import BUSY_CODES, Host
+from salticus.fetch.hosts import BUSY_CODES, Host, room
 from salticus.fetch.slots import Slots
 from salticus.types import HostState, Status
 
@@ -54,6 +54,13 @@ class Gate:
     def at(self, name: str) -> Host:
         """The host of that name."""
         return self._hosts.get(name) or self._open(name)
+
+    def capacity(self, name: str, start: float, seconds: float) -> float:
+        """What the host can take; see `base.Fetcher`. One never met needs no gate for that."""
+        if name in self._hosts or name in self._remembered:
+            return self.at(name).capacity(start, seconds)
+        delay = self.config.delay(name)
+        return room(self._start + delay, delay, start, seconds)
 
     def restore(self, states: list[HostState]) -> None:
         """Take up what an earlier process left; each host waits its delay once more."""

@@ -90,10 +90,7 @@ class Host:
 
     def capacity(self, start: float, seconds: float) -> float:
         """Requests that fit between `start` and `seconds` later; see `base.Fetcher`."""
-        left = start + seconds - max(start, self.next_at)
-        if left <= 0:
-            return 0.0
-        return left / self.delay if self.delay else math.inf
+        return room(self.next_at, self.delay, start, seconds)
 
     def enter(self, now: float) -> bool:
         """Take the turn now, if it is there for the taking."""
@@ -176,6 +173,18 @@ class Host:
         spread = 1 + jitter(seed, self.name, self.strikes) / 2
         pause = max(self.delay, 1.0) * 2.0**doublings * spread
         return min(pause, _BUSY_CAP_S if busy else _FAILED_CAP_S)
+
+
+def room(next_at: float, delay: float, start: float, seconds: float) -> float:
+    """Requests that fit into the `seconds` after `start`, the first at `next_at` or later.
+
+    >>> room(next_at=2.0, delay=0.5, start=0.0, seconds=10.0)
+    16.0
+    """
+    left = start + seconds - max(start, next_at)
+    if left <= 0:
+        return 0.0
+    return left / delay if delay else math.inf
 
 
 def _wake(future: asyncio.Future[None]) -> None:

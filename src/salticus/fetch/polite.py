@@ -67,7 +67,7 @@ class PoliteFetcher:
 
     def capacity(self, name: str, start: float, seconds: float) -> float:
         """Visits that the host can take in the `seconds` that follow wall time `start`."""
-        return self._gate.at(name).capacity(start, seconds)
+        return self._gate.capacity(name, start, seconds)
 
     def concurrency(self, name: str) -> int:
         """How many requests to the host may be under way at once; 1 if it has a delay."""
