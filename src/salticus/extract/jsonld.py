@@ -25,6 +25,8 @@ MAX_TAG = 2048
 MAX_REPAIR = 64 * 1024
 MAX_FOLD = 1024 * 1024
 
+_OPENED_IN_ORDER = ("mainEntity", "@graph")
+_OPENED = frozenset(_OPENED_IN_ORDER)
 _MARK = b"application/ld+json"
 _USUAL = b'<script type="application/ld+json">'
 _ESCAPED = (b"application/ld&#x2b;json", b"application/ld&#43;json")
@@ -145,6 +147,8 @@ def _repaired(block: bytes) -> Any:
 
 
 def _unfolded(roots: list[Any]) -> list[Node]:
+    if len(roots) == 1 and type(roots[0]) is dict and _OPENED.isdisjoint(roots[0]):
+        return roots
     found: list[Node] = []
     waiting = roots[::-1]
     for _ in range(MAX_NODES):
@@ -155,5 +159,5 @@ def _unfolded(roots: list[Any]) -> list[Node]:
             waiting += item[:MAX_NODES][::-1]
         elif isinstance(item, dict):
             found.append(item)
-            waiting += [item[key] for key in ("mainEntity", "@graph") if key in item]
+            waiting += [item[key] for key in _OPENED_IN_ORDER if key in item]
     return found

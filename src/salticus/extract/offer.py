@@ -114,7 +114,7 @@ class _Page:
     def _sale(self, offer: Node, depth: int) -> _Sale | None:
         code = currency(offer.get("priceCurrency"))
         for stated, other in _stated(offer):
-            if found := price(stated):
+            if stated is not None and (found := price(stated)):
                 return _Sale(found.amount, currency(other) or code or found.currency, offer)
         inner = self._within(offer, depth + 1)
         return inner and inner._replace(currency=inner.currency or code)
