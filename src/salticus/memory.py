@@ -52,7 +52,8 @@ class Memory:
 
     def learn(self, outcomes: Outcomes) -> None:
         """These visits are no longer open."""
-        self._settled.append(outcomes.visit)
+        if self.keeper is not None:
+            self._settled.append(outcomes.visit)
 
     def _still_open(self) -> Plan | None:
         settled, self._settled = self._settled, []

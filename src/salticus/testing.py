@@ -207,9 +207,6 @@ class MemoryStore:
             revision=self._revision,
         )
 
-    async def count(self) -> int:
-        return len(self._pages)
-
     async def targets(self, pages: Ints) -> list[Target]:
         return [self._target(int(page)) for page in pages]
 

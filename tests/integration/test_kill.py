@@ -80,15 +80,22 @@ def check_manners(street: Street, lives: list[Life]) -> None:
     report = audit(street.entries(), delay=DELAY, kills=kills)
     breaches = [b for b in report.breaches if not unread(b, kills)]
     assert not breaches, "\n".join(map(str, breaches[:10]))
-    print(f"{report.requests} requests, {len(report.breaches) - len(breaches)} unread Retry-After")
+    ages = [round(age(b, kills), 3) for b in report.breaches if unread(b, kills)]
+    print(f"{report.requests} requests, seconds from unread Retry-After to kill: {ages}")
 
 
 def unread(breach: Breach, kills: list[float]) -> bool:
     """A Retry-After that was on its way when the crawler died."""
     if breach.rule != "early" or breach.previous is None:
         return False
+    return age(breach, kills) <= UNREAD_S
+
+
+def age(breach: Breach, kills: list[float]) -> float:
+    """Seconds from the answer that was not heeded to the next kill."""
+    assert breach.previous is not None
     sent = breach.previous.arrived
-    return any(sent <= kill <= sent + UNREAD_S for kill in kills)
+    return min((kill - sent for kill in kills if kill >= sent), default=float("inf"))
 
 
 def survive(street: Street, kills: int, seed: int) -> None:

@@ -93,7 +93,7 @@ async def _adds_pages(store: Store) -> None:
     assert await store.add([new, NewPage(URLS[1])], at=NOON) == 2, "law: `add` counts new pages"
     again = NewPage(f"{URLS[0]}#top".upper().replace("OFFER", "offer"), tags=("c",), demand=3.5)
     assert await store.add([again, again], at=NOON + 1) == 0, "law: one URL is one page"
-    assert await store.count() == 2, "law: `count` counts pages"
+    assert (await store.summary()).pages == 2, "law: `summary` counts pages"
     page = await store.page(URLS[0])
     assert (page.url, page.host) == (URLS[0], "shop0.example:8080"), "law: URLs are canonical"
     assert page.added == NOON, "law: a known page keeps the time it was added"
@@ -109,7 +109,7 @@ async def _refuses_wrong_urls(store: Store) -> None:
         except InputError:
             continue
         raise AssertionError(f"law: {url!r} is refused with InputError")
-    assert await store.count() == 0, "law: nothing is added when one URL is wrong"
+    assert (await store.summary()).pages == 0, "law: nothing is added when one URL is wrong"
     try:
         await store.page(URLS[0])
     except UnknownPage:

@@ -88,9 +88,6 @@ class Store(Protocol):
     async def table(self, after: int = -1) -> PageTable:
         """Pages added or edited after a revision; all by default."""
 
-    async def count(self) -> int:
-        """Number of pages."""
-
     async def targets(self, pages: Ints) -> list[Target]:
         """What is needed to visit these pages, in the order given."""
 

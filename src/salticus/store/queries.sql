@@ -66,9 +66,6 @@ FROM (
     ORDER BY asked.key
 );
 
--- name: count_pages
-SELECT count(*) FROM pages;
-
 -- name: targets
 SELECT json_group_array(json_object(
     'page', id, 'url', url, 'host', host, 'kind', kind, 'etag', etag,

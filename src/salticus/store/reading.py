@@ -64,11 +64,6 @@ def _floats(column: str) -> Floats:
     return np.array(msgspec.json.decode(column, type=list[float | None]), dtype=np.float64)
 
 
-def count(db: sqlite3.Connection) -> int:
-    """Number of pages."""
-    return int(db.execute(QUERIES["count_pages"]).fetchone()[0])
-
-
 def targets(db: sqlite3.Connection, ids: Ints) -> list[Target]:
     """Targets in the order asked for; every page must be in the store."""
     (found,) = db.execute(QUERIES["targets"], {"ids": rows(ids.tolist())}).fetchone()

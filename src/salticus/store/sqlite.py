@@ -60,9 +60,6 @@ class SqliteStore:
     async def table(self, after: int = -1) -> PageTable:
         return await self._reads.run(reading.table, self._reader, after)
 
-    async def count(self) -> int:
-        return await self._reads.run(reading.count, self._reader)
-
     async def targets(self, pages: Ints) -> list[Target]:
         return await self._reads.run(reading.targets, self._reader, pages)
 
@@ -70,6 +67,8 @@ class SqliteStore:
         await self._writes.run(self._recorder.record, records)
         self._unmoved += len(records)
         if self._unmoved >= MOVED and (self._moving is None or self._moving.done()):
+            if self._moving is not None:
+                await self._moving  # it has ended: raises if the disk refused it
             self._unmoved = 0
             self._moving = asyncio.create_task(self._moves.run(checkpoint, self._mover))
 
