@@ -50,6 +50,7 @@ def blank_pages(n: int, *, hosts: int = 1) -> Pages:
     """
     ones = np.ones(n)
     return Pages(
+        tick=a_tick(),
         ids=np.arange(n, dtype=np.int64),
         host=np.arange(n, dtype=np.int64) % hosts,
         added=np.full(n, np.datetime64(0, "us")),
@@ -91,7 +92,7 @@ class StillWorld:
         return np.asarray(self.times[rows == row])
 
     async def pages(self, tick: Tick) -> Pages:
-        return self._pages
+        return replace(self._pages, tick=tick)
 
     async def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
         rows = self._pages.rows(plan.page)

@@ -149,10 +149,11 @@ class Tick:
 class Pages:
     """All pages as columns, ordered by id.
 
-    `host` indexes `capacity`, the visits that each host can take in the coming tick. `demand` and
-    `impressions` are per day, `cost` in visits, `max_interval` in days (inf = none).
+    `tick` is the coming one; `host` indexes `capacity`, the visits that each host can take in it.
+    `demand` and `impressions` are per day, `cost` in visits, `max_interval` in days (inf = none).
     """
 
+    tick: Tick
     ids: Ints
     host: Ints
     added: Times
@@ -173,7 +174,8 @@ class Pages:
 
     def take(self, rows: Ints | Bools) -> Pages:
         """The given rows; host numbers and capacities stay as they are."""
-        per_page = (f.name for f in fields(self) if f.name not in ("capacity", "survival"))
+        whole = ("tick", "capacity", "survival")
+        per_page = (f.name for f in fields(self) if f.name not in whole)
         cut = {name: getattr(self, name)[rows] for name in per_page}
         return replace(self, **cut, survival=self.survival and self.survival.take(rows))
 

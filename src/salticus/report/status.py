@@ -12,7 +12,7 @@ from salticus.assemble import clock_of, stored
 from salticus.config import Config
 from salticus.report.page import when
 from salticus.store.lock import is_locked
-from salticus.types import instant
+from salticus.types import Tick, instant
 from salticus.worlds.census import Census
 
 
@@ -23,10 +23,11 @@ async def status_of(config: Config) -> dict[str, Any]:
         summary = await store.summary()
         census = Census(store, max_interval=config.max_interval_days)
         await census.refresh()
-        pages = census.pages(lambda name: np.inf)
+        now = clock.now()
+        pages = census.pages(Tick(0, now, now + config.tick), lambda name: np.inf)
         hosts = await store.hosts()
     limited = pages.take(np.isfinite(pages.max_interval))
-    overdue = int(np.count_nonzero(deadlines(limited) < instant(clock.now())))
+    overdue = int(np.count_nonzero(deadlines(limited) < instant(now)))
     return {
         "store": config.store,
         "running": is_locked(Path(config.store)),

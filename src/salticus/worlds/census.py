@@ -8,7 +8,7 @@ from dataclasses import fields
 import numpy as np
 
 from salticus.store.base import PageTable, Store
-from salticus.types import Ints, Outcomes, Pages
+from salticus.types import Ints, Outcomes, Pages, Tick
 
 
 class Census:
@@ -34,12 +34,13 @@ class Census:
             self._table = edited if self._table is None else _merge(self._table, edited)
             self._host = self._numbers(self._table.host)
 
-    def pages(self, capacity: Callable[[str], float]) -> Pages:
-        """The columns, with what each host can take."""
+    def pages(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
+        """The columns, with what each host can take in `tick`."""
         if self._table is None:
             raise RuntimeError("refresh the census first")
         table = self._table
         return Pages(
+            tick=tick,
             ids=table.ids,
             host=self._host,
             added=table.added,

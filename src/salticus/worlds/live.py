@@ -87,7 +87,7 @@ class Live:
         await self.census.refresh()
         seconds = (tick.end - tick.start).total_seconds() / self.clock.speed
         now = self.clock.wall()
-        return self.census.pages(lambda name: self.fetcher.capacity(name, now, seconds))
+        return self.census.pages(tick, lambda name: self.fetcher.capacity(name, now, seconds))
 
     async def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
         open_visits = set(plan.visit.tolist())

@@ -1,0 +1,1 @@
+"""Runs the loop on a replayed log, and keeps the score."""
