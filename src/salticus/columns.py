@@ -39,9 +39,13 @@ class Keyed:
         self.ids = np.empty(0, dtype=np.int64)
         self.values = np.empty(0)
 
+    def holds(self, ids: Ints) -> bool:
+        """Whether exactly these are kept."""
+        return ids is self.ids or np.array_equal(ids, self.ids)
+
     def get(self, ids: Ints, default: Floats) -> Floats:
         """The value of each id (ascending); `default` where none is kept."""
-        if ids is self.ids or np.array_equal(ids, self.ids):
+        if self.holds(ids):
             return self.values.copy()
         if not len(self.ids):
             return default.copy()

@@ -27,6 +27,8 @@ def within_capacity(policy: Policy, pages: Pages, visits: float, taken: Ints) ->
     which further hosts fill up.
     """
     room = pages.capacity
+    if not len(taken) and np.isinf(room).all():
+        return policy.expected(pages, visits) if visits > 0 else np.zeros(len(pages))
     expected = np.zeros(len(pages))
     free = np.ones(len(pages), dtype=np.bool_)
     free[taken] = False

@@ -15,6 +15,7 @@ class Predictor(Protocol):
     dropped visits teach nothing; the order of pages does not matter.
     """
 
-    def survival(self, pages: Pages, now: datetime) -> Survival: ...
+    def survival(self, pages: Pages, now: datetime) -> Survival:
+        """The curves of all pages; they hold until the next `learn`."""
 
     def learn(self, outcomes: Outcomes) -> None: ...

@@ -51,7 +51,7 @@ class Gamma:
 
     def survival(self, pages: Pages, now: datetime) -> Survival:
         self._keep(pages.ids)
-        return GammaSurvival(self.a_.values.copy(), self.b_.values.copy())
+        return GammaSurvival(self.a_.values, self.b_.values)
 
     def rates(self, ids: Ints) -> Floats:
         """Mean change rate of each page (ids ascending), changes a day."""

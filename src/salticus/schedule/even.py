@@ -29,20 +29,27 @@ class Even:
     def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed
         self.credit_ = Keyed()
+        self._cut = -math.inf  # the lowest credit that was visited in the last tick
 
     def draw(self, pages: Pages, expected: Floats, visits: int, tick: Tick) -> Draw:
-        start = coins(self.seed, pages.ids, 0) + np.isnat(pages.last_visit)
-        credit = self.credit_.get(pages.ids, start) + expected
-        wanted = min(visits, math.ceil(expected.sum() - 1e-9))
-        rows = highest(credit, expected > 0, wanted, pages)
+        if not self.credit_.holds(pages.ids):
+            start = coins(self.seed, pages.ids, 0) + np.isnat(pages.last_visit)
+            self.credit_.put(pages.ids, self.credit_.get(pages.ids, start))
+        credit = self.credit_.values
+        credit += expected
+        total = float(expected.sum())
+        wanted = min(visits, math.ceil(total - 1e-9))
+        near = self._cut - total / max(1, len(pages))
+        rows = highest(credit, expected > 0, wanted, pages, near=near)
+        self._cut = float(credit[rows].min(initial=math.inf))
         credit[rows] -= 1.0
-        self.credit_.put(pages.ids, credit)
         return Draw(rows, np.ones(len(rows)))
 
     def learn(self, outcomes: Outcomes) -> None:
         """A dropped visit gets its credit back."""
-        rows, known = self.credit_.rows(outcomes.page[~outcomes.made])
-        np.add.at(self.credit_.values, rows[known], 1.0)
+        if not outcomes.made.all():
+            rows, known = self.credit_.rows(outcomes.page[~outcomes.made])
+            np.add.at(self.credit_.values, rows[known], 1.0)
 
     def state(self) -> State:
         return {"ids": self.credit_.ids, "credit": self.credit_.values}
@@ -51,16 +58,22 @@ class Even:
         self.credit_.put(state["ids"], state["credit"])
 
 
-def highest(score: Floats, allowed: Bools, visits: int, pages: Pages) -> Ints:
+def highest(
+    score: Floats, allowed: Bools, visits: int, pages: Pages, *, near: float = -math.inf
+) -> Ints:
     """The `visits` allowed rows with the highest score that their hosts have room for.
 
-    Linear in the number of pages as long as no host is full.
+    Linear in the number of pages as long as no host is full. `near` is a guess of a score that
+    enough rows reach: if it is right, only they are put in order.
     """
-    rows = np.flatnonzero(allowed)
+    rows = np.flatnonzero(allowed & (score >= near))
+    if len(rows) < visits:
+        rows = np.flatnonzero(allowed)
     room = np.ceil(pages.capacity)
     top = rows if len(rows) <= visits else rows[_top(score[rows], visits)]
     if not np.any(np.bincount(pages.host[top], minlength=len(room)) > room):
         return top
+    rows = np.flatnonzero(allowed)
     order = rows[np.argsort(-score[rows], kind="stable")]
     fits = rank_within(pages.host[order]) < room[pages.host[order]]
     return order[fits][:visits]

@@ -1,0 +1,137 @@
+"""A contest: several policies and budgets on one stage, over several runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from salticus.config import Budget
+from salticus.log.folder import Log
+from salticus.log.truth import read_truth
+from salticus.simulate.clairvoyant import bound
+from salticus.simulate.compare import Entry, increases, savings, spread
+from salticus.simulate.run import run
+from salticus.simulate.stage import Rules, Stage, set_stage
+
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """What a simulation found: an entry for each policy and budget, and remarks on the log."""
+
+    log: dict[str, Any]
+    rules: dict[str, Any]
+    entries: tuple[Entry, ...]
+    notes: tuple[str, ...]
+
+    def report(self) -> dict[str, Any]:
+        """The result as plain data."""
+        several = len({e.policy for e in self.entries}) > 1
+        return {
+            "log": self.log,
+            "rules": self.rules,
+            "rows": [self._row(entry) for entry in self.entries],
+            "increases": increases(self.entries) if several else [],
+            "savings": savings(self.entries) if several else [],
+            "notes": list(self.notes),
+        }
+
+    def _row(self, entry: Entry) -> dict[str, Any]:
+        row = {
+            "policy": entry.policy,
+            "budget": entry.label,
+            "spacing": self.rules["spacing"],
+            "runs": len(entry.scores),
+            "click_freshness": spread(entry.values("clicks")),
+            "page_freshness": spread(entry.values("midnight")),
+            "page_freshness_ticks": spread(entry.values("ticks")),
+            "untouched": spread(entry.values("untouched")),
+            "staleness_age_days": round(entry.mean("age"), 6),
+            "harmonic_staleness": round(entry.mean("harmonic"), 6),
+            "visits_per_page_day": round(entry.mean("visits_per_page_day"), 6),
+            "visits_failed": round(entry.mean("failed") / max(1.0, entry.mean("visits")), 6),
+            "changes_caught": entry.mean("caught"),
+            "changes_missed": entry.mean("missed"),
+            "seconds": round(entry.mean("seconds"), 3),
+        }
+        return row if entry.bound is None else {**row, "bound": round(entry.bound, 6)}
+
+
+def simulate(
+    log: Log,
+    rules: Rules,
+    policies: Sequence[str],
+    budgets: Sequence[Budget],
+    told: Told = lambda step: None,
+) -> Contest:
+    """Let every policy crawl the log with every budget. `told` hears of each step.
+
+    The same seed gives the same result, whatever else is in the contest.
+    """
+    told("reading the log")
+    truth = read_truth(log, seed=rules.seed)
+    stages = [set_stage(log, rules, run=number, truth=truth) for number in range(rules.runs)]
+    entries = []
+    for policy in dict.fromkeys(policies):
+        for budget in budgets if policy != "logged" else (None,):
+            entries.append(_entry(stages, policy, budget, told))
+    first = stages[0]
+    return Contest(
+        log={"name": log.about.name, "folder": str(log.folder), "pages": len(first.truth)},
+        rules=_plain({**asdict(rules), "start": first.start, "demand": _demand(first)}),
+        entries=tuple(entries),
+        notes=tuple(_notes(first)),
+    )
+
+
+def _entry(stages: Sequence[Stage], policy: str, budget: Budget | None, told: Told) -> Entry:
+    pages = len(stages[0].truth)
+    each = None if budget is None else budget.per_day(pages) / pages
+    label = "logged" if each is None else f"{each:.6g}"
+    scores = []
+    for number, stage in enumerate(stages, 1):
+        told(f"{policy}, budget {label}, run {number} of {len(stages)}")
+        scores.append(run(stage, policy, budget))
+    least = None
+    if policy == "clairvoyant" and each is not None:
+        least = float(np.mean([bound(stage, _most(stage, each)) for stage in stages]))
+    spent = float(np.mean([score.visits_per_page_day for score in scores]))
+    return Entry(policy, spent if each is None else each, label, tuple(scores), least)
+
+
+def _most(stage: Stage, each: float) -> float:
+    """Visits that the ledger can have granted by the end, its opening balance included."""
+    days = (stage.end - stage.crawl + 2 * stage.rules.tick) / timedelta(days=1)
+    return each * len(stage.truth) * days + 1
+
+
+def _demand(stage: Stage) -> str:
+    return stage.rules.demand or ("zipf:1.1" if stage.readers.synthetic else "file")
+
+
+def _notes(stage: Stage) -> list[str]:
+    notes = []
+    if stage.truth.imputed:
+        notes.append(
+            "the log has visits but no values.parquet: changes are imputed, at random between the "
+            f"visits that enclose them, anew in each run ({stage.rules.runs}); low and high show the spread"
+        )
+    if stage.readers.synthetic:
+        notes.append(f"demand is synthetic ({_demand(stage)}), drawn anew in each run")
+    if stage.log.about.resolution is None and not stage.truth.imputed:
+        notes.append("log.json gives no resolution; ticks finer than its times exploit artefacts")
+    return notes
+
+
+def _plain(rules: dict[str, Any]) -> dict[str, Any]:
+    def shown(value: Any) -> Any:
+        if isinstance(value, timedelta):
+            return f"{value / timedelta(hours=1):g}h"
+        return value.isoformat() if isinstance(value, datetime) else value
+
+    return {name: shown(value) for name, value in rules.items()}

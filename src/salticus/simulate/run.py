@@ -1,0 +1,96 @@
+"""One run: the real loop on a replayed log."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+from salticus import allocate, plugins, predict, schedule
+from salticus.allocate.base import Policy
+from salticus.clock import VirtualClock
+from salticus.config import Budget
+from salticus.loop import Loop
+from salticus.memory import Memory
+from salticus.predict.base import Predictor
+from salticus.schedule.ledger import Ledger
+from salticus.schedule.planner import Planner
+from salticus.schedule.ticks import Ticks
+from salticus.simulate.clairvoyant import Clairvoyant
+from salticus.simulate.logged import logged_copies, logged_outcomes, logged_visits
+from salticus.simulate.referee import Referee, Score
+from salticus.simulate.stage import Stage
+from salticus.types import Outcomes
+from salticus.worlds.replay import Replay, fully_observed
+
+
+def run(stage: Stage, policy: str, budget: Budget | None) -> Score:
+    """Crawl the stage's world with a policy and a budget; None spends what the policy asks for."""
+    began = time.perf_counter()
+    referee = Referee(stage.readers, stage.score)
+    world = Replay(stage.truth, stage.readers, [referee], seed=stage.seed)
+    _open(stage, world)
+    loop = _loop(stage, world, _policy(stage, world, policy), budget)
+    loop.watchers.append(referee)
+    for outcomes in _history(stage):
+        loop.predictor.learn(outcomes)
+    if stage.rules.frozen:
+        loop.predictor = Frozen(loop.predictor)
+    asyncio.run(loop.run(stage.end))
+    referee.close()
+    referee.score.seconds = time.perf_counter() - began
+    return referee.score
+
+
+class Frozen:
+    """A predictor that has learnt enough."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self.survival = predictor.survival
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """Nothing."""
+
+
+def _loop(stage: Stage, world: Replay, policy: Policy, budget: Budget | None) -> Loop:
+    rules = stage.rules
+    every_tick = Budget(86_400 / rules.tick.total_seconds(), per_page=True)
+    return Loop(
+        world=world,
+        ticks=Ticks(VirtualClock(stage.crawl), rules.tick),
+        predictor=plugins.load("predictor", rules.predictor, predict.BUILTIN)(),
+        policy=policy,
+        spacing=plugins.load("spacing", rules.spacing, schedule.BUILTIN)(seed=stage.seed),
+        ledger=Ledger(budget or every_tick),
+        planner=Planner(seed=stage.seed, at_once=True),
+        memory=Memory({}),
+    )
+
+
+def _policy(stage: Stage, world: Replay, name: str) -> Policy:
+    """A policy by name; the two that know more than a crawler can are made for this world."""
+    if name == "clairvoyant":
+        return Clairvoyant(world, stage.readers, stage.end)
+    if name == "logged":
+        return logged_visits(stage.log, stage.truth)
+    made: Policy = plugins.load("policy", name, allocate.BUILTIN)()
+    return made
+
+
+def _open(stage: Stage, world: Replay) -> None:
+    """Bring the world to the start of the crawl, with the copies that the history left."""
+    world.begin(stage.crawl)
+    if stage.rules.observe == "full":
+        world.sync(stage.crawl - stage.rules.tick)
+        return
+    held = logged_copies(stage.log, stage.truth, stage.crawl)
+    world.hold(held.rows, held.values, held.at)
+
+
+def _history(stage: Stage) -> Iterator[Outcomes]:
+    rules = stage.rules
+    if not rules.history:
+        return iter(())
+    if rules.observe == "full":
+        return fully_observed(stage.truth, stage.start, stage.crawl, rules.tick)
+    return iter([logged_outcomes(stage.log, stage.truth, stage.start, stage.crawl)])
