@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from salticus.cli import measure, pages, running
+from salticus.cli import measure, pages, running, simulating
 from salticus.version import VERSION
 
 app = typer.Typer(
@@ -41,6 +41,7 @@ for command in (
     pages.get,
     pages.export,
     running.backup,
+    simulating.simulate,
     measure.demo,
     measure.mall,
 ):
@@ -48,4 +49,5 @@ for command in (
 
 bench = typer.Typer(help="Measure Salticus beside other tools.", no_args_is_help=True)
 bench.command("fetch")(measure.bench_fetch)
+bench.command("simulate")(measure.bench_simulate)
 app.add_typer(bench, name="bench")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from salticus.cli.options import Json
-from salticus.cli.output import print_json, print_table
+from salticus.cli.output import print_json, print_table, steps
 from salticus.clock import run_fast
 
 if TYPE_CHECKING:
@@ -118,3 +118,26 @@ def bench_fetch(
         print_json(rows)
     else:
         print_table("fetching", tuple(rows[0]), [tuple(row.values()) for row in rows])
+
+
+def bench_simulate(
+    pages: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Pages; may be repeated. [default: 10^4 to 10^6]"),
+    ] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option(help="A name; may be repeated. [default: all]")
+    ] = None,
+    days: Annotated[int, typer.Option(min=1, help="Days that each crawls.")] = 3,
+    json: Json = False,
+) -> None:
+    """Page-ticks a second of every policy through the real loop, beside a bare NumPy loop."""
+    from salticus.bench.replay import POLICIES, SIZES, bench
+
+    with steps() as told:
+        found = bench(sizes=pages or SIZES, policies=policy or POLICIES, days=days, told=told)
+        rows = list(found)
+    if json:
+        print_json(rows)
+    else:
+        print_table("simulating", tuple(rows[0]), [tuple(row.values()) for row in rows])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -32,8 +32,8 @@ def settings(
     """The settings of the file, with those given as flags in their place."""
     given = {
         "policy": policy,
-        "budget": None if budget is None else _flag("budget", Budget.parse, budget),
-        "tick": None if tick is None else _flag("tick", duration, tick),
+        "budget": None if budget is None else flag("budget", Budget.parse, budget),
+        "tick": None if tick is None else flag("tick", duration, tick),
         "seed": seed,
     }
     found = {key: value for key, value in given.items() if value is not None}
@@ -42,10 +42,19 @@ def settings(
 
 def span(name: str, text: str | None) -> timedelta | None:
     """The length of time given to the flag `name`, if any."""
-    return None if text is None else _flag(name, duration, text)
+    return None if text is None else flag(name, duration, text)
 
 
-def _flag(name: str, parse: Callable[[str], T], text: str) -> T:
+def day(name: str, text: str | None) -> datetime | None:
+    """The day or time given to the flag `name`, if any; UTC if it names no zone."""
+    if text is None:
+        return None
+    when = flag(name, datetime.fromisoformat, text)
+    return when.replace(tzinfo=when.tzinfo or UTC).astimezone(UTC)
+
+
+def flag(name: str, parse: Callable[[str], T], text: str) -> T:
+    """What is given to the flag `name`; its error names the flag."""
     try:
         return parse(text)
     except ValueError as error:

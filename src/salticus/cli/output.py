@@ -3,17 +3,47 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
 import msgspec
 import typer
 
+from salticus.errors import InputError
+
+_WIDE = 140  # columns of a table that is not shown on a terminal
+
 
 def print_json(data: Any) -> None:
     """One JSON document on standard output."""
     typer.echo(msgspec.json.format(msgspec.json.encode(data, enc_hook=_plain)).decode())
+
+
+def write_json(data: Any, path: Path) -> None:
+    """One JSON document in a file, or on standard output if the path is `-`."""
+    if str(path) == "-":
+        print_json(data)
+        return
+    try:
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(data, enc_hook=_plain)) + b"\n")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def steps() -> Iterator[Callable[[str], None]]:
+    """On a terminal, one line that says what is being done; otherwise nothing."""
+    from rich.console import Console
+
+    console = Console(file=sys.stderr)
+    if not console.is_terminal:
+        yield lambda step: None
+        return
+    with console.status("…") as status:
+        yield status.update
 
 
 def _plain(value: Any) -> Any:
@@ -52,5 +82,16 @@ def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
 
     table = Table(*header, title=title, title_justify="left")
     for row in rows:
-        table.add_row(*(str(cell) for cell in row))
-    Console(file=sys.stdout).print(table)
+        table.add_row(*(_cell(cell) for cell in row))
+    Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDE).print(table)
+
+
+def _cell(cell: Any) -> str:
+    """A cell as text: numbers with four digits, nothing as a dash.
+
+    >>> _cell(0.123456), _cell(None), _cell(12), _cell("tea")
+    ('0.1235', '-', '12', 'tea')
+    """
+    if cell is None:
+        return "-"
+    return f"{cell:.4g}" if isinstance(cell, float) and abs(cell) < 1e4 else str(cell)

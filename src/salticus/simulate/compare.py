@@ -29,7 +29,22 @@ class Entry:
         return np.concatenate([score.column(name) for score in self.scores])
 
     def mean(self, name: str) -> float:
+        """Mean over the runs of a figure that is one number a run."""
         return float(np.mean([getattr(score, name) for score in self.scores]))
+
+    def daily(self) -> dict[str, list[Any]]:
+        """Freshness day by day, the median over the runs."""
+        days = {"day": [day.isoformat() for day in self.scores[0].days]}
+        names = {"click_freshness": "clicks", "page_freshness": "midnight"}
+        series = {
+            shown: np.median([score.column(name) for score in self.scores], axis=0)
+            for shown, name in names.items()
+        }
+        return {**days, **{k: [_finite(x) for x in v] for k, v in series.items()}}
+
+
+def _finite(value: float) -> float | None:
+    return round(float(value), 6) if np.isfinite(value) else None
 
 
 def spread(values: Floats) -> dict[str, float | None]:

@@ -11,13 +11,22 @@ import numpy as np
 
 from salticus.config import Budget
 from salticus.log.folder import Log
+from salticus.log.tables import spelt
 from salticus.log.truth import read_truth
 from salticus.simulate.clairvoyant import bound
 from salticus.simulate.compare import Entry, increases, savings, spread
 from salticus.simulate.run import run
-from salticus.simulate.stage import Rules, Stage, set_stage
+from salticus.simulate.stage import Rules, Stage, runs_of, set_stage
 
 Told = Callable[[str], None]
+
+PEERS = ("uniform", "fixed_interval", "nutch", "stormcrawler", "change_proportional", "clairvoyant")
+"""Who competes if nobody is named; what the log's own crawler did comes first if it is known."""
+
+
+def usual_policies(log: Log) -> tuple[str, ...]:
+    """The contestants if nobody is named."""
+    return ("logged", *PEERS) if log.has("visits") else PEERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,7 @@ class Contest:
             "changes_caught": entry.mean("caught"),
             "changes_missed": entry.mean("missed"),
             "seconds": round(entry.mean("seconds"), 3),
+            "daily": entry.daily(),
         }
         return row if entry.bound is None else {**row, "bound": round(entry.bound, 6)}
 
@@ -74,8 +84,9 @@ def simulate(
     The same seed gives the same result, whatever else is in the contest.
     """
     told("reading the log")
+    runs = runs_of(log, rules)
     truth = read_truth(log, seed=rules.seed)
-    stages = [set_stage(log, rules, run=number, truth=truth) for number in range(rules.runs)]
+    stages = [set_stage(log, rules, run=number, truth=truth) for number in range(runs)]
     entries = []
     for policy in dict.fromkeys(policies):
         for budget in budgets if policy != "logged" else (None,):
@@ -83,7 +94,7 @@ def simulate(
     first = stages[0]
     return Contest(
         log={"name": log.about.name, "folder": str(log.folder), "pages": len(first.truth)},
-        rules=_plain({**asdict(rules), "start": first.start, "demand": _demand(first)}),
+        rules=plain({**asdict(rules), **spans(first), "demand": _demand(first), "runs": runs}),
         entries=tuple(entries),
         notes=tuple(_notes(first)),
     )
@@ -110,6 +121,16 @@ def _most(stage: Stage, each: float) -> float:
     return each * len(stage.truth) * days + 1
 
 
+def spans(stage: Stage) -> dict[str, Any]:
+    """The times of a stage as the rules name them."""
+    return {
+        "start": stage.start,
+        "history": stage.crawl - stage.start,
+        "warmup": stage.score - stage.crawl,
+        "days": (stage.end - stage.score).days,
+    }
+
+
 def _demand(stage: Stage) -> str:
     return stage.rules.demand or ("zipf:1.1" if stage.readers.synthetic else "file")
 
@@ -119,19 +140,21 @@ def _notes(stage: Stage) -> list[str]:
     if stage.truth.imputed:
         notes.append(
             "the log has visits but no values.parquet: changes are imputed, at random between the "
-            f"visits that enclose them, anew in each run ({stage.rules.runs}); low and high show the spread"
+            "visits that enclose them, anew in each run; low and high show the spread"
         )
-    if stage.readers.synthetic:
+    if stage.readers.synthetic and _demand(stage) != "uniform":
         notes.append(f"demand is synthetic ({_demand(stage)}), drawn anew in each run")
     if stage.log.about.resolution is None and not stage.truth.imputed:
         notes.append("log.json gives no resolution; ticks finer than its times exploit artefacts")
     return notes
 
 
-def _plain(rules: dict[str, Any]) -> dict[str, Any]:
-    def shown(value: Any) -> Any:
+def plain(rules: dict[str, Any]) -> dict[str, Any]:
+    """The rules with times and spans as text."""
+
+    def text(value: Any) -> Any:
         if isinstance(value, timedelta):
-            return f"{value / timedelta(hours=1):g}h"
+            return spelt(value)
         return value.isoformat() if isinstance(value, datetime) else value
 
-    return {name: shown(value) for name, value in rules.items()}
+    return {name: text(value) for name, value in rules.items()}

@@ -72,7 +72,7 @@ def zipf(ids: Ints, exponent: float, *, seed: int) -> Floats:
     rank = np.empty(len(ids))
     rank[np.argsort(coins(seed, ids, 1))] = np.arange(1, len(ids) + 1)
     share = rank**-exponent
-    return share * (len(ids) / share.sum())
+    return np.asarray(share * (len(ids) / share.sum()))
 
 
 class Counted:

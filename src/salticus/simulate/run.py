@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from salticus import allocate, plugins, predict, schedule
 from salticus.allocate.base import Policy
 from salticus.clock import VirtualClock
 from salticus.config import Budget
-from salticus.loop import Loop
+from salticus.loop import Learner, Loop
 from salticus.memory import Memory
 from salticus.predict.base import Predictor
 from salticus.schedule.ledger import Ledger
@@ -24,14 +24,16 @@ from salticus.types import Outcomes
 from salticus.worlds.replay import Replay, fully_observed
 
 
-def run(stage: Stage, policy: str, budget: Budget | None) -> Score:
+def run(
+    stage: Stage, policy: str, budget: Budget | None, watchers: Sequence[Learner] = ()
+) -> Score:
     """Crawl the stage's world with a policy and a budget; None spends what the policy asks for."""
     began = time.perf_counter()
     referee = Referee(stage.readers, stage.score)
     world = Replay(stage.truth, stage.readers, [referee], seed=stage.seed)
     _open(stage, world)
     loop = _loop(stage, world, _policy(stage, world, policy), budget)
-    loop.watchers.append(referee)
+    loop.watchers += [referee, *watchers]
     for outcomes in _history(stage):
         loop.predictor.learn(outcomes)
     if stage.rules.frozen:
@@ -89,7 +91,7 @@ def _open(stage: Stage, world: Replay) -> None:
 
 def _history(stage: Stage) -> Iterator[Outcomes]:
     rules = stage.rules
-    if not rules.history:
+    if stage.crawl <= stage.start:
         return iter(())
     if rules.observe == "full":
         return fully_observed(stage.truth, stage.start, stage.crawl, rules.tick)

@@ -10,9 +10,13 @@ import numpy as np
 
 from salticus.errors import ConfigError, InputError
 from salticus.log.folder import Log
+from salticus.log.tables import spelt
 from salticus.log.truth import Truth, read_truth, sample
 from salticus.simulate.readers import Readers, readers_of
 from salticus.types import instant, moment
+
+_DAY = timedelta(days=1)
+_USUAL = {"history": 60 * _DAY, "warmup": 15 * _DAY, "days": 30 * _DAY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,23 +24,25 @@ class Rules:
     """How a simulation is run; everything that holds for all policies alike.
 
     The log is replayed from `start`: `history` that is only observed, `warmup` that is crawled but
-    not scored, and `days` that are. `observe`: "full" (the history was watched step by step, and
+    not scored, and `days` that are; those not given are 60, 15 and 30 days, or as much less as
+    the log is shorter. `observe`: "full" (the history was watched step by step, and
     every copy is fresh at its end) or "partial" (the log's own visits are the history). With
-    `frozen`, predictors learn nothing after the history.
+    `frozen`, predictors learn nothing after the history. `runs` not given are 5 where something is
+    drawn or imputed anew in each, else 1.
     """
 
     start: datetime | None = None
     tick: timedelta = timedelta(hours=2)
-    history: timedelta = timedelta(0)
-    warmup: timedelta = timedelta(days=15)
-    days: int = 30
+    history: timedelta | None = None
+    warmup: timedelta | None = None
+    days: int | None = None
     pages: int | None = None
     spacing: str = "even"
     predictor: str = "gamma"
     observe: str = "full"
     frozen: bool = False
     demand: str | None = None
-    runs: int = 1
+    runs: int | None = None
     seed: int = 0
 
 
@@ -65,13 +71,12 @@ def set_stage(log: Log, rules: Rules, *, run: int = 0, truth: Truth | None = Non
     if truth is None or truth.imputed:
         truth = read_truth(log, seed=seed)
     start = rules.start or _midnight(moment(truth.at[0]))
-    crawl = start + rules.history
-    score = crawl + rules.warmup
-    end = score + timedelta(days=rules.days)
-    if instant(end) > _last(log, truth):
+    last = moment(_last(log, truth))
+    crawl, score, end = _times(rules, start, last)
+    if end > last:
         raise ConfigError(
-            f"{log.folder}: the log ends {moment(_last(log, truth)):%Y-%m-%d}, but history, "
-            f"warm-up and days end {end:%Y-%m-%d}; shorten them, or choose another --start"
+            f"{log.folder}: the log ends {last:%Y-%m-%d}, but history, warm-up and days end "
+            f"{end:%Y-%m-%d}; shorten them, or choose another --start"
         )
     if rules.pages is not None:
         truth = sample(truth, rules.pages, start, seed=rules.seed)
@@ -80,20 +85,43 @@ def set_stage(log: Log, rules: Rules, *, run: int = 0, truth: Truth | None = Non
     return Stage(log, rules, truth, readers, start, crawl, score, end, seed)
 
 
+def runs_of(log: Log, rules: Rules) -> int:
+    """How many runs the rules want."""
+    drawn = (rules.demand or ("file" if log.has("demand") else "zipf")).startswith("zipf")
+    imputed = not (log.has("values") or log.has("texts"))
+    return rules.runs if rules.runs is not None else 5 if drawn or imputed else 1
+
+
 def _check(log: Log, rules: Rules) -> None:
     fine = log.about.resolution
     truthful = log.has("values") or log.has("texts")
     if fine is not None and truthful and rules.tick < fine:
         raise ConfigError(
-            f"{log.folder}: times are known to {_shown(fine)} only, so ticks of "
-            f"{_shown(rules.tick)} would exploit an artefact; use --tick {_shown(fine)} or more"
+            f"{log.folder}: times are known to {spelt(fine)} only, so ticks of "
+            f"{spelt(rules.tick)} would exploit an artefact; use --tick {spelt(fine)} or more"
         )
     if rules.observe not in ("full", "partial"):
         raise ConfigError(f"--observe is full or partial, not {rules.observe!r}")
     if rules.observe == "partial" and not log.has("visits"):
         raise InputError(f"{log.path('visits')}: no such file; --observe partial needs it")
-    if rules.days < 1 or rules.runs < 1:
+    if min(rules.days or 1, rules.runs or 1) < 1:
         raise ConfigError("--days and --runs must be 1 or more")
+
+
+def _times(rules: Rules, start: datetime, last: datetime) -> tuple[datetime, datetime, datetime]:
+    """When the crawl, the score and the end come; spans not given share what the others leave."""
+    given = {"history": rules.history, "warmup": rules.warmup}
+    if rules.days is not None:
+        given["days"] = rules.days * _DAY
+    known = sum((span for span in given.values() if span is not None), timedelta(0))
+    usual = {name: span for name, span in _USUAL.items() if given.get(name) is None}
+    wanted = sum(usual.values(), timedelta(0))
+    share = min(1.0, max(0.0, (last - start - known) / wanted)) if wanted else 1.0
+    fitted = {name: max(span * share // _DAY, 1) * _DAY for name, span in usual.items()}
+    spans = {**fitted, **{name: span for name, span in given.items() if span is not None}}
+    crawl = start + spans["history"]
+    score = crawl + spans["warmup"]
+    return crawl, score, score + spans["days"]
 
 
 def _last(log: Log, truth: Truth) -> np.datetime64:
@@ -121,16 +149,3 @@ def _midnight(when: datetime) -> datetime:
     """The first midnight (UTC) at or after a time."""
     day = when.replace(hour=0, minute=0, second=0, microsecond=0)
     return day if day == when else day + timedelta(days=1)
-
-
-def _shown(span: timedelta) -> str:
-    """A span as one would write it.
-
-    >>> _shown(timedelta(hours=8)), _shown(timedelta(days=1)), _shown(timedelta(minutes=10))
-    ('8h', '1d', '10m')
-    """
-    seconds = int(span.total_seconds())
-    for unit, size in (("d", 86_400), ("h", 3600), ("m", 60)):
-        if seconds and seconds % size == 0:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"

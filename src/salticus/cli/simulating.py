@@ -1,0 +1,111 @@
+"""Commands that replay a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from salticus.cli.options import day, flag, span
+from salticus.cli.output import print_table, steps, write_json
+from salticus.config import Budget, duration
+
+if TYPE_CHECKING:
+    from salticus.simulate import Rules
+
+_Log = Annotated[Path, typer.Argument(metavar="LOG", help="A log: a folder of Parquet files.")]
+_Policies = Annotated[
+    list[str] | None,
+    typer.Option("--policy", help="A name or file.py:Class; may be repeated. [default: the peers]"),
+]
+_Budgets = Annotated[
+    list[str] | None,
+    typer.Option("--budget", help="Visits: 10%, 0.1 or 5000; may be repeated. [default: 10%]"),
+]
+_Out = Annotated[Path | None, typer.Option("--json", help="Write the result as JSON (- = print).")]
+
+
+def simulate(
+    log: _Log,
+    policy: _Policies = None,
+    budget: _Budgets = None,
+    start: Annotated[str | None, typer.Option(help="First day of the history.")] = None,
+    pages: Annotated[int | None, typer.Option(min=1, help="A random sample of so many.")] = None,
+    tick: Annotated[str, typer.Option(help="Planning step.")] = "2h",
+    spacing: Annotated[str, typer.Option(help="even, coin, or file.py:Class.")] = "even",
+    predictor: Annotated[str, typer.Option(help="A name, or file.py:Class.")] = "gamma",
+    history: Annotated[str | None, typer.Option(help="Observed only. [default: 60d]")] = None,
+    warmup: Annotated[str | None, typer.Option(help="Crawled, not scored. [default: 15d]")] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="Days scored. [default: 30]")] = None,
+    observe: Annotated[
+        Literal["full", "partial"], typer.Option(help="History: every step, or the log's visits.")
+    ] = "full",
+    frozen: Annotated[
+        bool, typer.Option("--frozen", help="Learn no estimates after the history.")
+    ] = False,
+    demand: Annotated[
+        str | None, typer.Option(help="file, uniform or zipf:1.1. [default: file if there is one]")
+    ] = None,
+    requests: Annotated[
+        bool, typer.Option("--requests", help="Replay InstaCrawl requests; budgets are shares.")
+    ] = False,
+    runs: Annotated[int | None, typer.Option(min=1, help="Each with its own chance.")] = None,
+    seed: Annotated[int, typer.Option(help="Fixes every chance.")] = 0,
+    json: _Out = None,
+    plot: Annotated[Path | None, typer.Option(help="Write charts to this HTML file.")] = None,
+) -> None:
+    """Replay a log with several policies and budgets: how fresh would each have kept the copy?"""
+    from salticus.simulate.stage import Rules
+
+    rules = Rules(
+        start=day("start", start),
+        tick=flag("tick", duration, tick),
+        history=span("history", history),
+        warmup=span("warmup", warmup),
+        days=days,
+        pages=pages,
+        spacing=spacing,
+        predictor=predictor,
+        observe=observe,
+        frozen=frozen,
+        demand=demand,
+        runs=runs,
+        seed=seed,
+    )
+    budgets = [flag("budget", Budget.parse, text) for text in budget or ["10%"]]
+    report = _requests(log, rules, budgets) if requests else _contest(log, rules, policy, budgets)
+    _show(report, json, plot, requests=requests)
+
+
+def _contest(
+    folder: Path, rules: Rules, policy: list[str] | None, budgets: list[Budget]
+) -> dict[str, Any]:
+    from salticus.log.folder import Log
+    from salticus.simulate.contest import simulate, usual_policies
+
+    log = Log(folder)
+    with steps() as told:
+        return simulate(log, rules, policy or usual_policies(log), budgets, told).report()
+
+
+def _requests(folder: Path, rules: Rules, budgets: list[Budget]) -> dict[str, Any]:
+    from salticus.log.folder import Log
+    from salticus.simulate.insta import replay_requests
+
+    with steps() as told:
+        return replay_requests(Log(folder), rules, [b.amount for b in budgets], told)
+
+
+def _show(report: dict[str, Any], out: Path | None, plot: Path | None, *, requests: bool) -> None:
+    from salticus.report.contest import requests_table, table_of, write_contest, write_requests
+
+    if plot is not None:
+        (write_requests if requests else write_contest)(report, plot)
+    if out is not None:
+        write_json(report, out)
+    if out is None or str(out) != "-":
+        header, rows = (requests_table if requests else table_of)(report)
+        print_table(report["log"]["name"], header, rows)
+        for note in report["notes"]:
+            typer.echo(f"note: {note}")
