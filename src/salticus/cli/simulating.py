@@ -73,28 +73,30 @@ def simulate(
         runs=runs,
         seed=seed,
     )
-    budgets = [flag("budget", Budget.parse, text) for text in budget or ["10%"]]
+    budgets = budget or ["10%"]
     report = _requests(log, rules, budgets) if requests else _contest(log, rules, policy, budgets)
     _show(report, json, plot, requests=requests)
 
 
 def _contest(
-    folder: Path, rules: Rules, policy: list[str] | None, budgets: list[Budget]
+    folder: Path, rules: Rules, policy: list[str] | None, budgets: list[str]
 ) -> dict[str, Any]:
     from salticus.log.folder import Log
     from salticus.simulate.contest import simulate, usual_policies
 
     log = Log(folder)
+    visits = [flag("budget", Budget.parse, text) for text in budgets]
     with steps() as told:
-        return simulate(log, rules, policy or usual_policies(log), budgets, told).report()
+        return simulate(log, rules, policy or usual_policies(log), visits, told).report()
 
 
-def _requests(folder: Path, rules: Rules, budgets: list[Budget]) -> dict[str, Any]:
+def _requests(folder: Path, rules: Rules, budgets: list[str]) -> dict[str, Any]:
     from salticus.log.folder import Log
-    from salticus.simulate.insta import replay_requests
+    from salticus.simulate.insta import replay_requests, share_of
 
+    shares = [flag("budget", share_of, text) for text in budgets]
     with steps() as told:
-        return replay_requests(Log(folder), rules, [b.amount for b in budgets], told)
+        return replay_requests(Log(folder), rules, shares, told)
 
 
 def _show(report: dict[str, Any], out: Path | None, plot: Path | None, *, requests: bool) -> None:

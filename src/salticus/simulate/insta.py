@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from salticus.errors import ConfigError
 from salticus.log.folder import Log
 from salticus.log.truth import read_truth
 from salticus.simulate.compare import spread
@@ -25,9 +24,6 @@ def replay_requests(
     A row for each of the `shares` to send: the resource R = sent / requests, and the freshness
     that requests find, of 6 h each from the end of the warm-up on (Han 2019, eq. 2, 3, Fig. 10).
     """
-    for share in shares:
-        if not 0 <= share <= 1:
-            raise ConfigError(f"with --requests a budget is a share of the requests, not {share:g}")
     told("reading the log")
     truth = read_truth(log, seed=rules.seed)
     runs = runs_of(log, rules)
@@ -43,6 +39,19 @@ def replay_requests(
             "sent or not"
         ],
     }
+
+
+def share_of(text: str) -> float:
+    """A share of the requests: ``10%``, 0.1, 0 or 1.
+
+    >>> share_of("10%"), share_of("1")
+    (0.1, 1.0)
+    """
+    number = text.strip()
+    share = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+    if not 0 <= share <= 1:
+        raise ValueError(f"a share of the requests is between 0 and 100%, not {text}")
+    return share
 
 
 def _run(stage: Stage, shares: Sequence[float]) -> list[dict[str, Any]]:
