@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from salticus.checks.policy import check_policy
 from salticus.checks.predictor import check_predictor
 from salticus.checks.spacing import check_spacing
 from salticus.clock import SystemClock, VirtualClock
+from salticus.columns import State
 from salticus.errors import PluginError
-from salticus.types import Floats, Outcomes, Pages
+from salticus.types import Draw, Floats, Outcomes, Pages, Tick
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -94,19 +96,104 @@ class Wrong(Greedy):
         return np.full(len(pages), np.nan)
 
 
+class Lavish(Wasteful):
+    """Says that it may leave visits unspent, and spends too many."""
+
+    spends = False
+
+
+class Fickle(Greedy):
+    """Gives to all pages alike, and to the lowest ids once it was asked."""
+
+    def __init__(self) -> None:
+        self.count_ = 0
+
+    def expected(self, pages: Pages, visits: float) -> Floats:
+        self.count_ += 1
+        return self.shared(pages, visits, alike=self.count_ == 1)
+
+    def shared(self, pages: Pages, visits: float, *, alike: bool) -> Floats:
+        if alike:
+            return np.full(len(pages), min(1.0, visits / max(1, len(pages))))
+        return np.clip(visits - np.argsort(np.argsort(pages.ids)), 0.0, 1.0)
+
+
+class Forgetful(Fickle):
+    """Says that it remembers what it was told, and does not."""
+
+    def expected(self, pages: Pages, visits: float) -> Floats:
+        return self.shared(pages, visits, alike=self.count_ < 2)
+
+    def learn(self, outcomes: Outcomes) -> None:
+        self.count_ += 1
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None: ...
+
+
 @pytest.mark.parametrize(
     ("policy", "law"),
-    [(Greedy, "spent exactly|permutation"), (Wasteful, "spent exactly"), (Wrong, "never NaN")],
+    [
+        (Greedy, "spent exactly|permutation"),
+        (Wasteful, "spent exactly"),
+        (Wrong, "never NaN"),
+        (Lavish, "never more"),
+        (Fickle, "asked again"),
+        (Forgetful, "restored from its state"),
+    ],
 )
 def test_the_suite_finds_broken_policies(policy: type[Greedy], law: str) -> None:
     with pytest.raises(AssertionError, match=law):
         check_policy(policy)
 
 
+class Thrifty(Greedy):
+    """Leaves a visit unspent, and says that it may."""
+
+    spends = False
+
+    def expected(self, pages: Pages, visits: float) -> Floats:
+        return np.full(len(pages), min(1.0, max(0.0, visits - 1.0) / max(1, len(pages))))
+
+
+def test_only_a_policy_that_says_so_may_leave_visits_unspent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    check_policy(Thrifty)
+    monkeypatch.setattr(Thrifty, "spends", True)
+    with pytest.raises(AssertionError, match="spent exactly"):
+        check_policy(Thrifty)
+
+
+class ByRow:
+    """Breaks a law: draws the first rows."""
+
+    def draw(self, pages: Pages, expected: Floats, visits: int, tick: Tick) -> Draw:
+        rows = np.flatnonzero(expected > 0)[: min(visits, math.ceil(expected.sum()))]
+        return Draw(rows, np.ones(len(rows)))
+
+    def learn(self, outcomes: Outcomes) -> None: ...
+
+
+class Lazy(ByRow):
+    """Breaks a law: one visit less than expected."""
+
+    def draw(self, pages: Pages, expected: Floats, visits: int, tick: Tick) -> Draw:
+        return super().draw(pages, expected, max(0, visits - 1), tick)
+
+
+@pytest.mark.parametrize(("spacing", "law"), [(ByRow, "no host beyond"), (Lazy, "as many visits")])
+def test_the_suite_finds_broken_spacings(spacing: type[ByRow], law: str) -> None:
+    with pytest.raises(AssertionError, match=law):
+        check_spacing(spacing)
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("nosuch", "known: uniform"),
+        ("nosuch", "known: .*, uniform"),
         ("nosuch.py:Policy", "there is no such file"),
         ("salticus.nosuch:Policy", "No module named"),
         ("salticus.allocate.uniform:Nosuch", "has no 'Nosuch'"),

@@ -118,4 +118,4 @@ def main() -> None:
     assert loaded().expected(pages, 2.0).tolist() == policy.expected(pages, 2.0).tolist()
     assert predictor.survival(pages, START).unchanged(np.full(4, 7.0))[0] < 0.5
     assert needed(Infeasible("too much", needed=7.0)) == 7.0
-    assert "known: uniform" in refusal("nosuch")
+    assert "known: change_proportional" in refusal("nosuch")

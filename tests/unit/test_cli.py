@@ -308,7 +308,7 @@ def test_wrong_settings_are_named(place: Place) -> None:
 WRONG_FLAGS = {
     ("run", "--budget", "many"): "'many' is not a budget",
     ("run", "--for", "soon"): "'soon' is not a duration",
-    ("run", "--policy", "nosuch"): "no policy is called 'nosuch'; known: uniform",
+    ("run", "--policy", "nosuch"): "no policy is called 'nosuch'; known: ",
     ("export", "out", "--format", "xml"): "xml",
     ("nosuch",): "No such command",
 }

@@ -8,6 +8,7 @@ import numpy as np
 
 from salticus.allocate.base import Policy
 from salticus.checks.samples import some_outcomes, some_pages
+from salticus.columns import Remembers, pack, unpack
 from salticus.types import Floats, Pages
 
 _SLACK = 1e-6
@@ -16,6 +17,8 @@ _SLACK = 1e-6
 def check_policy(make: Callable[[], Policy], *, seeds: int = 5) -> None:
     """Run all laws of `Policy` on policies made by `make`; AssertionError names the law broken.
 
+    A policy with ``spends = False`` may leave visits unspent; all others spend exactly.
+
     >>> from salticus.allocate.uniform import Uniform
     >>> check_policy(Uniform)
     """
@@ -23,23 +26,26 @@ def check_policy(make: Callable[[], Policy], *, seeds: int = 5) -> None:
         pages = some_pages(50, seed=seed)
         for visits in (0.0, 0.3, 7.0, 25.5, 50.0, 80.0):
             expected = make().expected(pages, visits)
-            _spends(expected, pages, visits)
+            _spends(make(), expected, pages, visits)
             _keeps_order(make, pages, visits, expected)
             _survives_learning(make(), pages, visits)
+            _answers_again(make(), pages, visits)
+            _remembers(make, pages, visits)
     _treats_equals_alike(make)
     _takes_no_pages(make)
 
 
-def _spends(expected: Floats, pages: Pages, visits: float) -> None:
+def _spends(policy: Policy, expected: Floats, pages: Pages, visits: float) -> None:
     assert expected.shape == (len(pages),), "law: one number for each page"
     assert np.all(np.isfinite(expected)), "law: never NaN nor infinite"
     inside = (expected >= -_SLACK) & (expected <= 1 + _SLACK)
     assert np.all(inside), "law: each page's expected visits are in [0, 1]"
     wanted = min(visits, len(pages))
-    got = float(expected.sum())
-    assert abs(got - wanted) < _SLACK * max(1.0, wanted), (
-        f"law: the visits are spent exactly ({got} expected of {wanted} on {len(pages)} pages)"
-    )
+    got, slack = float(expected.sum()), _SLACK * max(1.0, wanted)
+    shown = f"({got} expected of {wanted} on {len(pages)} pages)"
+    assert got < wanted + slack, f"law: the visits are spent exactly, never more {shown}"
+    if getattr(policy, "spends", True):
+        assert got > wanted - slack, f"law: the visits are spent exactly {shown}"
 
 
 def _keeps_order(make: Callable[[], Policy], pages: Pages, visits: float, expected: Floats) -> None:
@@ -54,7 +60,33 @@ def _survives_learning(policy: Policy, pages: Pages, visits: float) -> None:
     policy.expected(pages, visits)
     policy.learn(some_outcomes(pages, seed=1))
     policy.learn(some_outcomes(pages, seed=2).take(np.empty(0, dtype=np.int64)))
-    _spends(policy.expected(pages, visits), pages, visits)
+    _spends(policy, policy.expected(pages, visits), pages, visits)
+
+
+def _answers_again(policy: Policy, pages: Pages, visits: float) -> None:
+    """As hosts fill up, a policy is asked about the pages of the others, in the same tick."""
+    policy.learn(some_outcomes(pages, seed=3))
+    expected = policy.expected(pages, visits)
+    some = np.arange(0, len(pages), 3)
+    _spends(policy, policy.expected(pages.take(some), 5.0), pages.take(some), 5.0)
+    assert np.allclose(policy.expected(pages, visits), expected, atol=_SLACK), (
+        "law: to be asked again, or about some of the pages, changes nothing"
+    )
+
+
+def _remembers(make: Callable[[], Policy], pages: Pages, visits: float) -> None:
+    """A policy that keeps something is the same after a restart."""
+    old, new = make(), make()
+    if not (isinstance(old, Remembers) and isinstance(new, Remembers)):
+        return
+    old.expected(pages, visits)
+    old.learn(some_outcomes(pages, seed=4))
+    new.restore(unpack(pack({"policy": old.state()})).get("policy", {}))
+    for policy in (old, new):
+        policy.learn(some_outcomes(pages, seed=5))
+    assert np.allclose(old.expected(pages, visits), new.expected(pages, visits), atol=_SLACK), (
+        "law: restored from its state, a policy decides alike"
+    )
 
 
 def _treats_equals_alike(make: Callable[[], Policy]) -> None:

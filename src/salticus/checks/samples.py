@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from salticus.predict.gamma import GammaSurvival
 from salticus.testing import START, blank_pages
 from salticus.types import CHANGED, DAY, NEVER, Floats, Outcomes, Pages, Status, Times, instant
 
 
 def some_pages(n: int, *, hosts: int = 3, seed: int = 0) -> Pages:
-    """Pages of all sorts: heavy-tailed demand, some never visited, ids with gaps."""
+    """Pages of all sorts: heavy-tailed demand and change rates, some never visited, gaps in ids."""
     rng = np.random.default_rng(seed)
     last = instant(START) - (rng.random(n) * 10 * DAY).astype("m8[us]")
     return replace(
@@ -23,6 +24,7 @@ def some_pages(n: int, *, hosts: int = 3, seed: int = 0) -> Pages:
         demand=rng.pareto(1.5, n) * (rng.random(n) < 0.8),
         impressions=rng.pareto(1.2, n) * 10,
         cost=rng.choice([1.0, 1.0, 5.0], n),
+        survival=GammaSurvival(rng.pareto(1.0, n) + 0.01, 1.0 + 9.0 * rng.random(n)),
     )
 
 

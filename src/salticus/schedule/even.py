@@ -16,7 +16,8 @@ class Even:
 
     Visits that follow a rate at even intervals keep a page fresher than coins of the same rate:
     (ρ/Δ)(1 − e^(−Δ/ρ)) against ρ/(ρ + Δ) (Cho and Garcia-Molina 2003). They are deterministic, so
-    their propensity is 1 and must not be used as a weight. A page never visited starts with a
+    their propensity is 1 and must not be used as a weight. A page of which a whole visit is expected
+    in this tick gets it. A page never visited starts with a
     whole visit of credit and so comes first; a hash of (seed, page) breaks the step of equals.
 
     >>> from salticus.testing import a_tick, blank_pages
@@ -40,7 +41,7 @@ class Even:
         total = float(expected.sum())
         wanted = min(visits, math.ceil(total - 1e-9))
         near = self._cut - total / max(1, len(pages))
-        rows = highest(credit, expected > 0, wanted, pages, near=near)
+        rows = highest(_sure_first(credit, expected), expected > 0, wanted, pages, near=near)
         self._cut = float(credit[rows].min(initial=math.inf))
         credit[rows] -= 1.0
         return Draw(rows, np.ones(len(rows)))
@@ -56,6 +57,12 @@ class Even:
 
     def restore(self, state: State) -> None:
         self.credit_.put(state["ids"], state["credit"])
+
+
+def _sure_first(credit: Floats, expected: Floats) -> Floats:
+    """The credit, with pages of which a whole visit is expected before all others."""
+    sure = expected >= 1.0 - 1e-9
+    return np.where(sure, credit + 1e9, credit) if sure.any() else credit
 
 
 def highest(

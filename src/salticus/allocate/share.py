@@ -1,0 +1,84 @@
+"""Ways to share visits out among pages: the first of an order, or in proportion to a weight."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from salticus.types import Bools, Floats
+
+_SAMPLE = 4096
+
+
+def first(order: NDArray[Any], visits: float, *then: NDArray[Any]) -> Floats:
+    """One visit for each of the pages that come first, the lowest `order` before the others.
+
+    Pages that tie at the cut are told apart by the next column of `then`. Those that tie in all of
+    them share what is left equally, so that pages that are alike get alike and the spacing decides.
+    Sums to `visits`, or to the number of pages. Columns hold no NaN. Cost: linear.
+
+    >>> first(np.array([3, 1, 2, 2, 9]), 2.0)
+    array([0. , 1. , 0.5, 0.5, 0. ])
+    >>> first(np.array([3, 1, 2, 2, 9]), 2.0, np.array([0, 0, 8, 7, 0]))
+    array([0., 1., 0., 1., 0.])
+    """
+    if visits >= len(order):
+        return np.ones(len(order))
+    if visits <= 0:
+        return np.zeros(len(order))
+    cut = _ranked(order, math.ceil(visits) - 1)
+    expected: Floats = (order < cut).astype(np.float64)
+    tied = np.flatnonzero(order == cut)
+    left = visits - float(np.count_nonzero(expected))
+    expected[tied] = first(then[0][tied], left, *then[1:]) if then else left / len(tied)
+    return expected
+
+
+def _ranked(order: NDArray[Any], rank: int) -> Any:
+    """The value that sorting would put at `rank`.
+
+    A sample tells which rows may be among them, so that only those are put in order: at a million
+    pages this is several times as fast as to partition all of them, above all if many tie.
+    """
+    sample = np.sort(order[:: max(1, len(order) // _SAMPLE)])
+    near = rank * len(sample) / len(order)
+    guess = sample[min(len(sample) - 1, int(near + 4 * math.sqrt(near) + 4))]
+    few = order[order <= guess]
+    few = few if len(few) > rank else order
+    return guess if few.min() == few.max() else np.partition(few, rank)[rank]
+
+
+def in_proportion(weights: Floats, visits: float) -> Floats:
+    """Visits in proportion to `weights`, none above one; what is cut goes to the other pages.
+
+    min(1, c·w) with the c at which they sum to `visits` (water filling). Pages of weight 0 share
+    equally what is left when all others have their visit. Each round is a Newton step from the
+    left on a concave function of c, so a few rounds, each linear, are enough.
+
+    >>> in_proportion(np.array([8.0, 1.0, 1.0, 0.0]), 2.0)
+    array([1. , 0.5, 0.5, 0. ])
+    """
+    left = min(float(visits), float(len(weights)))
+    positive = int(np.count_nonzero(weights > 0))
+    if positive <= left:
+        return _rest(weights > 0, left - positive)
+    worth, full = weights.copy(), np.empty(0, dtype=np.int64)
+    while True:
+        total = float(worth.sum())
+        over = np.flatnonzero(worth * left > total)
+        if not len(over):
+            break
+        worth[over], left = 0.0, left - len(over)
+        full = np.concatenate([full, over])
+    expected = np.minimum(worth * (left / total), 1.0)
+    expected[full] = 1.0
+    return expected
+
+
+def _rest(full: Bools, left: float) -> Floats:
+    """One visit for those that are `full`, and what is left in equal parts for the others."""
+    others = max(1, int(np.count_nonzero(~full)))
+    return np.where(full, 1.0, left / others)
