@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from salticus.allocate.limits import check_feasible
@@ -70,6 +70,7 @@ def test_no_day_exceeds_the_budget(n: int, visits: int, hours: float, drop: floa
 
 @settings(max_examples=25, deadline=None)
 @given(share=st.floats(0.02, 0.9), hours=st.sampled_from([1.0, 2.0, 6.0]))
+@example(share=0.0390625, hours=1.0)  # less than a visit a tick: the fractions must not be lost
 def test_the_budget_is_spent_within_a_tick(share: float, hours: float) -> None:
     n, days = 400, 6
     world = crawl(blank_pages(n, hosts=5), f"{share * 100}%", days=days, tick=hours * HOUR)

@@ -42,8 +42,8 @@ class Ledger:
     """Accrues the budget continuously and hands it out tick by tick.
 
     Laws: any 24 hours of world time hold at most the budget (a budget under one visit a day: at
-    most one); what is left over is carried for at most `carry` (one tick if not given), and a new
-    ledger opens with as much, or one visit; a dropped visit is refunded, one that failed is not.
+    most one); what is left over is carried for at most `carry` (one tick if not given) or up to one
+    visit, and a new ledger opens with as much; a dropped visit is refunded, one that failed is not.
     The first law is kept exactly: a visit that would be one too many is released when the visit
     that is a whole budget older is a day past.
     """
@@ -65,7 +65,7 @@ class Ledger:
         if np.isnat(self.until_):
             self.until_, self.balance_ = end, max(1.0, rate * keep)
         earned = self.balance_ + rate * float(days_between(self.until_, end))
-        most = max(1.0, rate * (keep + tick.days))
+        most = max(1.0, rate * keep) + rate * tick.days
         self.balance_ = min(earned, most) + 1e-9  # or 1/3 + 1/3 + 1/3 is never a whole visit
         self.until_ = max(self.until_, end)
         self._gather(start - DAY)
