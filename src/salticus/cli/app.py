@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from salticus.cli import measure, pages, running, simulating
+from salticus.cli import analyze, measure, pages, running, simulating
 from salticus.version import VERSION
 
 app = typer.Typer(
@@ -42,6 +42,7 @@ for command in (
     pages.export,
     running.backup,
     simulating.simulate,
+    analyze.analyze,
     measure.demo,
     measure.mall,
 ):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from salticus.errors import InputError
+from salticus.log.place import in_place, new_folder
+from salticus.log.schema import TABLES
+from salticus.log.tables import ROW_GROUP, iso, polars_type, resolution_of, write_about
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,18 +22,7 @@ Row = dict[str, Any]
 
 _CHUNK = 50_000  # rows held in memory at once
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_COLUMNS: dict[str, dict[str, str]] = {
-    "pages": {
-        "page_id": "id", "url": "text", "kind": "text", "merchant": "text", "brand": "text",
-        "category": "text", "condition": "text", "country": "text", "language": "text",
-        "title": "text", "timezone": "text", "host": "text", "tags": "texts", "stratum": "text",
-    },
-    "visits": {
-        "page_id": "id", "at": "time", "purpose": "text", "policy": "text", "propensity": "float",
-        "status": "text", "changed": "bool", "value": "text", "age_s": "float",
-    },
-    "signals": {"page_id": "id", "at": "time", "kind": "text", "value": "text"},
-}  # fmt: skip
+_EXPORTED = ("pages", "visits", "signals")
 
 
 def export_log(rows: Callable[[str], Iterator[Row]], folder: Path, *, name: str) -> dict[str, int]:
@@ -42,17 +31,11 @@ def export_log(rows: Callable[[str], Iterator[Row]], folder: Path, *, name: str)
     `rows` gives the rows of a table by its name, times in µs, as `Store.scan` does. Columns that
     the format does not know are kept. The folder appears when it is complete, or not at all.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder}: already there and not empty; name another folder")
-    with _in_place(folder, folder.parent / f".{folder.name}.{os.getpid()}") as part:
-        part.mkdir(parents=True)
-        tables = {table: _Table(table, rows(table)) for table in _COLUMNS}
+    with new_folder(folder) as part:
+        tables = {table: _Table(table, rows(table)) for table in _EXPORTED}
         for table in tables.values():
             table.write(part)
-        about = _about(name, tables)
-        (part / "log.json").write_text(json.dumps(about, indent=2) + "\n", "utf-8")
-        if folder.exists():
-            folder.rmdir()
+        write_about(part, _about(name, tables, part))
     return {table.name: table.count for table in tables.values()}
 
 
@@ -62,24 +45,8 @@ def export_rows(rows: Iterator[Row], path: Path, format: Literal["csv", "jsonl"]
     A file of that name is replaced when the new one is complete.
     """
     write = {"csv": _csv, "jsonl": _jsonl}[format]
-    with _in_place(path, path.parent / f".{path.name}.{os.getpid()}") as part:
-        part.parent.mkdir(parents=True, exist_ok=True)
+    with in_place(path) as part:
         return write((_readable(row) for row in rows), part)
-
-
-@contextmanager
-def _in_place(target: Path, part: Path) -> Iterator[Path]:
-    """Let `part` be written, then give it its name; leave nothing behind if that fails."""
-    try:
-        yield part
-        part.rename(target)
-    except BaseException as error:
-        shutil.rmtree(part, ignore_errors=True)
-        with suppress(OSError):  # a folder is gone by now
-            part.unlink()
-        if isinstance(error, OSError):
-            raise InputError(f"{target}: cannot be written: {error}") from error
-        raise
 
 
 class _Table:
@@ -105,7 +72,7 @@ class _Table:
         for number, frame in enumerate(self._frames()):
             frame.write_parquet(pieces / f"{number:06d}.parquet")
         joined = pl.scan_parquet(sorted(pieces.iterdir()), glob=False)
-        joined.sink_parquet(folder / f"{self.name}.parquet")
+        joined.sink_parquet(folder / f"{self.name}.parquet", row_group_size=ROW_GROUP)
         shutil.rmtree(pieces)
 
     def _frames(self) -> Iterator[pl.DataFrame]:
@@ -117,7 +84,7 @@ class _Table:
         while True:
             self._note(chunk)
             columns = {key: [row.get(key) for row in chunk] for key in schema}
-            for key in schema.keys() - _COLUMNS[self.name].keys():
+            for key in schema.keys() - TABLES[self.name].keys():
                 if schema[key] == pl.String:
                     columns[key] = [_text(cell) for cell in columns[key]]
             yield pl.DataFrame(columns, schema=schema)
@@ -137,15 +104,9 @@ def _schema(table: str, chunk: list[Row]) -> dict[str, pl.DataType]:
     """The format's columns, then those that only these rows have."""
     import polars as pl
 
-    kinds: dict[str, pl.DataType] = {
-        "text": pl.String(),
-        "texts": pl.List(pl.String()),
-        "time": pl.Datetime("us", "UTC"),
-        "float": pl.Float64(),
-        "bool": pl.Boolean(),
-        "id": pl.String() if chunk and isinstance(chunk[0]["page_id"], str) else pl.Int64(),
-    }
-    known = {key: kinds[kind] for key, kind in _COLUMNS[table].items()}
+    text_ids = bool(chunk) and isinstance(chunk[0]["page_id"], str)
+    found: pl.DataType = pl.String() if text_ids else pl.Int64()
+    known = {key: polars_type(kind, found) for key, kind in TABLES[table].items()}
     extra = {key: None for row in chunk for key in row if key not in known}
     return known | {key: _guess(row.get(key) for row in chunk) for key in extra}
 
@@ -173,12 +134,12 @@ def _text(value: Any) -> str | None:
     )
 
 
-def _about(name: str, tables: dict[str, _Table]) -> dict[str, Any]:
+def _about(name: str, tables: dict[str, _Table], folder: Path) -> dict[str, Any]:
     first, last = tables["visits"].first, tables["visits"].last
-    span = None if first is None or last is None else [_iso(first), _iso(last)]
     return {
         "name": name,
-        "span": span,
+        "span": None if first is None or last is None else [_iso(first), _iso(last)],
+        "resolution": resolution_of(folder / "visits.parquet"),
         "source": "exported from a Salticus store",
         "caveats": "visits are what a crawler saw, not the truth; between them nothing is known",
         "rows": {table.name: table.count for table in tables.values()},
@@ -191,8 +152,7 @@ def _iso(micros: int) -> str:
     >>> _iso(1_767_225_600_500_000)
     '2026-01-01T00:00:00.500000Z'
     """
-    when = _EPOCH + timedelta(microseconds=micros)
-    return when.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return iso(_EPOCH + timedelta(microseconds=micros))
 
 
 def _readable(row: Row) -> Row:
@@ -201,7 +161,7 @@ def _readable(row: Row) -> Row:
 
 def _csv(rows: Iterator[Row], path: Path) -> int:
     first = next(rows, None)
-    names = list(first or _COLUMNS["visits"])
+    names = list(first or TABLES["visits"])
     count = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
