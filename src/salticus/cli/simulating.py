@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -9,9 +10,10 @@ import typer
 
 from salticus.cli.options import day, flag, span
 from salticus.cli.output import print_table, steps, write_json
-from salticus.config import Budget, duration
+from salticus.config import Budget
 
 if TYPE_CHECKING:
+    from salticus.log.folder import Log
     from salticus.simulate import Rules
 
 _Log = Annotated[Path, typer.Argument(metavar="LOG", help="A log: a folder of Parquet files.")]
@@ -32,7 +34,9 @@ def simulate(
     budget: _Budgets = None,
     start: Annotated[str | None, typer.Option(help="First day of the history.")] = None,
     pages: Annotated[int | None, typer.Option(min=1, help="A random sample of so many.")] = None,
-    tick: Annotated[str, typer.Option(help="Planning step.")] = "2h",
+    tick: Annotated[
+        str | None, typer.Option(help="Planning step. [default: 2h, or the log's resolution]")
+    ] = None,
     spacing: Annotated[str, typer.Option(help="even, coin, or file.py:Class.")] = "even",
     predictor: Annotated[str, typer.Option(help="A name, or file.py:Class.")] = "gamma",
     history: Annotated[str | None, typer.Option(help="Observed only. [default: 60d]")] = None,
@@ -56,11 +60,14 @@ def simulate(
     plot: Annotated[Path | None, typer.Option(help="Write charts to this HTML file.")] = None,
 ) -> None:
     """Replay a log with several policies and budgets: how fresh would each have kept the copy?"""
-    from salticus.simulate.stage import Rules
+    from salticus.log.folder import Log
+    from salticus.simulate.contest import usual_policies
+    from salticus.simulate.stage import Rules, usual_tick
 
+    source = Log(log)
     rules = Rules(
         start=day("start", start),
-        tick=flag("tick", duration, tick),
+        tick=span("tick", tick) or usual_tick(source),
         history=span("history", history),
         warmup=span("warmup", warmup),
         days=days,
@@ -74,29 +81,27 @@ def simulate(
         seed=seed,
     )
     budgets = budget or ["10%"]
-    report = _requests(log, rules, budgets) if requests else _contest(log, rules, policy, budgets)
+    if requests:
+        report = _requests(source, rules, budgets)
+    else:
+        report = _contest(source, rules, budgets, policy or usual_policies(source))
     _show(report, json, plot, requests=requests)
 
 
-def _contest(
-    folder: Path, rules: Rules, policy: list[str] | None, budgets: list[str]
-) -> dict[str, Any]:
-    from salticus.log.folder import Log
-    from salticus.simulate.contest import simulate, usual_policies
+def _contest(log: Log, rules: Rules, budgets: list[str], policies: Sequence[str]) -> dict[str, Any]:
+    from salticus.simulate.contest import simulate
 
-    log = Log(folder)
     visits = [flag("budget", Budget.parse, text) for text in budgets]
     with steps() as told:
-        return simulate(log, rules, policy or usual_policies(log), visits, told).report()
+        return simulate(log, rules, policies, visits, told).report()
 
 
-def _requests(folder: Path, rules: Rules, budgets: list[str]) -> dict[str, Any]:
-    from salticus.log.folder import Log
+def _requests(log: Log, rules: Rules, budgets: list[str]) -> dict[str, Any]:
     from salticus.simulate.insta import replay_requests, share_of
 
     shares = [flag("budget", share_of, text) for text in budgets]
     with steps() as told:
-        return replay_requests(Log(folder), rules, shares, told)
+        return replay_requests(log, rules, shares, told)
 
 
 def _show(report: dict[str, Any], out: Path | None, plot: Path | None, *, requests: bool) -> None:

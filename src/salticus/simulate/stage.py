@@ -85,6 +85,11 @@ def set_stage(log: Log, rules: Rules, *, run: int = 0, truth: Truth | None = Non
     return Stage(log, rules, truth, readers, start, crawl, score, end, seed)
 
 
+def usual_tick(log: Log) -> timedelta:
+    """Two hours, or as long as the log's times are known to."""
+    return max(timedelta(hours=2), log.about.resolution or timedelta(0))
+
+
 def runs_of(log: Log, rules: Rules) -> int:
     """How many runs the rules want."""
     drawn = (rules.demand or ("file" if log.has("demand") else "zipf")).startswith("zipf")
