@@ -33,6 +33,7 @@ check: $(VENV)/dev
 
 bench: $(VENV)/dev
 	$(BIN)/salticus bench fetch
+	$(BIN)/salticus bench simulate
 
 clean:
 	rm -rf $(VENV) out

@@ -50,16 +50,14 @@ class Copies:
         """The truth changes, in order of time; a page may change more than once."""
         if not len(rows):
             return
-        page, first = np.unique(rows, return_index=True)
-        new = page[self.true[page] == UNBORN]
+        page, first, count = np.unique(rows, return_index=True, return_counts=True)
+        new = self.true[page] == UNBORN
         self.true[rows] = values
         since = days_between(self.origin, at[first])
-        count = np.bincount(np.searchsorted(page, rows), minlength=len(page))
-        self._wait(page, self.pending[page] + count)
-        self._wait(new, self.pending[new] - 1)  # a birth is not a change
-        self.born += len(new)
-        self.since[new] = since[np.searchsorted(page, new)]
-        self._since_sum += float(self.since[new].sum())
+        self._wait(page, self.pending[page] + count - new)  # a birth is not a change
+        self.born += int(np.count_nonzero(new))
+        self.since[page[new]] = since[new]
+        self._since_sum += float(since[new].sum())
         self._turn(page, since)
 
     def hold(self, rows: Ints, values: Ints) -> None:

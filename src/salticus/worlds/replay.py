@@ -65,6 +65,7 @@ class Replay:
         self.copies = Copies(len(truth), origin=truth.at[0])
         self.last_visit_: Times = np.full(len(truth), NEVER)
         self.last_answer_: Times = np.full(len(truth), NEVER)
+        self._all = int(truth.ids[-1]) == len(truth) - 1  # ids are row numbers, not a sample's
         self._done = 0  # change points that have happened
         self._zeros = np.zeros(len(truth), dtype=np.int64)
         self._ones, self._unlimited = np.ones(len(truth)), np.full(len(truth), np.inf)
@@ -143,7 +144,7 @@ class Replay:
         self.copies.change(self.truth.page[now], self.truth.value[now], self.truth.at[now])
 
     def _outcomes(self, plan: Plan) -> Outcomes:
-        rows = np.searchsorted(self.truth.ids, plan.page)
+        rows = plan.page if self._all else np.searchsorted(self.truth.ids, plan.page)
         failed = self.fails(rows, plan.tick)
         here = np.flatnonzero(~failed)
         held, true = self.copies.held[rows], self.copies.true[rows]
