@@ -14,6 +14,8 @@ from salticus.log.schema import REQUIRED, TABLES
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl
 
+_FAR_MS = 2**48  # the years -6950 and 10889
+
 
 class Log:
     """A folder of Parquet tables. Opening it reads `log.json` alone (or is told `about`).
@@ -135,7 +137,9 @@ def plainly(column: str, kind: str, found: pl.DataType) -> pl.Expr:
     import polars as pl
 
     cell = pl.col(column)
-    if kind == "time" and found != pl.Null:
+    if kind == "time" and isinstance(found, pl.Datetime):
+        if found.time_unit == "ms":  # what lies beyond our calendar may not have a µs
+            cell = cell.to_physical().clip(-_FAR_MS, _FAR_MS).cast(found)
         return cell.dt.cast_time_unit("us").dt.convert_time_zone("UTC")
     if kind in ("text", "id") and not found.is_integer():
         return cell.cast(pl.String)

@@ -16,9 +16,9 @@ class Even:
 
     Visits that follow a rate at even intervals keep a page fresher than coins of the same rate:
     (ρ/Δ)(1 − e^(−Δ/ρ)) against ρ/(ρ + Δ) (Cho and Garcia-Molina 2003). They are deterministic, so
-    their propensity is 1 and must not be used as a weight. A page of which a whole visit is expected
-    in this tick gets it. A page never visited starts with a
-    whole visit of credit and so comes first; a hash of (seed, page) breaks the step of equals.
+    their propensity is 1 and must not be used as a weight. A page of which a whole visit is
+    expected in this tick gets it. A page never visited starts with a whole visit of credit and so
+    comes first; a hash of (seed, page) breaks the step of equals.
 
     >>> from salticus.testing import a_tick, blank_pages
     >>> even, pages = Even(seed=1), blank_pages(4)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -130,17 +129,13 @@ def _times(rules: Rules, start: datetime, last: datetime) -> tuple[datetime, dat
 
 
 def _last(log: Log, truth: Truth) -> np.datetime64:
-    """When the log ends: by its `span` (a bare date includes that day), else its last change."""
-    span: Any = log.about.rest.get("span")
+    """When the log ends: by its `span`, or its last change if that is later."""
     try:
-        last = datetime.fromisoformat(str(span[1])) if span else None
-    except (ValueError, TypeError, IndexError):
-        raise InputError(f"{log.folder / 'log.json'}: `span` is not two dates: {span!r}") from None
-    if last is None:
-        return truth.end + np.timedelta64(1, "us")
-    bare = len(str(span[1])) == len("2026-01-31")
-    last = last.replace(tzinfo=last.tzinfo or UTC) + timedelta(days=1 if bare else 0)
-    return max(instant(last), truth.end)
+        ends = log.about.ends()
+    except ValueError as error:
+        raise InputError(f"{log.folder / 'log.json'}: `span`: {error}") from None
+    after = truth.end + np.timedelta64(1, "us")
+    return after if ends is None else max(instant(ends[1]) + np.timedelta64(1, "us"), after)
 
 
 def _until(truth: Truth, end: datetime) -> Truth:
