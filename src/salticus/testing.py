@@ -370,6 +370,8 @@ def _page_row(state: PageState) -> dict[str, Any]:
         "kind": state.kind,
         "host": state.host,
         "tags": state.tags,
+        "max_interval": state.max_interval,
+        "demand": state.demand,
         **known,
     }
 

@@ -13,7 +13,9 @@ import polars as pl
 import pytest
 
 from salticus.errors import InputError
+from salticus.log.check import check
 from salticus.log.read import read_pages
+from salticus.log.tables import resolution_of, write_log
 from salticus.log.write import export_log, export_rows
 
 FIRST = 1_767_225_600_000_000  # 2026-01-01, in microseconds
@@ -60,6 +62,7 @@ def test_an_exported_log_reads_back(tmp_path: Path) -> None:
     assert about["name"] == "mine"
     assert about["span"] == ["2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:01.500000Z"]
     assert about["rows"] == {"pages": 2, "visits": 2, "signals": 1}
+    assert about["resolution"] == "1s"
     assert sorted(path.name for path in folder.iterdir()) == [
         "log.json", "pages.parquet", "signals.parquet", "visits.parquet",
     ]  # fmt: skip
@@ -165,3 +168,103 @@ def test_visits_as_json_lines(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()]
     assert lines[0] == VISIT | {"at": "2026-01-01T00:00:00.000000Z"}
     assert lines[1]["changed"] is True
+
+
+# ------------------------------------------------------------------------------- tables of columns
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+PAGES = pl.DataFrame({"depth": [3, 4], "url": ["http://a.example/1", None], "page_id": ["a", "b"]})
+VALUES = pl.DataFrame(
+    {"value": ["1", "2"], "at": [AT, AT + timedelta(days=2)], "page_id": ["a", "a"]}
+)
+
+
+def test_a_log_of_columns_is_sound_and_in_order(tmp_path: Path) -> None:
+    about = {"name": "mine", "resolution": timedelta(days=1), "made": AT}
+    folder = tmp_path / "deep" / "log"
+    told = write_log(folder, {"pages": PAGES, "values": VALUES.lazy()}, about)
+    assert told == {"pages": 2, "values": 2}
+    assert check(folder) == []
+    assert pl.read_parquet(folder / "pages.parquet").columns == ["page_id", "url", "depth"]
+    values = pl.read_parquet(folder / "values.parquet")
+    assert values.equals(VALUES.select("page_id", "at", "value"))
+    assert json.loads((folder / "log.json").read_text()) == {
+        "name": "mine",
+        "span": ["2026-01-01T00:00:00.000000Z", "2026-01-03T00:00:00.000000Z"],
+        "resolution": "1d",
+        "made": "2026-01-01T00:00:00.000000Z",
+        "rows": {"pages": 2, "values": 2},
+    }
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+def test_the_same_columns_make_the_same_bytes(tmp_path: Path) -> None:
+    n = 600_000  # several row groups, several threads
+    values = pl.LazyFrame({"page_id": range(n)}).with_columns(
+        at=pl.lit(AT), value=(pl.col("page_id") * 7 % 1000).cast(pl.String)
+    )
+    for name in ("one", "two"):
+        lazy = values.filter(pl.col("page_id") % 3 > 0)
+        write_log(
+            tmp_path / name, {"pages": values.select("page_id"), "values": lazy}, {"name": "x"}
+        )
+    for file in ("pages.parquet", "values.parquet", "log.json"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_types_become_those_of_the_format(tmp_path: Path) -> None:
+    local = pl.Series([AT]).dt.convert_time_zone("Asia/Tokyo").dt.cast_time_unit("ms")
+    demand = pl.DataFrame({"page_id": [1], "at": local, "clicks": [2]}).cast(
+        {"page_id": pl.UInt16, "clicks": pl.Int8}
+    )
+    pages = pl.DataFrame({"page_id": [1], "kind": ["offer"]}).cast({"kind": pl.Categorical})
+    write_log(tmp_path / "log", {"pages": pages, "demand": demand}, {"demand_bucket": "1h"})
+    found = pl.read_parquet(tmp_path / "log" / "demand.parquet")
+    assert found.rows() == [(1, AT, 2)]
+    utc = pl.Datetime("us", "UTC")
+    assert dict(found.schema) == {"page_id": pl.Int64, "at": utc, "clicks": pl.Int64}
+    assert pl.read_parquet(tmp_path / "log" / "pages.parquet").schema["kind"] == pl.String
+
+
+@pytest.mark.parametrize(
+    ("tables", "complaint"),
+    [
+        ({"values": VALUES}, "needs a table `pages`"),
+        ({"pages": PAGES, "prices": VALUES}, "no table `prices`; it may have pages, values"),
+        ({"pages": PAGES.drop("page_id")}, "table `pages`: column `page_id` is missing"),
+        ({"pages": PAGES, "values": VALUES.drop("value")}, "`values`: column `value` is missing"),
+        (
+            {
+                "pages": PAGES,
+                "values": VALUES.with_columns(pl.col("at").dt.replace_time_zone(None)),
+            },
+            "table `values`: column `at` is .*, not a UTC timestamp",
+        ),
+        ({"pages": PAGES.with_columns(url=pl.lit(5))}, "column `url` is .*, not text"),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(
+    tmp_path: Path, tables: dict[str, pl.DataFrame], complaint: str
+) -> None:
+    with pytest.raises(InputError, match=complaint):
+        write_log(tmp_path / "log", tables, {"name": "x"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_frame_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    def fail(frame: pl.DataFrame) -> pl.DataFrame:
+        raise RuntimeError("the source failed")
+
+    broken = VALUES.lazy().map_batches(fail, schema=dict(VALUES.schema))
+    with pytest.raises(Exception, match="the source failed"):
+        write_log(tmp_path / "log", {"pages": PAGES, "values": broken}, {"name": "x"})
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="not empty"):
+        write_log(tmp_path / "full", {"pages": PAGES}, {"name": "x"})
+    assert [path.name for path in tmp_path.rglob("*")] == ["full", "mine.txt"]
+
+
+def test_no_times_have_no_resolution(tmp_path: Path) -> None:
+    VALUES.clear().write_parquet(tmp_path / "values.parquet")
+    assert resolution_of(tmp_path / "values.parquet") is None

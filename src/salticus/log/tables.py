@@ -101,7 +101,7 @@ def span_of(folder: Path, tables: Iterable[str]) -> list[str] | None:
     ends: list[datetime] = []
     for table in tables:
         if "at" in TABLES[table]:
-            at = pl.scan_parquet(folder / f"{table}.parquet").select(
+            at = pl.scan_parquet(folder / f"{table}.parquet", glob=False).select(
                 first=pl.col("at").min(), last=pl.col("at").max()
             )
             ends += [end for end in at.collect().row(0) if end is not None]
@@ -118,7 +118,7 @@ def resolution_of(path: Path, timezone: str = "UTC") -> timedelta | None:
     steps = [duration(step) for step in STEPS]
     local = pl.col("at").dt.convert_time_zone(timezone).dt.replace_time_zone(None).dt.epoch("us")
     whole = [(local % _micros(step) == 0).all().alias(STEPS[n]) for n, step in enumerate(steps)]
-    found = pl.scan_parquet(path).select(pl.len(), *whole).collect(engine="streaming")
+    found = pl.scan_parquet(path, glob=False).select(pl.len(), *whole).collect(engine="streaming")
     count, *fits = found.row(0)
     coarsest = (step for step, fit in zip(steps, fits, strict=True) if fit)
     return next(coarsest, steps[-1]) if count else None
@@ -127,7 +127,7 @@ def resolution_of(path: Path, timezone: str = "UTC") -> timedelta | None:
 def _count(path: Path) -> int:
     import polars as pl
 
-    return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
 
 
 def iso(when: datetime) -> str:

@@ -65,6 +65,7 @@ def create(path: Path, steps: Sequence[str]) -> sqlite3.Connection:
         upgrade(db, path, steps)
         db.execute(QUERIES["visit_view"])
         db.execute(QUERIES["visit_trigger"])
+        db.execute(QUERIES["before_table"])
     except BaseException:
         db.close()
         raise

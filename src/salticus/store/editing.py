@@ -17,21 +17,27 @@ CHUNK = 10_000  # rows a transaction: others wait a tenth of a second for it at 
 
 def add(db: sqlite3.Connection, pages: Sequence[NewPage], at: int) -> int:
     """Add pages, edit known ones; nothing is written if a URL is wrong. Returns the new ones."""
-    table = [_row(page) for page in pages]
+    table = [row(page) for page in pages]
     return sum(_add(db, table[i : i + CHUNK], at) for i in range(0, len(table), CHUNK))
 
 
 def _add(db: sqlite3.Connection, table: list[Any], at: int) -> int:
-    parameters = {"rows": rows(table), "at": at}
     with transaction(db):
-        db.execute(QUERIES["bump_revision"])
-        new = db.execute(QUERIES["insert_pages"], parameters).rowcount
-        if new < len(table):
-            db.execute(QUERIES["edit_pages"], parameters)
+        return put(db, table, at)
+
+
+def put(db: sqlite3.Connection, table: list[Any], at: int) -> int:
+    """Add or edit pages within a transaction; returns the new ones."""
+    parameters = {"rows": rows(table), "at": at}
+    db.execute(QUERIES["bump_revision"])
+    new = db.execute(QUERIES["insert_pages"], parameters).rowcount
+    if new < len(table):
+        db.execute(QUERIES["edit_pages"], parameters)
     return new
 
 
-def _row(page: NewPage) -> tuple[Any, ...]:
+def row(page: NewPage) -> tuple[Any, ...]:
+    """A page as `put` takes it; InputError if its URL is wrong."""
     url, host = canonical(page.url)
     return url, host, page.kind, sorted(set(page.tags)), page.max_interval, page.demand
 

@@ -188,6 +188,60 @@ SELECT
     substr(:packed, json_extract(value, '$[19]'), json_extract(value, '$[20]'))
 FROM json_each(:rows);
 
+-- name: first_visit
+SELECT min(visit) FROM observations;
+
+-- name: ids_of_urls
+SELECT json_group_array(id) FROM (
+    SELECT pages.id
+    FROM json_each(:urls) AS asked CROSS JOIN pages ON pages.url = asked.value
+    ORDER BY asked.key
+);
+
+-- name: known_visits
+SELECT json_group_array(asked.key) FROM json_each(:rows) AS asked
+WHERE EXISTS (
+    SELECT 1 FROM observations
+    WHERE page = json_extract(asked.value, '$[0]') AND at = json_extract(asked.value, '$[1]')
+);
+
+-- name: before_table
+CREATE TEMP TABLE before (
+    id INTEGER PRIMARY KEY, last_visit, last_answer, last_change, value, digest, found, status,
+    fault, etag, last_modified
+);
+
+-- name: keep_states
+INSERT INTO before
+SELECT
+    pages.id, last_visit, last_answer, last_change, pages.value, pages.digest, latest.at, status,
+    fault, etag, last_modified
+FROM pages LEFT JOIN "values" AS latest ON latest.visit = pages.value
+WHERE last_visit IS NOT NULL;
+
+-- name: restore_states
+UPDATE pages SET
+    last_visit = iif(before.last_visit >= pages.last_visit, before.last_visit, pages.last_visit),
+    status = iif(before.last_visit >= pages.last_visit, before.status, pages.status),
+    fault = iif(before.last_visit >= pages.last_visit, before.fault, pages.fault),
+    last_answer = iif(
+        before.last_answer >= pages.last_answer, before.last_answer, pages.last_answer
+    ),
+    etag = iif(before.last_answer >= pages.last_answer, before.etag, pages.etag),
+    last_modified = iif(
+        before.last_answer >= pages.last_answer, before.last_modified, pages.last_modified
+    ),
+    last_change = iif(
+        before.last_change >= pages.last_change, before.last_change, pages.last_change
+    ),
+    value = iif(before.found >= latest.at, before.value, pages.value),
+    digest = iif(before.found >= latest.at, before.digest, pages.digest)
+FROM before, pages AS now LEFT JOIN "values" AS latest ON latest.visit = now.value
+WHERE pages.id = before.id AND now.id = before.id;
+
+-- name: forget_states
+DELETE FROM before;
+
 -- name: hosts
 SELECT host, next_at, strikes, robots, robots_code, robots_until FROM hosts ORDER BY host;
 
@@ -253,7 +307,8 @@ SELECT status, count(*) FROM pages WHERE status IS NOT NULL GROUP BY status;
 
 -- name: scan_pages
 SELECT
-    pages.id AS page_id, url, pages.kind, host, tags, coalesce(fields, '{}') AS fields
+    pages.id AS page_id, url, pages.kind, host, tags, max_interval, demand,
+    coalesce(fields, '{}') AS fields
 FROM pages LEFT JOIN "values" AS latest ON latest.visit = pages.value
 
 -- name: scan_visits

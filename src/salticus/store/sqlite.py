@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ from salticus.store import editing, reading, scanning
 from salticus.store.base import PageState, PageTable, Summary
 from salticus.store.database import checkpoint, connect, copy, create
 from salticus.store.lane import Lane
+from salticus.store.loading import History, Loaded, load
 from salticus.store.queries import migrations
 from salticus.store.recording import Recorder
 from salticus.store.urls import canonical
@@ -71,6 +72,12 @@ class SqliteStore:
                 await self._moving  # it has ended: raises if the disk refused it
             self._unmoved = 0
             self._moving = asyncio.create_task(self._moves.run(checkpoint, self._mover))
+
+    async def load(
+        self, pages: Iterable[Sequence[NewPage]], history: History, *, at: int, most: int
+    ) -> Loaded:
+        """Add pages and at most `most` visits made elsewhere, all of them or none; what was new."""
+        return await self._writes.run(load, self._recorder, pages, history, at=at, most=most)
 
     async def outcomes(self, visits: Ints) -> Outcomes:
         return await self._reads.run(reading.outcomes, self._reader, visits)
