@@ -1,0 +1,1 @@
+"""What is known of a page at a time, as columns: the inputs of predictors."""

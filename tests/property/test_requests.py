@@ -1,0 +1,153 @@
+"""Laws of the replay of requests, on random small logs and against a plain loop."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from salticus.errors import InputError
+from salticus.log.folder import Log
+from salticus.log.truth import Truth, read_truth
+from salticus.simulate.requests import (
+    Requests,
+    fresh_at_requests,
+    read_requests,
+    replay_uniform,
+)
+
+START = datetime(2018, 8, 1, tzinfo=UTC)
+END = START + timedelta(days=2)
+MINUTES = st.integers(-600, 2879)  # from before the start to before the end
+AT = pl.Datetime("us", "UTC")
+
+
+@st.composite
+def worlds(draw: Any) -> tuple[dict[int, list[tuple[int, str]]], list[tuple[int, int]]]:
+    """The values of a few pages by minute after the start, and requests (page, minute)."""
+    n = draw(st.integers(1, 4))
+    truth = {}
+    for page in range(n):
+        minutes = sorted(draw(st.sets(MINUTES, min_size=1, max_size=6)))
+        truth[page] = [(m, draw(st.sampled_from("ab"))) for m in minutes]
+    asked = st.tuples(st.integers(0, n - 1), MINUTES)
+    return truth, draw(st.lists(asked, max_size=20, unique=True))
+
+
+def written(folder: Path, world: Any, failure: float = 0.0) -> Log:
+    truth, asked = world
+    values = [(p, START + timedelta(minutes=m), v) for p, rows in truth.items() for m, v in rows]
+    requests = [(p, START + timedelta(minutes=m)) for p, m in asked]
+    pages = pl.DataFrame({"page_id": list(truth), "failure": [failure] * len(truth)})
+    pages.write_parquet(folder / "pages.parquet")
+    kinds = {"page_id": pl.Int64, "at": AT}
+    pl.DataFrame(values, schema=kinds | {"value": pl.String}, orient="row").write_parquet(
+        folder / "values.parquet"
+    )
+    pl.DataFrame(requests, schema=kinds, orient="row").write_parquet(folder / "requests.parquet")
+    (folder / "log.json").write_text(json.dumps({"name": "r", "resolution": "1m"}))
+    return Log(folder)
+
+
+def replayed(log: Log, seed: int = 0) -> tuple[Truth, Requests]:
+    truth = read_truth(log)
+    return truth, read_requests(log, truth, START, END, seed=seed)
+
+
+def plainly(world: Any, truth: Truth, requests: Requests, sent: Any) -> list[bool]:
+    """Every page by a loop over its requests; what is held is what the last sent one found."""
+    values, _ = world
+    fresh, held = [], {}
+    for i, row in enumerate(requests.page):
+        rows = values[truth.names[int(row)]]
+        minute = (requests.at[i] - np.datetime64(START.replace(tzinfo=None))) // np.timedelta64(
+            1, "m"
+        )
+        copied = max(0, rows[0][0])
+        held.setdefault(row, [v for m, v in rows if m <= copied][-1])
+        true = [v for m, v in rows if m <= minute][-1]
+        fresh.append(held[row] == true)
+        if sent[i]:
+            held[row] = true
+    return fresh
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds(), st.integers(0, 2**20))
+def test_the_plain_loop_finds_the_same(
+    tmp_path_factory: pytest.TempPathFactory, world: Any, bits: int
+) -> None:
+    log = written(tmp_path_factory.mktemp("log"), world)
+    truth, requests = replayed(log)
+    sent = np.array([bool(bits >> i & 1) for i in range(len(requests))], dtype=bool)
+    assert fresh_at_requests(requests, sent).tolist() == plainly(world, truth, requests, sent)
+
+
+@settings(max_examples=50, deadline=None)
+@given(worlds())
+def test_requests_outside_the_span_or_before_the_birth_are_left_out(
+    tmp_path_factory: pytest.TempPathFactory, world: Any
+) -> None:
+    values, asked = world
+    _, requests = replayed(written(tmp_path_factory.mktemp("log"), world))
+    kept = [(p, m) for p, m in asked if m >= 0 and m >= values[p][0][0]]
+    assert len(requests) == len(kept)
+
+
+@settings(max_examples=50, deadline=None)
+@given(worlds(), st.lists(st.floats(0, 1), min_size=1, max_size=4))
+def test_more_probability_sends_more_and_windows_add_up(
+    tmp_path_factory: pytest.TempPathFactory, world: Any, probabilities: list[float]
+) -> None:
+    _, requests = replayed(written(tmp_path_factory.mktemp("log"), world))
+    rows = list(replay_uniform(requests, [0.0, *sorted(probabilities), 1.0], START, END))
+    assert all(len(row["windows"]) == 8 for row in rows)
+    if len(requests):
+        used = [row["resource"] for row in rows]
+        assert used == sorted(used)
+        assert (used[0], used[-1]) == (0.0, 1.0)
+    else:
+        assert all(row["freshness"] is None for row in rows)
+
+
+# -------------------------------------------------------------------------------------- by hand
+
+
+WORLD = ({0: [(-60, "a"), (60, "b"), (200, "a")], 1: [(30, "x"), (90, "y")]},
+         [(0, 10), (0, 70), (0, 100), (0, 300), (1, 40), (1, 100), (1, 120)])  # fmt: skip
+
+
+def test_freshness_is_scored_before_the_decision(tmp_path: Path) -> None:
+    _, requests = replayed(written(tmp_path, WORLD))
+    every, none = (fresh_at_requests(requests, np.full(7, sent)) for sent in (True, False))
+    assert every.tolist() == [True, False, True, False, True, False, True]
+    assert none.tolist() == [True, False, False, True, True, False, False]
+
+
+def test_a_visit_that_fails_brings_nothing(tmp_path: Path) -> None:
+    _, requests = replayed(written(tmp_path, WORLD, failure=1.0))
+    rows = list(replay_uniform(requests, (0.0, 1.0), START, END))
+    assert rows[0]["windows"] == rows[1]["windows"]
+    assert rows[0]["windows"][0] == 3 / 7
+    assert rows[1]["resource"] == 1.0
+
+
+def test_the_decision_of_a_request_does_not_depend_on_other_pages(tmp_path: Path) -> None:
+    truth, requests = replayed(written(tmp_path, WORLD), seed=3)
+    alone = truth.take(truth.ids == 1)
+    some = read_requests(Log(tmp_path), alone, START, END, seed=3)
+    assert some.chance.tolist() == requests.chance[requests.page == 1].tolist()
+
+
+def test_a_log_without_requests_says_so(tmp_path: Path) -> None:
+    log = written(tmp_path, WORLD)
+    log.path("requests").unlink()
+    with pytest.raises(InputError, match=r"requests\.parquet"):
+        replayed(log)
