@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from salticus.cli import analyze, measure, pages, running, simulating
+from salticus.cli import (
+    analyze,
+    exchange,
+    logs,
+    market,
+    measure,
+    pages,
+    running,
+    simulating,
+    studying,
+)
 from salticus.version import VERSION
 
 app = typer.Typer(
@@ -43,6 +53,7 @@ for command in (
     running.backup,
     simulating.simulate,
     analyze.analyze,
+    studying.calibrate,
     measure.demo,
     measure.mall,
 ):
@@ -52,3 +63,13 @@ bench = typer.Typer(help="Measure Salticus beside other tools.", no_args_is_help
 bench.command("fetch")(measure.bench_fetch)
 bench.command("simulate")(measure.bench_simulate)
 app.add_typer(bench, name="bench")
+
+log = typer.Typer(help="Check, describe, convert and make logs.", no_args_is_help=True)
+log.command("check")(logs.log_check)
+log.command("info")(logs.log_info)
+log.command("convert")(exchange.log_convert)
+make = typer.Typer(help="Make synthetic logs.", no_args_is_help=True)
+make.command("market")(market.make_market)
+log.add_typer(make, name="make")
+app.add_typer(log, name="log")
+app.command("import")(exchange.import_)

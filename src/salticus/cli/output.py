@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import typer
 
 from salticus.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _WIDE = 140  # columns of a table that is not shown on a terminal
 
@@ -36,14 +39,28 @@ def write_json(data: Any, path: Path) -> None:
 @contextmanager
 def steps() -> Iterator[Callable[[str], None]]:
     """On a terminal, one line that says what is being done; otherwise nothing."""
-    from rich.console import Console
-
-    console = Console(file=sys.stderr)
+    console = _stderr()
     if not console.is_terminal:
         yield lambda step: None
         return
     with console.status("…") as status:
         yield status.update
+
+
+@contextmanager
+def bar(total: int) -> Iterator[Callable[[int], None]]:
+    """On a terminal, a bar that fills up to `total`."""
+    from rich.progress import Progress
+
+    with Progress(console=_stderr(), disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda done: progress.update(task, completed=done)
+
+
+def _stderr() -> Console:
+    from rich.console import Console
+
+    return Console(file=sys.stderr)
 
 
 def _plain(value: Any) -> Any:

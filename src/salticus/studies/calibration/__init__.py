@@ -1,0 +1,1 @@
+"""The calibration of the synthetic market: published statistics beside ours."""

@@ -1,0 +1,72 @@
+"""How well a single frequency feature foretells a change (Han 2019, Table 2, first eight rows)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+
+from salticus.features.frequency import WINDOWS, frequencies
+from salticus.features.history import History
+from salticus.studies.calibration.market import Market
+from salticus.types import Bools, Floats, Ints
+
+HORIZON = 6  # hours
+SUBSETS = 20
+
+
+def auc(scores: Floats, positive: Bools) -> float:
+    """Probability that a positive outranks a negative, ties counting half; NaN without both.
+
+    >>> auc(np.array([1.0, 2.0, 2.0, 3.0]), np.array([False, False, True, True]))
+    0.875
+    """
+    from scipy.stats import rankdata
+
+    n = int(np.count_nonzero(positive))
+    others = len(positive) - n
+    if not n or not others:
+        return float("nan")
+    ranks = rankdata(scores)
+    return float((ranks[positive].sum() - n * (n + 1) / 2) / (n * others))
+
+
+def feature_aucs(market: Market, *, points: int, seed: int) -> dict[str, tuple[float, float]]:
+    """Mean and standard deviation of every feature's AUC over 20 subsets, for both histories.
+
+    Prediction times are uniform over the hours of the last days of the log that follow at least 30
+    days of a page's life; the label is a change within 6 h.
+    """
+    page, hour = prediction_points(market, points, seed=seed)
+    positive = changes_within(market.full, page, hour)
+    parts = np.array_split(np.random.default_rng(seed).permutation(points), SUBSETS)
+    found = {}
+    for seen, history in (("partial", market.partial), ("full", market.full)):
+        for name, column in asdict(frequencies(history, page, hour)).items():
+            scores = -column if name.endswith("recent") else column
+            each = [auc(scores[part], positive[part]) for part in parts]
+            found[f"auc_{seen}_{name}"] = (float(np.mean(each)), float(np.std(each, ddof=1)))
+    return found
+
+
+def prediction_points(market: Market, points: int, *, seed: int) -> tuple[Ints, Ints]:
+    """So many (page, hour) in order, uniform over all pages' hours in the test window."""
+    low = np.maximum(market.full.born + WINDOWS["month"], window_start(market))
+    high = np.minimum(market.full.gone, market.end - HORIZON)
+    hours = np.cumsum(np.maximum(0, high - low))
+    drawn = np.sort(np.random.default_rng(seed).integers(0, hours[-1], points))
+    page = np.searchsorted(hours, drawn, side="right")
+    return page, high[page] - (hours[page] - drawn)
+
+
+def window_start(market: Market) -> int:
+    """The first hour of the test window: the last 30 days, or what 30 days of history leave."""
+    return max(market.end - WINDOWS["month"], market.start + WINDOWS["month"])
+
+
+def changes_within(history: History, page: Ints, hour: Ints, horizon: int = HORIZON) -> Bools:
+    """Whether each page changes in the `horizon` hours from each hour on."""
+    span = int(max(history.hour.max(initial=0), hour.max(initial=0))) + horizon + 1
+    at = history.page * span + history.hour
+    start = page * span + hour
+    return np.searchsorted(at, start + horizon) > np.searchsorted(at, start)

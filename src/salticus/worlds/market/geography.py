@@ -1,0 +1,62 @@
+"""Twenty countries: where merchants are, their clocks, and how often prices change there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Country(NamedTuple):
+    """A country of merchants.
+
+    `weight` is its share of the merchants, before they are normalised. `factor` is how often its
+    prices change beside the average: Han 2019 (Fig. 4) names the three highest (IN, MX, BR) and the
+    three lowest (US, JP, ID) of twenty; the order of the others is free. `unit` is what a euro
+    costs, `digits` how many decimals prices have, `holidays` month-day of national sales days.
+    """
+
+    code: str
+    weight: float
+    factor: float
+    zones: tuple[str, ...]
+    languages: tuple[str, ...]
+    currency: str
+    unit: float
+    digits: int
+    holidays: tuple[str, ...]
+
+
+COUNTRIES = (
+    Country("AU", 4, 1.00, ("Australia/Sydney", "Australia/Perth"), ("en",), "AUD", 1.6, 2,
+            ("01-26", "04-25", "06-30")),
+    Country("BR", 4, 1.75, ("America/Sao_Paulo",), ("pt",), "BRL", 4.3, 2, ("09-07", "10-12")),
+    Country("CA", 4, 0.90, ("America/Toronto", "America/Vancouver"), ("en", "fr"), "CAD", 1.5, 2,
+            ("07-01", "10-08")),
+    Country("CH", 3, 0.85, ("Europe/Zurich",), ("de", "fr"), "CHF", 1.1, 2, ("08-01",)),
+    Country("CZ", 3, 1.15, ("Europe/Prague",), ("cs",), "CZK", 25.7, 0, ("10-28",)),
+    Country("DE", 9, 1.05, ("Europe/Berlin",), ("de",), "EUR", 1.0, 2, ("10-03",)),
+    Country("DK", 3, 0.95, ("Europe/Copenhagen",), ("da",), "DKK", 7.5, 2, ("06-05",)),
+    Country("ES", 4, 1.10, ("Europe/Madrid",), ("es",), "EUR", 1.0, 2, ("01-06", "07-01")),
+    Country("FR", 7, 1.10, ("Europe/Paris",), ("fr",), "EUR", 1.0, 2, ("01-09", "06-27", "07-14")),
+    Country("GB", 8, 1.00, ("Europe/London",), ("en",), "GBP", 0.88, 2, ("05-28", "08-27")),
+    Country("ID", 4, 0.52, ("Asia/Jakarta", "Asia/Makassar"), ("id",), "IDR", 16500.0, 0,
+            ("08-17", "12-12")),
+    Country("IN", 5, 2.00, ("Asia/Kolkata",), ("en", "hi"), "INR", 80.0, 0,
+            ("01-26", "08-15", "11-07")),
+    Country("IT", 5, 1.05, ("Europe/Rome",), ("it",), "EUR", 1.0, 2, ("01-05", "07-07", "08-15")),
+    Country("JP", 6, 0.56, ("Asia/Tokyo",), ("ja",), "JPY", 130.0, 0, ("01-02", "05-03", "08-11")),
+    Country("MX", 4, 1.85, ("America/Mexico_City", "America/Tijuana"), ("es",), "MXN", 22.0, 2,
+            ("09-16", "11-16")),
+    Country("NL", 4, 1.15, ("Europe/Amsterdam",), ("nl",), "EUR", 1.0, 2, ("04-27", "12-05")),
+    Country("NZ", 3, 0.90, ("Pacific/Auckland",), ("en",), "NZD", 1.7, 2, ("02-06", "06-04")),
+    Country("PL", 4, 1.20, ("Europe/Warsaw",), ("pl",), "PLN", 4.3, 2, ("05-03", "11-11")),
+    Country("SE", 3, 1.00, ("Europe/Stockholm",), ("sv",), "SEK", 10.3, 0, ("06-06",)),
+    Country("US", 13, 0.60,
+            ("America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles"),
+            ("en",), "USD", 1.15, 2, ("05-28", "07-04", "09-03", "11-22")),
+)  # fmt: skip
+
+EVERYWHERE = ("11-11", "11-23", "11-26", "12-26", "12-27", "01-01", "01-02", "02-14")
+"""Sales days that all countries share, month-day."""
+
+ZONES = tuple(zone for country in COUNTRIES for zone in country.zones)
+"""All time zones; a zone is known by its place here."""

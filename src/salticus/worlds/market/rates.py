@@ -1,0 +1,70 @@
+"""How often each offer changes: heavy-tailed, partly from what it is, partly its own."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtri
+
+from salticus.types import Floats, Ints
+from salticus.worlds.market.catalogue import Catalogue
+from salticus.worlds.market.geography import COUNTRIES
+from salticus.worlds.market.names import SERIES
+from salticus.worlds.market.presets import Preset
+from salticus.worlds.market.taxonomy import LEAVES
+
+_ROUNDS = 4
+_PRIOR = 30.0  # offers: smaller groups keep most of what chance gave them
+
+_LEAF_FACTOR = np.array([leaf.factor for leaf in LEAVES])
+_COUNTRY_FACTOR = np.array([country.factor for country in COUNTRIES])
+
+
+def rates_of(catalogue: Catalogue, preset: Preset, rng: np.random.Generator) -> Floats:
+    """Triggers of change a day for each offer; 0 for dormant ones.
+
+    ln r = merchant + brand + series + offer (normal, with the preset's spreads) + condition, and a
+    floor below which no lively offer lies. Then leaves and countries are raked to their factors, so
+    that a few lively offers do not decide which country comes first, and the mean is set to the
+    preset's.
+    """
+    raw = np.exp(_logarithms(catalogue, preset, rng))
+    raw *= np.where(catalogue.condition > 0, preset.used_factor, 1.0)
+    raw = (1 - preset.floor) * raw / raw.mean() + preset.floor
+    sleepy = preset.dormant * _LEAF_FACTOR[catalogue.leaf] ** -preset.dormant_slope
+    raw[rng.random(len(raw)) < sleepy] = 0.0
+    for _ in range(_ROUNDS):
+        raw = np.minimum(raw / max(float(raw.mean()), 1e-12), preset.top_rate / preset.rate)
+        raw = raked(raw, catalogue.leaf, _LEAF_FACTOR)
+        raw = raked(raw, catalogue.country, _COUNTRY_FACTOR)
+    return np.minimum(preset.rate * raw / max(float(raw.mean()), 1e-12), preset.top_rate)
+
+
+def _logarithms(catalogue: Catalogue, preset: Preset, rng: np.random.Generator) -> Floats:
+    """What merchant, brand and series say of the rate, and what is the offer's own."""
+    merchant = preset.merchant_spread * catalogue.merchants.liveliness
+    brand = preset.brand_spread * _scores(catalogue.brands, rng)
+    series = preset.series_spread * _scores(len(SERIES), rng)
+    own = rng.normal(0.0, preset.offer_spread, len(catalogue))
+    known = merchant[catalogue.merchant] + brand[catalogue.brand] + series[catalogue.series]
+    return np.asarray(known + own, dtype=np.float64)
+
+
+def _scores(count: int, rng: np.random.Generator) -> Floats:
+    """Quantiles of the normal distribution in random order: less a matter of luck than draws."""
+    return np.asarray(ndtri((rng.permutation(count) + 0.5) / count), dtype=np.float64)
+
+
+def raked(rates: Floats, group: Ints, factor: Floats) -> Floats:
+    """Rates scaled so that the mean of each group comes to (mean of all) × (factor of the group).
+
+    Small groups come only part of the way.
+
+    >>> raked(np.array([1.0, 3.0, 2.0]), np.array([0, 0, 1]), np.array([1.0, 1.0]))
+    array([1., 3., 2.])
+    """
+    target = rates.mean() * factor / max(float(factor[group].mean()), 1e-12)
+    sums = np.bincount(group, rates, len(factor))
+    sizes = np.bincount(group, minlength=len(factor))
+    found = (sums + _PRIOR * target) / (sizes + _PRIOR)
+    scale = np.divide(target, found, out=np.ones(len(factor)), where=found > 0)
+    return np.asarray(rates * scale[group], dtype=np.float64)
