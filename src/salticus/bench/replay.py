@@ -117,7 +117,8 @@ def _bare(stage: Stage) -> dict[str, float]:
         held[rows] = true[rows]
         clicks += float(weights[held == true].sum())
     seconds = time.perf_counter() - began
-    return {"page_ticks": n * ticks, "seconds": seconds, "fresh": clicks / float(weights.sum()) / ticks}
+    share = clicks / float(weights.sum()) / ticks
+    return {"page_ticks": n * ticks, "seconds": seconds, "fresh": share}
 
 
 if __name__ == "__main__":

@@ -19,9 +19,7 @@ class Timeline:
 
     def __init__(self, truth: Truth, end: Instant) -> None:
         order = np.argsort(truth.page, kind="stable")
-        self.end = end
-        self.at: Times = np.concatenate([truth.at[order], np.full(2, end)])
-        self.value: Ints = np.concatenate([truth.value[order], np.full(2, UNBORN)])
+        self.at: Times = np.append(truth.at[order], end)
         self.stop: Ints = np.cumsum(np.bincount(truth.page, minlength=len(truth)))
         self.next_: Ints = self.stop - np.bincount(truth.page, minlength=len(truth))
 
@@ -29,20 +27,18 @@ class Timeline:
         """These pages have changed, as often as they occur."""
         np.add.at(self.next_, rows, 1)
 
-    def coming(self, rows: Ints, ahead: int = 0) -> tuple[Times, Ints]:
-        """When each row changes next (or next but one), and to what; the end if it does not."""
-        at = self.next_[rows] + ahead
-        at = np.where(at < self.stop[rows], at, len(self.at) - 1)
-        return self.at[at], self.value[at]
+    def coming(self, rows: Ints) -> Times:
+        """When each row changes next; the end if it does not."""
+        at = self.next_[rows]
+        return self.at[np.where(at < self.stop[rows], at, len(self.at) - 1)]
 
 
 class Clairvoyant:
     """Visits the stale pages whose new value will be read most before it changes again.
 
     It knows the world as it will be at the visit, when every page changes next, who will read it,
-    and which visits will fail. A change that will soon be taken back is worth less, because the
-    old copy will be right again by itself. Greedy: best visits first, tick by tick; `bound` tells
-    how much better any other choice could be.
+    and which visits will fail. Greedy: best visits first, tick by tick; `bound` tells how much
+    better any other choice could be.
     """
 
     spends = False
@@ -76,18 +72,10 @@ class Clairvoyant:
         return self.world.coming(instant(tick.end))
 
     def _gain(self, rows: Ints, tick: Tick) -> Floats:
-        """Clicks that find the copy right if it is taken in this tick, less those that would have
-        found the old one right."""
+        """Clicks that find the copy right if it is taken in this tick."""
         start, length = instant(tick.start), instant(tick.end) - instant(tick.start)
-        first, value = self.timeline.coming(rows)
-        second, _ = self.timeline.coming(rows, ahead=1)
-        first, second = (start + (at - start) // length * length for at in (first, second))
-        now = np.full(len(rows), start)
-        gain = self.readers.between(rows, now, first)
-        back = np.flatnonzero(value == self.world.copies.held[rows])
-        again = self.readers.between(rows[back], now[back], second[back])
-        gain[back] -= again - gain[back]
-        return gain
+        until = start + (self.timeline.coming(rows) - start) // length * length
+        return self.readers.between(rows, np.full(len(rows), start), until)
 
 
 def bound(stage: Stage, visits: float) -> float:
