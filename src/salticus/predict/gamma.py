@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
-from salticus.columns import Keyed, State
-from salticus.types import UNKNOWN, Bools, Floats, Ints, Outcomes, Pages, Survival, days_between
+from salticus.columns import Keyed, State, rank_within
+from salticus.types import (
+    CHANGED,
+    UNKNOWN,
+    Bools,
+    Floats,
+    Ints,
+    Outcomes,
+    Pages,
+    Survival,
+    days_between,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +72,14 @@ class Gamma:
     def learn(self, outcomes: Outcomes) -> None:
         tau = days_between(outcomes.since, outcomes.at)
         known = outcomes.made & (outcomes.changed != UNKNOWN) & (tau > 0)
-        page, tau, changed = outcomes.page[known], tau[known], outcomes.changed[known] == 1
-        while len(page):  # one round unless a page occurs twice in the batch
-            ids, first = np.unique(page, return_index=True)
-            self._update(ids, tau[first], changed[first])
-            rest = np.ones(len(page), dtype=np.bool_)
-            rest[first] = False
-            page, tau, changed = page[rest], tau[rest], changed[rest]
+        order = np.flatnonzero(known)
+        order = order[np.lexsort((outcomes.at[order], outcomes.page[order]))]
+        page, changed = outcomes.page[order], outcomes.changed[order] == CHANGED
+        start = _runs(page, changed)
+        page, changed = page[start], changed[start]
+        tau = np.add.reduceat(tau[order], start) if len(start) else tau[:0]
+        for rows in _rounds(page):
+            self._update(page[rows], tau[rows], changed[rows])
 
     def _posterior(self, ids: Ints) -> tuple[Floats, Floats]:
         a = self.a_.get(ids, np.full(len(ids), self.prior_changes))
@@ -94,6 +106,23 @@ class Gamma:
     def restore(self, state: State) -> None:
         self.a_.put(state["ids"], state["a"])
         self.b_.put(state["ids"], state["b"])
+
+
+def _runs(page: Ints, changed: Bools) -> Ints:
+    """Where each change, or run of visits without one, starts; unchanged spans simply add up.
+
+    >>> _runs(np.array([1, 1, 1, 2]), np.array([False, False, True, False])).tolist()
+    [0, 2, 3]
+    """
+    same = (page[1:] == page[:-1]) & ~changed[1:] & ~changed[:-1]
+    return np.flatnonzero(np.append(True, ~same)[: len(page)])
+
+
+def _rounds(page: Ints) -> Iterator[Ints]:
+    """Rows in rounds in which no page occurs twice; one round as a rule."""
+    rank = rank_within(page)
+    ends = np.cumsum(np.bincount(rank))
+    yield from np.split(np.argsort(rank, kind="stable"), ends[:-1])
 
 
 def posterior(a: Floats, b: Floats, tau: Floats, changed: Bools) -> tuple[Floats, Floats]:

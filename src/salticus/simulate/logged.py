@@ -97,6 +97,19 @@ class Held:
     at: Times
 
 
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What the log's crawler had learnt in the history, and what it held at its end."""
+
+    outcomes: Outcomes
+    held: Held
+
+
+def logged_past(log: Log, truth: Truth, start: datetime, end: datetime) -> Past:
+    """The past that a crawler with `--observe partial` starts from."""
+    return Past(logged_outcomes(log, truth, start, end), logged_copies(log, truth, end))
+
+
 def logged_copies(log: Log, truth: Truth, end: datetime) -> Held:
     """What the log's crawler held of each page at `end`: the truth at its last answer."""
     import polars as pl

@@ -17,7 +17,7 @@ from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
 from salticus.simulate.clairvoyant import Clairvoyant
-from salticus.simulate.logged import logged_copies, logged_outcomes, logged_visits
+from salticus.simulate.logged import logged_visits
 from salticus.simulate.referee import Referee, Score
 from salticus.simulate.stage import Stage
 from salticus.types import Outcomes
@@ -82,17 +82,16 @@ def _policy(stage: Stage, world: Replay, name: str) -> Policy:
 def _open(stage: Stage, world: Replay) -> None:
     """Bring the world to the start of the crawl, with the copies that the history left."""
     world.begin(stage.crawl)
-    if stage.rules.observe == "full":
+    if stage.past is None:
         world.sync(stage.crawl - stage.rules.tick)
-        return
-    held = logged_copies(stage.log, stage.truth, stage.crawl)
-    world.hold(held.rows, held.values, held.at)
+    else:
+        held = stage.past.held
+        world.hold(held.rows, held.values, held.at)
 
 
 def _history(stage: Stage) -> Iterator[Outcomes]:
-    rules = stage.rules
     if stage.crawl <= stage.start:
         return iter(())
-    if rules.observe == "full":
-        return fully_observed(stage.truth, stage.start, stage.crawl, rules.tick)
-    return iter([logged_outcomes(stage.log, stage.truth, stage.start, stage.crawl)])
+    if stage.past is None:
+        return fully_observed(stage.truth, stage.start, stage.crawl, stage.rules.tick)
+    return iter([stage.past.outcomes])

@@ -11,6 +11,7 @@ from salticus.errors import ConfigError, InputError
 from salticus.log.folder import Log
 from salticus.log.tables import spelt
 from salticus.log.truth import Truth, read_truth, sample
+from salticus.simulate.logged import Past, logged_past
 from salticus.simulate.readers import Readers, readers_of
 from salticus.types import instant, moment
 
@@ -47,7 +48,11 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One run's world before anyone crawls it: the truth, the readers, and the four times."""
+    """One run's world before anyone crawls it: the truth, the readers, and the four times.
+
+    `past` is what the log's own crawler had learnt and held by the start of the crawl, if the
+    rules ask for that.
+    """
 
     log: Log
     rules: Rules
@@ -58,6 +63,7 @@ class Stage:
     score: datetime
     end: datetime
     seed: int
+    past: Past | None = None
 
 
 def set_stage(log: Log, rules: Rules, *, run: int = 0, truth: Truth | None = None) -> Stage:
@@ -81,7 +87,8 @@ def set_stage(log: Log, rules: Rules, *, run: int = 0, truth: Truth | None = Non
         truth = sample(truth, rules.pages, start, seed=rules.seed)
     truth = _until(truth, end)
     readers = readers_of(rules.demand, log, truth, seed=seed)
-    return Stage(log, rules, truth, readers, start, crawl, score, end, seed)
+    past = logged_past(log, truth, start, crawl) if rules.observe == "partial" else None
+    return Stage(log, rules, truth, readers, start, crawl, score, end, seed, past)
 
 
 def usual_tick(log: Log) -> timedelta:
