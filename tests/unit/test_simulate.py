@@ -355,6 +355,10 @@ def test_requests_are_replayed_one_by_one(shop: Log, tmp_path: Path) -> None:
     # wrong only when asked for the first time after a change, on days 3, 6 and 9, or when it failed
     assert none["freshness"]["mean"] == pytest.approx(6 / 15)
     assert 6 / 15 < all_["freshness"]["mean"] <= 12 / 15
+    plot = tmp_path / "r.html"
+    drawn = CliRunner().invoke(app, [*words[:-2], "--plot", str(plot)])
+    assert "sent / requests" in drawn.output
+    assert "days since all copies were fresh" in plot.read_text("utf-8")
     bad = CliRunner().invoke(app, [*words[:-2], "--budget", "120%"])
     assert bad.exit_code == 2
     assert "between 0 and 100%" in bad.output

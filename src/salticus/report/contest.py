@@ -186,7 +186,13 @@ def write_requests(report: dict[str, Any], path: Path) -> None:
         )
         .properties(width=WIDTH, height=360)
     )
-    sheet = Sheet(f"InstaCrawl requests of {report['log']['name']}").remarks(report["notes"])
+    rules = report["rules"]
+    sheet = Sheet(f"InstaCrawl requests of {report['log']['name']}").words(
+        f"{report['log']['pages']:,} pages, replayed from {rules['start'][:10]}: history "
+        f"{rules['history']}, warm-up {rules['warmup']}, then {rules['days']} days scored; "
+        f"runs: {rules['runs']}."
+    )
+    sheet.remarks(report["notes"])
     sheet.chart(chart, "Windows of 6 hours; the share of requests sent is the resource used.")
     sheet.table(*requests_table(report)).write(path)
 
