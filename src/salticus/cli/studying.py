@@ -10,6 +10,7 @@ import typer
 from salticus.cli.options import Json
 from salticus.cli.output import print_json, print_table
 from salticus.errors import ConfigError
+from salticus.log.place import in_place
 
 
 def calibrate(
@@ -33,7 +34,8 @@ def calibrate(
     else:
         table = run.calibrate_log(log, presets if preset else None, seed=seed, tell=_tell)
     if out is not None:
-        out.write_text(markdown(table), "utf-8")
+        with in_place(out) as part:
+            part.write_text(markdown(table), "utf-8")
     if json:
         print_json({**summary(table), "rows": table})
         return

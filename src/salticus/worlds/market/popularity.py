@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri
 
 from salticus.types import Bools, Floats
 from salticus.worlds.market.presets import Preset
 
 _MOST = 0.5  # clicks an impression
+_GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +22,37 @@ class Popularity:
     clicks: Floats
 
 
-def popularity_of(clicked: Bools, preset: Preset, rng: np.random.Generator) -> Popularity:
+def popularity_of(
+    clicked: Bools, behaviour: tuple[Floats, ...], preset: Preset, rng: np.random.Generator
+) -> Popularity:
     """Impressions a day and clicks an impression, both lognormal.
 
     The offers of the click stratum (`clicked`) are drawn in proportion to clicks = impressions ×
     clicking. That shifts the logarithm of each lognormal factor by its variance, so they are drawn
-    as such.
+    as such. Clicks are spread evenly over how offers behave (columns, the last one weighs most).
     """
-    z = rng.normal(size=(2, len(clicked)))
     shown, clicking = preset.impression_spread, preset.clicking_spread
-    impressions = preset.impressions * np.exp(shown * z[0] + clicked * shown**2)
-    share = np.minimum(preset.clicking * np.exp(clicking * z[1] + clicked * clicking**2), _MOST)
+    whole = np.hypot(shown, clicking)
+    score, other = _even_scores(clicked, behaviour, rng), rng.normal(size=len(clicked))
+    first = (shown * score + clicking * other) / whole  # a rotation: normal and independent
+    second = (clicking * score - shown * other) / whole
+    impressions = preset.impressions * np.exp(shown * first + clicked * shown**2)
+    share = np.minimum(preset.clicking * np.exp(clicking * second + clicked * clicking**2), _MOST)
     within = np.minimum(1.0, preset.top_clicks / np.maximum(impressions * share, 1e-300))
     return Popularity(impressions * within, impressions * share * within)
+
+
+def _even_scores(clicked: Bools, behaviour: tuple[Floats, ...], rng: np.random.Generator) -> Floats:
+    """Normal scores of popularity that have nothing to do with behaviour, not even by chance.
+
+    Half of all clicks go to a few dozen offers: whether those few change often, or their host
+    rejects visits, would decide every click-weighted figure. So the offers of a stratum are laid in
+    a row by behaviour and given the multiples of the golden ratio modulo 1, of which every stretch
+    is evenly spread.
+    """
+    order = np.lexsort((rng.random(len(clicked)), *behaviour, clicked))
+    places = np.empty(len(clicked))
+    number = np.arange(len(clicked)) - np.where(clicked[order], (~clicked).sum(), 0)
+    places[order] = (number * _GOLDEN + rng.random()) % 1.0
+    tiny = 0.5 / max(1, len(clicked))
+    return np.asarray(ndtri(np.clip(places, tiny, 1 - tiny)), dtype=np.float64)

@@ -23,8 +23,8 @@ def rates_of(catalogue: Catalogue, preset: Preset, rng: np.random.Generator) -> 
     """Triggers of change a day for each offer; 0 for dormant ones.
 
     ln r = merchant + brand + series + offer (normal, with the preset's spreads) + condition, and a
-    floor below which no lively offer lies. Then leaves and countries are raked to their factors, so
-    that a few lively offers do not decide which country comes first, and the mean is set to the
+    floor below which no lively offer lies. Then the changes of leaves and countries are raked to
+    their factors, so that a few lively offers do not decide which country comes first, and the mean is set to the
     preset's.
     """
     raw = np.exp(_logarithms(catalogue, preset, rng))
@@ -32,10 +32,11 @@ def rates_of(catalogue: Catalogue, preset: Preset, rng: np.random.Generator) -> 
     raw = (1 - preset.floor) * raw / raw.mean() + preset.floor
     sleepy = preset.dormant * _LEAF_FACTOR[catalogue.leaf] ** -preset.dormant_slope
     raw[rng.random(len(raw)) < sleepy] = 0.0
+    often = _changes_a_trigger(catalogue, preset)
     for _ in range(_ROUNDS):
         raw = np.minimum(raw / max(float(raw.mean()), 1e-12), preset.top_rate / preset.rate)
-        raw = raked(raw, catalogue.leaf, _LEAF_FACTOR)
-        raw = raked(raw, catalogue.country, _COUNTRY_FACTOR)
+        raw = raked(raw * often, catalogue.leaf, _LEAF_FACTOR) / often
+        raw = raked(raw * often, catalogue.country, _COUNTRY_FACTOR) / often
     return np.minimum(preset.rate * raw / max(float(raw.mean()), 1e-12), preset.top_rate)
 
 
@@ -47,6 +48,13 @@ def _logarithms(catalogue: Catalogue, preset: Preset, rng: np.random.Generator) 
     own = rng.normal(0.0, preset.offer_spread, len(catalogue))
     known = merchant[catalogue.merchant] + brand[catalogue.brand] + series[catalogue.series]
     return np.asarray(known + own, dtype=np.float64)
+
+
+def _changes_a_trigger(catalogue: Catalogue, preset: Preset) -> Floats:
+    """Flash sales and outages change things twice; bursts are not for batches."""
+    batch = catalogue.merchants.period[catalogue.merchant] > 0
+    twice = preset.flash + preset.outage
+    return 1 + twice + np.where(batch, 0.0, (1 - twice) * preset.burst * preset.burst_length)
 
 
 def _scores(count: int, rng: np.random.Generator) -> Floats:

@@ -46,14 +46,15 @@ def scene_of(preset: Preset, offers: int, days: int, seed: np.random.SeedSequenc
     """Draw a scene. Each part has its own chance: more of one does not alter another."""
     chance = [np.random.default_rng(part) for part in seed.spawn(4)]
     catalogue = catalogue_of(preset, offers, days, chance[0])
+    rate, failure = rates_of(catalogue, preset, chance[2]), failure_of(catalogue, preset)
     return Scene(
         preset=preset,
         calendar=calendar_of(preset, days),
         catalogue=catalogue,
         promotions=promotions_of(preset, len(catalogue.merchants), days, chance[1]),
-        rate=rates_of(catalogue, preset, chance[2]),
-        popularity=popularity_of(catalogue.clicked, preset, chance[3]),
-        failure=failure_of(catalogue, preset),
+        rate=rate,
+        popularity=popularity_of(catalogue.clicked, (rate, failure), preset, chance[3]),
+        failure=failure,
     )
 
 
