@@ -24,8 +24,8 @@ def rates_of(catalogue: Catalogue, preset: Preset, rng: np.random.Generator) -> 
 
     ln r = merchant + brand + series + offer (normal, with the preset's spreads) + condition, and a
     floor below which no lively offer lies. Then the changes of leaves and countries are raked to
-    their factors, so that a few lively offers do not decide which country comes first, and the mean is set to the
-    preset's.
+    their factors, so that a few lively offers do not decide which country comes first, and the
+    mean is set to the preset's.
     """
     raw = np.exp(_logarithms(catalogue, preset, rng))
     raw *= np.where(catalogue.condition > 0, preset.used_factor, 1.0)
