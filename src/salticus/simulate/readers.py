@@ -66,7 +66,7 @@ class Drawn:
 def zipf(ids: Ints, exponent: float, *, seed: int) -> Floats:
     """Weights ∝ 1/rank^exponent in a random order of the pages; 1 on average.
 
-    >>> zipf(np.arange(2), 1.0, seed=1).round(2).tolist()
+    >>> sorted(zipf(np.arange(2), 1.0, seed=1).round(2).tolist())
     [0.67, 1.33]
     """
     rank = np.empty(len(ids))
