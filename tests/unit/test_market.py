@@ -73,16 +73,21 @@ def test_visits_see_the_truth_of_their_time(market: Path) -> None:
     assert failed["value"].null_count() == failed["changed"].null_count() == len(failed)
 
 
-def test_changes_peak_at_local_midnight_in_every_zone(market: Path) -> None:
+def test_changes_peak_at_midnight_of_the_merchant(market: Path) -> None:
+    """Zones lie hours apart: what peaks at hour 0 of each cannot peak at one hour of UTC."""
     points = table(market, "values").join(table(market, "pages"), on="page_id")
     points = points.filter(pl.col("page_id").is_first_distinct().not_())
-    peaks: dict[str, int] = {}
-    for zone, here in points.group_by("timezone"):
-        hours = here["at"].dt.convert_time_zone(str(zone[0])).dt.hour()
-        if len(here) >= 300:
-            peaks[str(zone[0])] = int(np.bincount(hours.to_numpy(), minlength=24).argmax())
+    peaks: dict[str, tuple[int, int]] = {}
+    for (zone,), here in points.group_by("timezone"):
+        at = here["at"]
+        clocks = (at.dt.convert_time_zone(str(zone)), at)
+        if len(here) >= 200:
+            local, utc = (int(clock.dt.hour().mode().min()) for clock in clocks)  # type: ignore[arg-type]
+            peaks[str(zone)] = (local, utc)
+    at_midnight = [local for local, _ in peaks.values()].count(0)
     assert len(peaks) >= 4
-    assert set(peaks.values()) == {0}, peaks
+    assert at_midnight >= 0.7 * len(peaks), peaks  # one big merchant may update at another hour
+    assert len({utc for _, utc in peaks.values()}) >= 4
 
 
 def test_flash_sales_are_taken_back(market: Path) -> None:
@@ -115,11 +120,18 @@ def test_the_click_stratum_is_read_more(market: Path) -> None:
 
 def test_metadata_tell_the_rate(market: Path) -> None:
     """Merchants differ in how often their offers change by more than chance would have it."""
-    changes = table(market, "values").group_by("page_id").len("changes")
-    pages = table(market, "pages").join(changes, on="page_id")
-    of_merchant = pages.group_by("merchant").agg(pl.col("changes").mean(), pl.len())
-    big = of_merchant.filter(pl.col("len") >= 20)["changes"].to_numpy()
-    assert big.max() > 4 * np.median(big)
+    changes = table(market, "values").group_by("page_id").len("changes").sort("page_id")
+    merchants = table(market, "pages").sort("page_id")["merchant"]
+    rng = np.random.default_rng(0)
+    logs = np.log(changes["changes"].to_numpy())
+    chance = [between(merchants, rng.permutation(logs)) for _ in range(20)]
+    assert between(merchants, logs) > 3 * max(chance)
+
+
+def between(merchants: pl.Series, scores: np.typing.NDArray[np.float64]) -> float:
+    """Variance of the merchants' mean scores, each offer counting once."""
+    frame = pl.DataFrame({"merchant": merchants, "score": scores})
+    return float(np.var(frame.select(pl.col("score").mean().over("merchant")).to_numpy()))
 
 
 def test_requests_follow_clicks(market: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from salticus.types import Bools, Columns, Floats, Ints
+from salticus.worlds.market.evenly import classes, dealt, even_places
 from salticus.worlds.market.geography import COUNTRIES
 from salticus.worlds.market.names import SERIES
 from salticus.worlds.market.presets import Preset
@@ -15,7 +16,6 @@ from salticus.worlds.market.taxonomy import LEAVES, TOPS
 
 CONDITIONS = ("new", "used", "refurbished")
 _CONDITION_SHARES = (0.9, 0.07, 0.03)
-_TIERS = 8  # of merchants, by liveliness
 _REACH = 2.0  # standard deviations of liveliness, so that more merchants reach no further
 _AT_MIDNIGHT = 0.75  # share of batch merchants; the others update before six
 _MEDIAN_PRICE = 35.0  # euros
@@ -115,14 +115,13 @@ def _sellers(preset: Preset, offers: int, rng: np.random.Generator) -> Ints:
 
 
 def _merchants(preset: Preset, sizes: Ints, rng: np.random.Generator) -> Merchants:
-    count, together = len(sizes), np.zeros(len(sizes), dtype=np.int64)
-    country = _classes(_COUNTRY_WEIGHT, sizes, together, rng)
+    count = len(sizes)
+    country = classes(_COUNTRY_WEIGHT, sizes, rng)
     first = np.cumsum([0] + [len(c.zones) for c in COUNTRIES[:-1]])
     zones = np.array([len(c.zones) for c in COUNTRIES])[country]
     languages = np.array([len(c.languages) for c in COUNTRIES])[country]
-    focus = _classes(_TOP_WEIGHT, sizes, together, rng)
-    places = _along(sizes, focus, rng)
-    tier = (_TIERS * places).astype(np.int64)  # what is decided within tiers is no matter of rates
+    focus = classes(_TOP_WEIGHT, sizes, rng)
+    places = even_places(sizes, focus, rng)
     batch, other = preset.daily_batch, preset.other_batch
     rejecting = np.array([1 - preset.rejecting, preset.rejecting])
     return Merchants(
@@ -131,40 +130,11 @@ def _merchants(preset: Preset, sizes: Ints, rng: np.random.Generator) -> Merchan
         language=(rng.random(count) * languages).astype(np.int64),
         focus=focus,
         liveliness=np.clip(ndtri(places), -_REACH, _REACH),
-        period=24 * _classes(np.array([1 - batch - other, batch, other]), sizes, tier, rng),
+        period=24 * dealt(np.array([1 - batch - other, batch, other]), sizes, places, rng),
         phase=rng.integers(0, 2, count),
         hour=np.where(rng.random(count) < _AT_MIDNIGHT, 0, rng.integers(1, 7, count)),
-        rejects=_classes(rejecting, sizes, tier, rng) == 1,
+        rejects=dealt(rejecting, sizes, places, rng) == 1,
     )
-
-
-def _along(sizes: Ints, group: Ints, rng: np.random.Generator) -> Floats:
-    """A number in (0, 1) for each merchant that is uniform over the *offers* of every group.
-
-    Drawn one by one, a few big merchants would decide what most offers are like. So the merchants
-    of a group are shuffled and laid along a line of offers; each gets the place of its middle.
-
-    >>> places = _along(np.array([1, 1, 2, 5]), np.array([0, 0, 0, 1]), np.random.default_rng(0))
-    >>> places.tolist()
-    [0.875, 0.625, 0.25, 0.5]
-    """
-    order = np.lexsort((rng.random(len(sizes)), group))
-    ends = np.cumsum(sizes[order])
-    totals = np.bincount(group, sizes)
-    before = (np.cumsum(totals) - totals)[group[order]]
-    places = np.empty(len(sizes))
-    places[order] = (ends - sizes[order] / 2 - before) / totals[group[order]]
-    return places
-
-
-def _classes(weights: Floats, sizes: Ints, group: Ints, rng: np.random.Generator) -> Ints:
-    """A class for each merchant, so that the classes hold their shares of the offers of a group.
-
-    The line of each group is turned by chance, so that small groups have no favourite class.
-    """
-    turn = rng.random(int(group.max(initial=0)) + 1)[group]
-    ends = np.cumsum(weights) / weights.sum()
-    return np.searchsorted(ends[:-1], (_along(sizes, group, rng) + turn) % 1.0, side="right")
 
 
 def _leaves(focus: Ints, share: float, rng: np.random.Generator) -> Ints:

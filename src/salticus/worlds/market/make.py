@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from salticus.errors import ConfigError
+from salticus.log.place import check_free
 from salticus.log.tables import write_log
 from salticus.worlds.market.blocks import Block, blocks_of
 from salticus.worlds.market.presets import PRESETS, Preset
@@ -54,6 +55,7 @@ def make_market(
         raise ConfigError(f"no preset is called {preset!r}; known: {', '.join(PRESETS)}")
     if size.offers < 1 or size.days < 1:
         raise ConfigError("a market needs at least one offer and one day")
+    check_free(folder)
     chosen = PRESETS[preset]
     scenery, lives = np.random.SeedSequence(seed).spawn(2)
     scene = scene_of(chosen, size.offers, size.days, scenery)

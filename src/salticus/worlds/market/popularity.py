@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from salticus.types import Bools, Floats
+from salticus.worlds.market.evenly import even
 from salticus.worlds.market.presets import Preset
 
 _MOST = 0.5  # clicks an impression
-_GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,11 @@ def _even_scores(clicked: Bools, behaviour: tuple[Floats, ...], rng: np.random.G
     """Normal scores of popularity that have nothing to do with behaviour, not even by chance.
 
     Half of all clicks go to a few dozen offers: whether those few change often, or their host
-    rejects visits, would decide every click-weighted figure. So the offers of a stratum are laid in
-    a row by behaviour and given the multiples of the golden ratio modulo 1, of which every stretch
-    is evenly spread.
+    rejects visits, would decide every click-weighted figure. So the offers are laid in a row by
+    stratum and behaviour, and every stretch of it is as popular as any other.
     """
     order = np.lexsort((rng.random(len(clicked)), *behaviour, clicked))
     places = np.empty(len(clicked))
-    number = np.arange(len(clicked)) - np.where(clicked[order], (~clicked).sum(), 0)
-    places[order] = (number * _GOLDEN + rng.random()) % 1.0
+    places[order] = even(len(clicked), rng)
     tiny = 0.5 / max(1, len(clicked))
     return np.asarray(ndtri(np.clip(places, tiny, 1 - tiny)), dtype=np.float64)

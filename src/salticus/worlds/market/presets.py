@@ -24,10 +24,10 @@ class Preset:
 
     # how often it changes
     rate: float = 0.077  # mean triggers of change an offer and day
-    merchant_spread: float = 1.3  # standard deviations of the logarithm of the rate, by source
+    merchant_spread: float = 1.35  # standard deviations of the logarithm of the rate, by source
     brand_spread: float = 0.4
     series_spread: float = 0.75
-    offer_spread: float = 0.6
+    offer_spread: float = 0.65
     floor: float = 0.08  # share of the mean rate that all lively offers have alike
     used_factor: float = 0.6  # rate of used and refurbished things beside new ones
     dormant: float = 0.06  # share of offers that never change
@@ -75,7 +75,7 @@ HAN2020 = replace(
     name="han2020",
     start=datetime(2018, 12, 12, tzinfo=UTC),
     rate=0.051,
-    top_clicks=12.0,
+    top_clicks=6.0,
     failure=0.14,
     rejecting=0.1,
 )

@@ -13,7 +13,7 @@ from salticus.worlds.market.presets import Preset
 from salticus.worlds.market.taxonomy import LEAVES
 
 _ROUNDS = 4
-_PRIOR = 30.0  # offers: smaller groups keep most of what chance gave them
+_PRIOR = 200.0  # offers: smaller groups keep most of what their few merchants gave them
 
 _LEAF_FACTOR = np.array([leaf.factor for leaf in LEAVES])
 _COUNTRY_FACTOR = np.array([country.factor for country in COUNTRIES])
@@ -22,14 +22,15 @@ _COUNTRY_FACTOR = np.array([country.factor for country in COUNTRIES])
 def rates_of(catalogue: Catalogue, preset: Preset, rng: np.random.Generator) -> Floats:
     """Triggers of change a day for each offer; 0 for dormant ones.
 
-    ln r = merchant + brand + series + offer (normal, with the preset's spreads) + condition, and a
-    floor below which no lively offer lies. Then the changes of leaves and countries are raked to
+    ln r = merchant + brand + series + offer (normal, with the preset's spreads) + condition, a floor
+    is added, and leaf and country have factors. Then the changes of leaves and countries are raked to
     their factors, so that a few lively offers do not decide which country comes first, and the
     mean is set to the preset's.
     """
     raw = np.exp(_logarithms(catalogue, preset, rng))
     raw *= np.where(catalogue.condition > 0, preset.used_factor, 1.0)
     raw = (1 - preset.floor) * raw / raw.mean() + preset.floor
+    raw *= _LEAF_FACTOR[catalogue.leaf] * _COUNTRY_FACTOR[catalogue.country]
     sleepy = preset.dormant * _LEAF_FACTOR[catalogue.leaf] ** -preset.dormant_slope
     raw[rng.random(len(raw)) < sleepy] = 0.0
     often = _changes_a_trigger(catalogue, preset)
@@ -73,6 +74,7 @@ def raked(rates: Floats, group: Ints, factor: Floats) -> Floats:
     target = rates.mean() * factor / max(float(factor[group].mean()), 1e-12)
     sums = np.bincount(group, rates, len(factor))
     sizes = np.bincount(group, minlength=len(factor))
-    found = (sums + _PRIOR * target) / (sizes + _PRIOR)
-    scale = np.divide(target, found, out=np.ones(len(factor)), where=found > 0)
-    return np.asarray(rates * scale[group], dtype=np.float64)
+    wanted = np.divide(target * sizes, sums, out=np.ones(len(factor)), where=sums > 0)
+    return np.asarray(
+        rates * (wanted ** (sizes**2 / (sizes**2 + _PRIOR**2)))[group], dtype=np.float64
+    )
