@@ -22,10 +22,10 @@ _COUNTRY_FACTOR = np.array([country.factor for country in COUNTRIES])
 def rates_of(catalogue: Catalogue, preset: Preset, rng: np.random.Generator) -> Floats:
     """Triggers of change a day for each offer; 0 for dormant ones.
 
-    ln r = merchant + brand + series + offer (normal, with the preset's spreads) + condition, a floor
-    is added, and leaf and country have factors. Then the changes of leaves and countries are raked to
-    their factors, so that a few lively offers do not decide which country comes first, and the
-    mean is set to the preset's.
+    ln r = merchant + brand + series + offer (normal, with the preset's spreads) + condition, a
+    floor is added, and leaf and country have factors. Then the changes of leaves and countries are
+    raked to their factors, so that a few lively offers do not decide which country comes first,
+    and the mean is set to the preset's.
     """
     raw = np.exp(_logarithms(catalogue, preset, rng))
     raw *= np.where(catalogue.condition > 0, preset.used_factor, 1.0)
