@@ -217,7 +217,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
     found = {}
     for preset in PRESETS:
         folder = tmp_path_factory.mktemp("market") / preset
-        make_market(folder, Size(offers=3000, days=75), seed=1, preset=preset)
+        make_market(folder, Size(offers=12_000, days=75), seed=1, preset=preset)
         found[preset] = calibrate_log(folder, seed=1, points=200_000)
     return found
 
@@ -233,20 +233,20 @@ def test_a_market_is_measured_by_the_statistics_of_its_preset(
 def test_a_small_market_is_near_what_was_published(
     small: dict[str, list[Row]], preset: str
 ) -> None:
-    """A few heavy merchants sway so small a market: three times the bound is allowed, and which
-    countries and categories come out on top means nothing."""
+    """A few heavy merchants sway a small market: twice the bound is allowed, and which countries
+    and categories come out on top means nothing."""
     assert [row for row in small[preset] if not roughly(row)] == []
 
 
 def roughly(row: Row) -> bool:
     if isinstance(row.bound, float):
-        return abs(float(row.difference)) <= 3 * row.bound
+        return abs(float(row.difference)) <= 2 * row.bound
     return row.ok or isinstance(row.published, tuple)
 
 
 def test_most_of_a_small_market_holds(small: dict[str, list[Row]]) -> None:
     table = [row for rows in small.values() for row in rows]
-    assert sum(row.ok for row in table) >= 0.7 * len(table)
+    assert sum(row.ok for row in table) >= 0.9 * len(table)
 
 
 # ------------------------------------------------------------------------------------------ table
