@@ -90,7 +90,7 @@ def _share(market: Market, days: Ints, chosen: Bools) -> float:
     first, last = _whole_days(market)
     born = np.maximum(-(-market.full.born // 24), first)
     gone = np.minimum(-(-market.full.gone // 24), last)
-    total = np.maximum(0, gone - born)[chosen].sum()
+    total = int(np.maximum(0, gone - born)[chosen].sum())
     hit = int(chosen[days // _stride(market)].sum())
     return hit / total if total else float("nan")
 
