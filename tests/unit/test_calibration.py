@@ -11,8 +11,10 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
-from salticus.errors import InputError
+from salticus.cli.app import app
+from salticus.errors import ConfigError, InputError
 from salticus.log.folder import Log
 from salticus.studies.calibration.auc import feature_aucs, prediction_points
 from salticus.studies.calibration.freshness import uniform_freshness
@@ -247,6 +249,22 @@ def roughly(row: Row) -> bool:
 def test_most_of_a_small_market_holds(small: dict[str, list[Row]]) -> None:
     table = [row for rows in small.values() for row in rows]
     assert sum(row.ok for row in table) >= 0.9 * len(table)
+
+
+def test_the_command_measures_a_log(tmp_path: Path) -> None:
+    market, out = tmp_path / "market", tmp_path / "new" / "table.md"
+    make_market(market, Size(offers=1000, days=70), seed=2, preset="han2020")
+    told = CliRunner().invoke(app, ["calibrate", "--log", str(market), "--out", str(out), "--json"])
+    table = json.loads(told.stdout)
+    assert [row["statistic"] for row in table["rows"]] == [s.name for s in published("han2020")]
+    assert table["ok"] + len(table["missed"]) == len(table["rows"])
+    assert "## han2020" in out.read_text("utf-8")
+
+
+def test_the_command_names_the_presets_it_knows() -> None:
+    told = CliRunner().invoke(app, ["calibrate", "--preset", "han2021"])
+    assert isinstance(told.exception, ConfigError)
+    assert "han2019, han2020, both" in str(told.exception)
 
 
 # ------------------------------------------------------------------------------------------ table
