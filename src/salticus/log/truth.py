@@ -54,6 +54,13 @@ class Truth:
         """How many change points lie before `when`."""
         return int(np.searchsorted(self.at, when))
 
+    def rows(self) -> pl.LazyFrame:
+        """The row of every page by the log's own id: `page_id`, `row`."""
+        import polars as pl
+
+        numbers = pl.Series("row", np.arange(len(self)))
+        return pl.LazyFrame({"page_id": self.names, "row": numbers})
+
     def take(self, rows: Bools) -> Truth:
         """The pages of the given mask alone."""
         new = np.cumsum(rows) - 1
@@ -119,10 +126,10 @@ def _columns(log: Log, points: pl.LazyFrame, *, imputed: bool = False) -> Truth:
     return Truth(
         names=known["page_id"],
         ids=np.arange(len(known), dtype=np.int64),
-        born=_times(known["born"]),
+        born=times_of(known["born"]),
         failure=known["failure"].to_numpy(),
         page=changes["row"].to_numpy(),
-        at=_times(changes["at"]),
+        at=times_of(changes["at"]),
         value=changes["value"].to_numpy(),
         imputed=imputed,
     )
@@ -156,5 +163,6 @@ def _seen_value(seen: pl.DataFrame) -> pl.Expr:
     return pl.coalesce("value", number) if "value" in seen.columns else number
 
 
-def _times(column: pl.Series) -> Times:
+def times_of(column: pl.Series) -> Times:
+    """A column of UTC times as an array; NaT where there is none."""
     return column.dt.replace_time_zone(None).to_numpy().astype("datetime64[us]")

@@ -10,10 +10,9 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.log.folder import Log
-from salticus.log.truth import Truth
+from salticus.log.truth import Truth, times_of
 from salticus.types import (
     CHANGED,
-    NEVER,
     UNCHANGED,
     UNKNOWN,
     Floats,
@@ -59,7 +58,7 @@ def logged_visits(log: Log, truth: Truth) -> Logged:
     visits = _visits(log, truth)
     if not len(visits):
         raise InputError(f"{log.path('visits')}: no visits of these pages to replay")
-    return Logged(truth.ids[visits["row"].to_numpy()], _times(visits["at"]))
+    return Logged(truth.ids[visits["row"].to_numpy()], times_of(visits["at"]))
 
 
 def logged_outcomes(log: Log, truth: Truth, start: datetime, end: datetime) -> Outcomes:
@@ -77,11 +76,11 @@ def logged_outcomes(log: Log, truth: Truth, start: datetime, end: datetime) -> O
     return Outcomes(
         visit=np.full(n, -1, dtype=np.int64),
         page=truth.ids[visits["row"].to_numpy()],
-        at=_times(visits["at"]),
+        at=times_of(visits["at"]),
         made=np.ones(n, dtype=np.bool_),
         status=np.where(visits["answered"], Status.OK, Status.TIMEOUT).astype(np.int8),
         changed=changed.to_numpy().astype(np.int8),
-        since=_times(visits["since"]),
+        since=times_of(visits["since"]),
         age_s=np.full(n, np.nan),
         purpose=np.zeros(n, dtype=np.int8),
         propensity=np.ones(n),
@@ -119,22 +118,21 @@ def logged_copies(log: Log, truth: Truth, end: datetime) -> Held:
     points = pl.DataFrame({"row": truth.page, "at": truth.at, "value": truth.value})
     points = points.with_columns(pl.col("at").dt.replace_time_zone("UTC"))
     held = last.join_asof(points, on="at", by="row", check_sortedness=False).drop_nulls("value")
-    return Held(held["row"].to_numpy(), held["value"].to_numpy(), _times(held["at"]))
+    return Held(held["row"].to_numpy(), held["value"].to_numpy(), times_of(held["at"]))
 
 
 def _visits(log: Log, truth: Truth) -> pl.DataFrame:
     """All visits of the truth's pages in order of time: row, at, answered?, changed."""
     import polars as pl
 
-    rows = pl.LazyFrame({"page_id": truth.names}).with_row_index("row")
     optional = [
         pl.col(name) if name in log.columns("visits") else pl.lit(None, kind).alias(name)
         for name, kind in (("status", pl.String), ("changed", pl.Boolean))
     ]
     return (
         log.scan("visits")
-        .join(rows, on="page_id")
-        .select(pl.col("row").cast(pl.Int64), "at", *optional)
+        .join(truth.rows(), on="page_id")
+        .select("row", "at", *optional)
         .sort("at", "row")
         .collect()
     )
@@ -144,8 +142,3 @@ def _answered() -> pl.Expr:
     import polars as pl
 
     return pl.col("status").is_null() | pl.col("status").is_in(_ANSWERED)
-
-
-def _times(column: pl.Series) -> Times:
-    times = column.dt.replace_time_zone(None).to_numpy().astype("datetime64[us]")
-    return np.where(np.isnat(times), NEVER, times)

@@ -10,7 +10,7 @@ import numpy as np
 from salticus.coins import coins
 from salticus.errors import ConfigError, InputError
 from salticus.log.folder import Log
-from salticus.log.truth import Truth
+from salticus.log.truth import Truth, times_of
 from salticus.types import DAY, Floats, Instant, Ints, Tick, Times, days_between, instant
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Counted:
             )
         self._bucket = np.timedelta64(bucket)
         counts = _counts(log, truth)
-        at = counts["at"].dt.replace_time_zone(None).to_numpy().astype("M8[us]")
+        at = times_of(counts["at"])
         self._first: Instant = at[0] if len(at) else np.datetime64(0, "us")
         self._row = counts["row"].to_numpy().astype(np.int64)
         self._clicks = counts["clicks"].to_numpy().astype(np.float64)
@@ -161,9 +161,8 @@ def _counts(log: Log, truth: Truth) -> pl.DataFrame:
     demand = log.scan("demand")
     if "impressions" not in log.columns("demand"):
         demand = demand.with_columns(impressions=pl.lit(0))
-    rows = pl.LazyFrame({"page_id": truth.names}).with_row_index("row")
     return (
-        demand.join(rows, on="page_id")
+        demand.join(truth.rows(), on="page_id")
         .select("row", "at", pl.col("clicks", "impressions").fill_null(0))
         .sort("at", "row")
         .collect()

@@ -19,7 +19,7 @@ from salticus.coins import coins
 from salticus.columns import rank_within
 from salticus.errors import InputError
 from salticus.log.folder import Log
-from salticus.log.truth import Truth
+from salticus.log.truth import Truth, times_of
 from salticus.types import Bools, Floats, Ints, Times, instant
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
@@ -58,7 +58,7 @@ def read_requests(
     out: there is no copy to judge.
     """
     asked = _asked(log, truth, start, end)
-    rows, times = asked["row"].to_numpy().astype(np.int64), _times(asked["at"])
+    rows, times = asked["row"].to_numpy().astype(np.int64), times_of(asked["at"])
     born = truth.born[rows] <= times
     rows, times = rows[born], times[born]
     true, first = _true_values(truth, rows, times, start)
@@ -113,11 +113,10 @@ def _asked(log: Log, truth: Truth, start: datetime, end: datetime) -> pl.DataFra
 
     if not log.has("requests"):
         raise InputError(f"{log.path('requests')}: no such file; there is no request to replay")
-    rows = pl.LazyFrame({"page_id": truth.names}).with_row_index("row")
     return (
         log.scan("requests")
         .filter(pl.col("at").is_between(start, end, closed="left"))
-        .join(rows, on="page_id")
+        .join(truth.rows(), on="page_id")
         .select("row", "at")
         .sort("row", "at")
         .collect()
@@ -141,7 +140,3 @@ def _true_values(truth: Truth, rows: Ints, times: Times, start: datetime) -> tup
     found[order] = value[order][np.maximum.accumulate(change)]
     _, first, true = np.split(found, [len(truth.page), len(truth.page) + len(truth)])
     return true, first
-
-
-def _times(column: pl.Series) -> Times:
-    return column.dt.replace_time_zone(None).to_numpy().astype("datetime64[us]")

@@ -11,6 +11,7 @@ from zlib import crc32
 import numpy as np
 
 from salticus.log.read import read_pages, read_values
+from salticus.log.truth import times_of
 from salticus.types import Ints
 from salticus.worlds.mall.stock import Page, Stock, offer_text, offsets_of
 
@@ -38,7 +39,7 @@ def stock_from_log(folder: Path, shops: int | None = None, *, currency: str = "E
     return Stock(
         pages=[_page(known, currency) for known in pages.iter_rows(named=True)],
         offsets=offsets_of(rows, len(pages)),
-        times=points["at"].dt.replace_time_zone(None).to_numpy().astype("datetime64[us]"),
+        times=times_of(points["at"]),
         values=points["text"].to_list(),
     )
 
