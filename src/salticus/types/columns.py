@@ -1,21 +1,17 @@
-"""The nouns: what the stages hand to one another.
-
-Rows at the edge (a `Target` is fetched, an `Observation` is stored), columns in the mathematics
-(`Pages`, `Plan`, `Outcomes`). Times are aware UTC datetimes in rows and ``datetime64[us]`` (UTC,
-NaT = never) in columns; spans in columns are floats in days; rates are per day.
-"""
+"""Columns: all pages at once. Times are ``datetime64[us]`` (UTC, NaT = never)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
-from enum import IntEnum
 from typing import Any, Protocol, Self, cast
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
+
+from salticus.types.rows import Observation
+from salticus.types.words import CHANGED, PURPOSE, STATUS, UNCHANGED, UNKNOWN, Status
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -47,51 +43,6 @@ def moment(when: Instant) -> datetime:
 def days_between(start: Times | Instant, end: Times | Instant) -> Floats:
     """Days from `start` to `end`; NaN where either is unknown."""
     return np.asarray((end - start) / DAY, dtype=np.float64)
-
-
-class Purpose(IntEnum):
-    """Why a visit is made. Only EXPLORE visits carry a propensity that may serve as a weight."""
-
-    POLICY = 0
-    EXPLORE = 1
-    PANEL = 2
-    INSTA = 3
-    LIMIT = 4
-    MANUAL = 5
-
-    @property
-    def label(self) -> str:
-        return self.name.lower()
-
-
-class Status(IntEnum):
-    """How a visit ended. Only OK and NOT_MODIFIED say anything about change."""
-
-    OK = 0
-    NOT_MODIFIED = 1
-    GONE = 2  # 404, 410
-    LOST = 3  # the page answers but no longer has the value it had
-    DISALLOWED = 4  # by robots.txt, or robots.txt could not be reached
-    UNSAFE = 5  # the address is private, loopback, link-local or otherwise off limits
-    BUSY = 6  # 429 or 503: the host asked for patience
-    TIMEOUT = 7
-    TOO_LARGE = 8
-    REDIRECTS = 9  # too many, circular, or to nowhere
-    NETWORK = 10  # name, connection, TLS or protocol failed
-    HTTP = 11  # any other status code
-    BROKEN = 12  # the body could not be decoded or read
-
-    @property
-    def label(self) -> str:
-        return self.name.lower()
-
-
-ANSWERED = frozenset({Status.OK, Status.NOT_MODIFIED})
-
-CHANGED, UNCHANGED, UNKNOWN = 1, 0, -1
-
-
-# ---------------------------------------------------------------------------------------- columns
 
 
 class Survival(Protocol):
@@ -263,123 +214,3 @@ class Outcomes(Columns):
 
 def _times(micros: Iterable[int | None]) -> Times:
     return np.array([_NAT if m is None else m for m in micros], dtype=np.int64).view("M8[us]")
-
-
-STATUS = {s.label: s for s in Status}
-PURPOSE = {p.label: p for p in Purpose}
-
-
-# ------------------------------------------------------------------------------------------- rows
-
-
-class Target(msgspec.Struct, frozen=True):
-    """What is needed to visit a page and to judge what comes back.
-
-    `digest` and `seen` (µs) describe the last answer that had a value; both None before it.
-    """
-
-    page: int
-    url: str
-    host: str
-    kind: str | None = None
-    etag: str | None = None
-    last_modified: str | None = None
-    digest: str | None = None
-    seen: int | None = None
-
-
-class Fetched(msgspec.Struct):
-    """What came back from one visit, redirects and retries included.
-
-    `status` is OK for any 2xx, and `fault` says in words what went wrong otherwise. `at` is the
-    world time (µs) of the answer. `code` is the last HTTP status, 0 if there was none.
-    """
-
-    url: str
-    status: Status
-    at: int
-    code: int = 0
-    body: bytes = b""
-    content_type: str = ""
-    charset: str | None = None
-    etag: str | None = None
-    last_modified: str | None = None
-    fault: str | None = None
-    elapsed_s: float = 0.0
-
-
-class Value(msgspec.Struct, frozen=True):
-    """The meaningful content of a page.
-
-    `text` is canonical: two pages with the same text have the same value. `fields` holds the parts
-    for people and exports (price, currency, availability, title, …); it never decides a change.
-    """
-
-    kind: str
-    text: str
-    fields: dict[str, str] = {}
-
-
-class Observation(msgspec.Struct):
-    """What a visit taught us; the row that is stored, once, for ever.
-
-    Times are µs since 1970 UTC (world time). `changed` is None when nothing can be said: a first
-    answer, a failure, a lost value. `value` is set only when it is new.
-    """
-
-    visit: int
-    page: int
-    at: int
-    purpose: str
-    propensity: float
-    status: str
-    code: int = 0
-    changed: bool | None = None
-    since: int | None = None
-    age_s: float | None = None
-    digest: str | None = None
-    value: Value | None = None
-    etag: str | None = None
-    last_modified: str | None = None
-    fault: str | None = None
-    size: int = 0
-    elapsed_s: float = 0.0
-
-
-class HostState(msgspec.Struct):
-    """What must be remembered of a host across restarts. Times are wall seconds since 1970."""
-
-    host: str
-    next_at: float = 0.0
-    strikes: int = 0
-    robots: str | None = None
-    robots_code: int | None = None
-    robots_until: float = 0.0
-
-
-class NewPage(msgspec.Struct, frozen=True):
-    """A page to add. Everything but the URL may be unknown."""
-
-    url: str
-    kind: str | None = None
-    tags: tuple[str, ...] = ()
-    max_interval: float | None = None  # days
-    demand: float | None = None  # clicks a day
-
-
-class Signal(msgspec.Struct, frozen=True):
-    """News about a page that did not cost a visit. `at` in µs."""
-
-    page: int
-    at: int
-    kind: str
-    value: str | None = None
-
-
-class Record(msgspec.Struct):
-    """What one visit leaves in the store; all of it is committed together or not at all."""
-
-    observation: Observation
-    hosts: tuple[HostState, ...] = ()
-    content: bytes | None = None
-    content_type: str = ""

@@ -1,0 +1,79 @@
+"""The one TOML file: read, checked, and turned into typed settings."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from salticus.config.sections import Config
+from salticus.config.units import Budget, Hours, Size, Span, Tolerance, duration, size
+from salticus.errors import ConfigError
+
+
+def load(path: Path) -> Config:
+    """Read the file; ConfigError names file, key and remedy."""
+    try:
+        raw = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file; `salticus init` writes one") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    try:
+        config = parse(raw)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    store = str(path.parent / config.store)
+    return msgspec.structs.replace(config, store=store, folder=str(path.parent))
+
+
+def parse(raw: dict[str, Any]) -> Config:
+    """Settings from a mapping; ConfigError names the key."""
+    if "folder" in raw:
+        raise ConfigError("Object contains unknown field `folder`")
+    try:
+        config = msgspec.convert(raw, Config, dec_hook=_decode, builtin_types=(datetime,))
+    except msgspec.ValidationError as error:
+        raise ConfigError(str(error).replace("`$.", "`")) from error
+    _check(config)
+    return config
+
+
+def _decode(kind: type, raw: Any) -> Any:
+    if kind is Span:
+        return duration(raw)
+    if kind is Size:
+        return size(raw)
+    if kind in (Budget, Hours, Tolerance):
+        return kind.parse(raw)
+    raise NotImplementedError(kind)
+
+
+def _check(config: Config) -> None:
+    positive = {
+        "tick": config.tick.total_seconds(),
+        "fetch.concurrency": config.fetch.concurrency,
+        "fetch.per_host": config.fetch.per_host,
+        "fetch.timeout": config.fetch.timeout.total_seconds(),
+        "fetch.max_size": config.fetch.max_size,
+        "extract.workers": config.extract.workers,
+        "extract.deadline": config.extract.deadline.total_seconds(),
+        "clock.speed": config.clock.speed,
+    }
+    for host in config.hosts:
+        positive[f"concurrency of hosts that match {host.match!r}"] = (
+            1 if host.concurrency is None else host.concurrency
+        )
+    for rule in config.pages:
+        positive[f"cost of pages that match {rule.match!r}"] = rule.cost or 1
+    for key, value in positive.items():
+        if value <= 0:
+            raise ConfigError(f"{key} must be more than 0, not {value}")
+    if config.on_change and bool(config.on_change.command) == bool(config.on_change.python):
+        raise ConfigError("on_change needs either a command or a python callable")
+    for key in ("retries", "max_redirects"):
+        if getattr(config.fetch, key) < 0:
+            raise ConfigError(f"fetch.{key} must not be negative")

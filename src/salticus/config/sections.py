@@ -1,0 +1,149 @@
+"""The sections of the settings file, typed."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from salticus.config.units import Budget, Hours, Size, Span, Tolerance, matches
+
+
+class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Manners and credentials for the hosts that match a pattern such as ``*.example.org``.
+
+    `proxy`, `auth` ("user:password") and the values of `headers` and `cookies` may be written
+    ``env:NAME``: they are then read from the environment. `cookie_file` is a cookies.txt, relative
+    to the settings. With `keep_cookies` what the host sets is sent back to it. Outside of `hours`
+    the host is left alone.
+    """
+
+    match: str
+    delay: Span | None = None
+    concurrency: int | None = None
+    proxy: str | None = None
+    headers: dict[str, str] = {}
+    cookies: dict[str, str] = {}
+    cookie_file: str | None = None
+    keep_cookies: bool | None = None
+    auth: str | None = None
+    hours: Hours | None = None
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the pages whose URL matches a pattern such as ``https://shop.example/p/*`` are read.
+
+    `select` maps the names of fields to selectors: ``css:``, ``xpath:`` or ``json:`` (JSONPath)
+    before an expression; CSS if nothing is said. `value` names the fields that make up the value,
+    `tolerance` how far a number in one may move and still be the same. `ignore` lists what does not
+    count in a text: elements by ``css:`` or ``xpath:``, passages by ``re:``. `render` runs the
+    page's scripts in a browser first, until `wait` (a CSS selector) is there. A visit costs `cost`
+    of the budget.
+    """
+
+    match: str
+    kind: str | None = None
+    extractor: str | None = None
+    select: dict[str, str] = {}
+    value: tuple[str, ...] = ()
+    tolerance: dict[str, Tolerance] = {}
+    ignore: tuple[str, ...] = ()
+    render: bool = False
+    wait: str | None = None
+    cost: int | None = None
+
+
+class Hook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is run for every change: a `command`, or a `python` callable (``file.py:function``).
+
+    With `first`, also for the first value of a page; with `tags`, only for pages with one of them.
+    """
+
+    command: str | None = None
+    python: str | None = None
+    timeout: Span = Span(seconds=30)
+    workers: int = 2
+    first: bool = False
+    tags: tuple[str, ...] = ()
+
+
+class Fetch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How pages are fetched. `delay` and `per_host` hold for hosts without a pattern."""
+
+    contact: str = ""
+    concurrency: int = 256
+    delay: Span = Span(seconds=1)
+    per_host: int = 1
+    timeout: Span = Span(seconds=30)
+    max_size: Size = Size(10_000_000)
+    max_redirects: int = 5
+    retries: int = 2
+    allow_private: tuple[str, ...] = ()
+    browser: str | None = None  # a Chromium; found by itself if it is installed
+
+
+class Extract(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How values are found."""
+
+    workers: int = 1
+    deadline: Span = Span(seconds=5)
+    keep_content: bool = True
+    links: bool = False  # of every page, not only of sources
+    pdf: bool = False
+
+
+class Time(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An accelerated clock, for malls and tests: `speed` world seconds a wall second."""
+
+    speed: float = 1.0
+    world_origin: datetime | None = None
+    wall_origin: datetime | None = None
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All settings of one crawl."""
+
+    store: str = "salticus.db"
+    budget: Budget = Budget(1.0, per_page=True)
+    tick: Span = Span(hours=2)
+    seed: int = 0
+    policy: str = "uniform"
+    predictor: str = "gamma"
+    spacing: str = "even"
+    max_interval: Span | None = None
+    retention: Span | None = None
+    fetch: Fetch = Fetch()
+    extract: Extract = Extract()
+    clock: Time = Time()
+    hosts: tuple[Host, ...] = ()
+    pages: tuple[Rule, ...] = ()
+    on_change: Hook | None = None
+    folder: str = "."  # of the settings file; not a setting
+
+    @property
+    def max_interval_days(self) -> float:
+        """The maximum interval of pages without one of their own; inf = none."""
+        return math.inf if self.max_interval is None else self.max_interval / timedelta(days=1)
+
+    def delay(self, host: str) -> float:
+        """Seconds between two requests to `host` (the first pattern that sets it wins)."""
+        found = (h.delay for h in self._matching(host) if h.delay is not None)
+        return next(found, self.fetch.delay).total_seconds()
+
+    def concurrency(self, host: str) -> int:
+        """Requests to `host` that may be under way at once."""
+        found = (h.concurrency for h in self._matching(host) if h.concurrency is not None)
+        return next(found, self.fetch.per_host)
+
+    def hours(self, host: str) -> Hours | None:
+        """When `host` may be visited; None = always."""
+        return next((h.hours for h in self._matching(host) if h.hours is not None), None)
+
+    def rule(self, url: str) -> Rule | None:
+        """The first rule whose pattern the URL matches."""
+        return next((rule for rule in self.pages if fnmatchcase(url, rule.match)), None)
+
+    def _matching(self, host: str) -> list[Host]:
+        return [h for h in self.hosts if matches(host, h.match)]

@@ -1,0 +1,196 @@
+"""Rows: one page, one visit, one piece of news at a time. Times are µs since 1970, UTC."""
+
+from __future__ import annotations
+
+import msgspec
+
+from salticus.types.words import Status
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What is needed to visit a page and to judge what comes back.
+
+    `digest` and `seen` (µs) describe the last answer that had a value; both None before it.
+    """
+
+    page: int
+    url: str
+    host: str
+    kind: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    digest: str | None = None
+    seen: int | None = None
+
+
+class Fetched(msgspec.Struct):
+    """What came back from one visit, redirects and retries included.
+
+    `status` is OK for any 2xx, and `fault` says in words what went wrong otherwise. `at` is the
+    world time (µs) of the answer. `code` is the last HTTP status, 0 if there was none. `moved` is
+    where the page has moved for good, if every redirect on the way was permanent.
+    """
+
+    url: str
+    status: Status
+    at: int
+    code: int = 0
+    body: bytes = b""
+    content_type: str = ""
+    charset: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    fault: str | None = None
+    elapsed_s: float = 0.0
+    moved: str | None = None
+
+
+class Value(msgspec.Struct, frozen=True):
+    """The meaningful content of a page.
+
+    `text` is canonical: two pages with the same text have the same value. `fields` holds the parts
+    for people and exports (price, currency, availability, title, …); it never decides a change.
+    """
+
+    kind: str
+    text: str
+    fields: dict[str, str] = {}
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A page that a source names. `at` is when it last changed or was published, as told."""
+
+    url: str
+    kind: str | None = None  # "source" for a sitemap that another names
+    at: int | None = None
+    title: str | None = None
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What extraction made of a body.
+
+    `status` is OK unless the body shows that the visit failed all the same (SOFT_404, BLOCKED);
+    `fault` then says why. `canonical` is the URL that the page names as its own, if it is another.
+    `entries` are the pages that a source names; all that it knows if it is `complete`.
+    """
+
+    value: Value | None = None
+    status: Status = Status.OK
+    fault: str | None = None
+    canonical: str | None = None
+    entries: tuple[Entry, ...] = ()
+    complete: bool = False
+
+
+class Observation(msgspec.Struct):
+    """What a visit taught us; the row that is stored, once, for ever.
+
+    Times are µs since 1970 UTC (world time). `changed` is None when nothing can be said: a first
+    answer, a failure, a lost value. `value` is set only when it is new.
+    """
+
+    visit: int
+    page: int
+    at: int
+    purpose: str
+    propensity: float
+    status: str
+    code: int = 0
+    changed: bool | None = None
+    since: int | None = None
+    age_s: float | None = None
+    digest: str | None = None
+    value: Value | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    fault: str | None = None
+    size: int = 0
+    elapsed_s: float = 0.0
+
+
+class HostState(msgspec.Struct):
+    """What must be remembered of a host across restarts. Times are wall seconds since 1970."""
+
+    host: str
+    next_at: float = 0.0
+    strikes: int = 0
+    robots: str | None = None
+    robots_code: int | None = None
+    robots_until: float = 0.0
+
+
+class NewPage(msgspec.Struct, frozen=True):
+    """A page to add. Everything but the URL may be unknown."""
+
+    url: str
+    kind: str | None = None
+    tags: tuple[str, ...] = ()
+    max_interval: float | None = None  # days
+    demand: float | None = None  # clicks a day
+    found: bool = False  # by a source, not by hand
+
+
+class Signal(msgspec.Struct, frozen=True):
+    """News about a page that did not cost a visit. `at` in µs."""
+
+    page: int
+    at: int
+    kind: str
+    value: str | None = None
+
+
+class Alert(msgspec.Struct, frozen=True):
+    """Something is wrong with a host as a whole, since `at`; or `over`, it is well again.
+
+    `kind` is blocked, certificate, layout, missing or unreachable; `fault` says it in words.
+    """
+
+    host: str
+    kind: str
+    at: int
+    fault: str = ""
+    over: bool = False
+
+
+class Record(msgspec.Struct):
+    """What one visit leaves in the store; all of it is committed together or not at all.
+
+    `moved` is the URL of the page that this one has become: it is added if it is new, and this one
+    is visited no more. `entries` (of a source) are added likewise, and linked to their source; if
+    `complete`, the links to pages that are not among them vanish.
+    """
+
+    observation: Observation
+    hosts: tuple[HostState, ...] = ()
+    content: bytes | None = None
+    content_type: str = ""
+    moved: str | None = None
+    canonical: str | None = None
+    entries: tuple[Entry, ...] | None = None
+    complete: bool = False
+    alerts: tuple[Alert, ...] = ()
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A value that a merchant's feed, `origin`, states for a page, without a visit."""
+
+    url: str
+    at: int
+    origin: str
+    value: Value
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A new value of a page, numbered in the order in which they were stored.
+
+    `before` is None for the first value of a page; `changed` is None then.
+    """
+
+    seq: int
+    at: int
+    page: int
+    url: str
+    tags: tuple[str, ...]
+    changed: bool | None
+    before: Value | None
+    after: Value
