@@ -11,10 +11,11 @@ import msgspec
 import pytest
 
 from salticus.checks.store import check_store
-from salticus.store.base import Store
+from salticus.store.base import AlertState, Query, Store
 from salticus.store.sqlite import SqliteStore
 from salticus.testing import MemoryStore
-from salticus.types import Record
+from salticus.testing.page import Page
+from salticus.types import Alert, Record, Told
 
 
 def test_sqlite_store(tmp_path: Path) -> None:
@@ -61,7 +62,76 @@ class Piecemeal(MemoryStore):
             await super().record([record])
 
 
-@pytest.mark.parametrize("broken", [Forgetful, Optimist, Piecemeal])
+class Homebody(MemoryStore):
+    """Does not see that pages move."""
+
+    def _move(self, number: int, place: tuple[str, str], at: int) -> None:
+        pass
+
+
+class Careless(MemoryStore):
+    """Thinks that pages are alike because one says so."""
+
+    def _unite(self, number: int, url: str) -> None:
+        if url in self._ids:
+            self._merge(self._pages[number], self._pages[self._ids[url]])
+
+
+class Hasty(MemoryStore):
+    """Takes every list for complete."""
+
+    async def record(self, records: Sequence[Record]) -> None:
+        await super().record([msgspec.structs.replace(r, complete=True) for r in records])
+
+
+class Gossip(MemoryStore):
+    """Takes what is told again for news."""
+
+    def _tell(self, row: Told, kind: str) -> bool:
+        self._signals = [signal for signal in self._signals if signal.kind != kind]
+        return super()._tell(row, kind)
+
+
+class Grudging(MemoryStore):
+    """Forgets pages, but not their visits."""
+
+    async def forget(self, query: Query) -> int:
+        kept = dict(self._observations)
+        gone = await super().forget(query)
+        self._observations = kept
+        return gone
+
+
+class Restless(MemoryStore):
+    """Lets nothing rest."""
+
+    def _rests(self, page: Page) -> bool:
+        return False
+
+
+class Nervous(MemoryStore):
+    """Raises the same alert again and again."""
+
+    def _sound(self, alert: Alert) -> None:
+        new = AlertState(alert.host, alert.kind, alert.at, None, alert.fault)
+        self._alerts += [] if alert.over else [new]
+
+
+BROKEN = [
+    Careless,
+    Forgetful,
+    Gossip,
+    Grudging,
+    Hasty,
+    Homebody,
+    Nervous,
+    Optimist,
+    Piecemeal,
+    Restless,
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
 def test_broken_stores_are_found_out(broken: type[MemoryStore]) -> None:
     with pytest.raises(AssertionError, match="law: "):
         asyncio.run(check_store(_memory(broken)))

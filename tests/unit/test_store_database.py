@@ -12,9 +12,9 @@ import pytest
 
 from salticus.errors import InputError, StoreError
 from salticus.store.database import create, version
-from salticus.store.queries import migrations
+from salticus.store.queries import migrations, statements
 from salticus.store.sqlite import SqliteStore
-from salticus.types import NewPage
+from salticus.types import NewPage, Observation, Record, Value
 
 STEPS = migrations()
 NEXT = "ALTER TABLE pages ADD COLUMN colour TEXT;\nUPDATE pages SET colour = 'red';\n"
@@ -50,6 +50,37 @@ def test_an_old_store_is_upgraded_and_keeps_its_pages(tmp_path: Path) -> None:
         assert version(db) == len(STEPS) + 1
         (row,) = db.execute("SELECT url, colour FROM pages")
         assert tuple(row) == ("http://shop.example/", "red")
+
+
+def test_a_store_of_version_1_is_upgraded_and_goes_on(tmp_path: Path) -> None:
+    path, old = tmp_path / "a.db", "http://shop.example/"
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for statement in statements(STEPS[0]):
+            db.execute(statement)
+        db.execute("PRAGMA user_version = 1")
+        db.execute(
+            "INSERT INTO pages (revision, added, host, url, status, value, visits)"
+            " VALUES (1, 5, 'shop.example', ?, 'ok', 1, 1)",
+            (old,),
+        )
+        db.execute("INSERT INTO \"values\" VALUES (1, 1, 7, 'd', 'offer', '1 EUR', '{}')")
+
+    async def main() -> None:
+        store = await SqliteStore.open(path)
+        try:
+            page = await store.page(old)
+            assert (page.value, page.state, page.cost, page.idle) == ("1 EUR", "well", 1.0, 0)
+            assert await store.changes(0) == [], "what was stored before has no number"
+            seen = Observation(2, 1, 9, "policy", 1.0, "ok", changed=True)
+            seen.value = Value("offer", "2 EUR")
+            await store.record([Record(seen, moved="http://shop.example/new")])
+            (change,) = await store.changes(0)
+            assert (change.before, change.after) == (Value("offer", "1 EUR"), seen.value)
+            assert (await store.page(old)).moved == "http://shop.example/new"
+        finally:
+            await store.close()
+
+    asyncio.run(main())
 
 
 def test_an_upgrade_that_fails_leaves_the_store_as_it_was(tmp_path: Path) -> None:

@@ -20,8 +20,23 @@ QUICK = [
     "outcomes",
     "edited_pages",
     "page_columns",
-    "page",
     "content",
+    "changes",
+    "link_entries",
+    "unlink_entries",
+    "signal_entries",
+    "relist",
+    "alias_page",
+    "same_page",
+    "state_rows",
+    "tell_pages",
+    "forget_aliases",
+    "forget_links",
+    "forget_observations",
+    "forget_pages",
+    "forget_signals",
+    "forget_sources",
+    "forget_values",
     "prune_observations",
     "prune_signals",
 ]
@@ -45,8 +60,16 @@ def test_every_query_fits_the_schema(db: sqlite3.Connection, name: str) -> None:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_quick_queries_scan_no_table(db: sqlite3.Connection, name: str) -> None:
-    tables = r"SCAN (pages|observations|values|content|signals)\b"
-    assert not [step for step in explain(db, QUERIES[name]) if re.match(tables, step)]
+    assert not scans(db, QUERIES[name])
+
+
+def test_a_page_is_found_without_a_scan(db: sqlite3.Connection) -> None:
+    assert not scans(db, f"{QUERIES['page_states']} WHERE url = :url")
+
+
+def scans(db: sqlite3.Connection, query: str) -> list[str]:
+    tables = r"SCAN (pages|observations|values|content|signals|links|changes|forgotten)\b"
+    return [step for step in explain(db, query) if re.match(tables, step)]
 
 
 def test_recording_scans_no_table_in_its_trigger_either(db: sqlite3.Connection) -> None:

@@ -104,7 +104,7 @@ def test_a_full_disk_is_told_and_nothing_is_kept_by_halves(tmp_path: Path) -> No
         await store._writes.run(pragma, "max_page_count = 1")  # as large as it is now
         big = Value("page", "".join(map(chr, range(256, 20_000))))
         records = [Record(seen(n, n + 1, value=big)) for n in range(50)]
-        with pytest.raises(StoreError, match=r"a\.db: database or disk is full"):
+        with pytest.raises(StoreError, match=r"a\.db: the disk is full: free some space"):
             await store.record(records)
         assert len(await store.outcomes(np.arange(50))) == 0
         await store._writes.run(pragma, "max_page_count = 100000")
@@ -166,8 +166,7 @@ def test_many_pages_are_added_and_read_in_parts(
 
 def test_unknown_names_and_pages_are_told(tmp_path: Path) -> None:
     async def work(store: SqliteStore) -> None:
-        with pytest.raises(StoreError, match="no page with the id 101"):
-            await store.targets(np.array([3, 101, 102]))
+        assert [t.page for t in await store.targets(np.array([3, 101, 2]))] == [3, 2]
         with pytest.raises(InputError, match="no table 'visit'; it has pages, visits"):
             store.scan("visit")
         assert await store.content(101) is None

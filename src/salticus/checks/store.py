@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import numpy as np
 
+from salticus.checks.store_news import NEWS
+from salticus.checks.store_samples import NOON, URLS, filled, outcomes, record, visit
 from salticus.errors import InputError, StoreError, UnknownPage
 from salticus.store.base import Store
 from salticus.types import (
@@ -15,7 +16,6 @@ from salticus.types import (
     UNKNOWN,
     HostState,
     NewPage,
-    Observation,
     Outcomes,
     Record,
     Signal,
@@ -23,9 +23,6 @@ from salticus.types import (
 )
 
 Make = Callable[[], Awaitable[Store]]
-
-URLS = [f"http://shop{n % 2}.example:8080/offer/{n}" for n in range(4)]
-NOON = 1_767_268_800_123_457  # µs, with a last digit that a float of seconds would lose
 
 
 async def check_store(make: Make) -> None:
@@ -55,34 +52,13 @@ async def check_store(make: Make) -> None:
         _scans_in_order_of_time,
         _keeps_signals,
         _prunes_only_the_old,
+        *NEWS,
     ):
         store = await make()
         try:
             await law(store)
         finally:
             await store.close()
-
-
-def visit(number: int, page: int, **known: Any) -> Observation:
-    """A plain answer of the page, unless `known` says otherwise."""
-    usual = {"at": NOON + number, "purpose": "policy", "propensity": 1.0, "status": "ok"}
-    return Observation(visit=number, page=page, **usual | known)  # type: ignore[arg-type]
-
-
-async def _filled(store: Store) -> list[int]:
-    """Put four pages in the store; their ids."""
-    await store.add([NewPage(url) for url in URLS], at=NOON)
-    return [int(page) for page in (await store.table()).ids]
-
-
-async def _record(store: Store, *observations: Observation) -> None:
-    """Record visits, each in a call of its own."""
-    for observation in observations:
-        await store.record([Record(observation)])
-
-
-async def _outcomes(store: Store, *visits: int) -> Outcomes:
-    return await store.outcomes(np.array(visits, dtype=np.int64))
 
 
 # --------------------------------------------------------------------------------------- pages
@@ -118,14 +94,14 @@ async def _refuses_wrong_urls(store: Store) -> None:
 
 
 async def _tells_edits(store: Store) -> None:
-    await _filled(store)
+    await filled(store)
     first = await store.table()
     assert len(first.ids) == 4, "law: `table` has all pages"
     assert np.all(np.diff(first.ids) > 0), "law: `table` is ordered by id"
     assert list(first.added.astype(np.int64)) == [NOON] * 4, "law: `table` knows when"
     assert np.all(np.isnat(first.last_visit)), "law: NaT is never"
     assert np.all(np.isinf(first.max_interval)), "law: inf is no maximum interval"
-    await _record(store, visit(1, int(first.ids[1])))
+    await record(store, visit(1, int(first.ids[1])))
     after = await store.table(first.revision)
     assert len(after.ids) == 0, "law: a visit is not an edit"
     await store.add([NewPage(URLS[2], max_interval=0.25), NewPage("http://new.example/")], at=NOON)
@@ -137,7 +113,7 @@ async def _tells_edits(store: Store) -> None:
 
 
 async def _gives_targets_in_order(store: Store) -> None:
-    await _filled(store)
+    await filled(store)
     ids = (await store.table()).ids[[2, 0, 3, 2]]
     targets = await store.targets(ids)
     assert [t.page for t in targets] == ids.tolist(), "law: targets in the order given"
@@ -149,12 +125,12 @@ async def _gives_targets_in_order(store: Store) -> None:
 
 
 async def _keeps_visits(store: Store) -> None:
-    one, two, *_ = await _filled(store)
+    one, two, *_ = await filled(store)
     failed = visit(2, two, status="timeout", fault="no answer", purpose="explore")
     failed.propensity = 0.1 + 0.2
     changed = visit(1, one, changed=True, since=NOON - 5, age_s=1 / 3, value=Value("page", "text"))
     await store.record([Record(failed), Record(changed)])
-    found = await _outcomes(store, 3, 2, 1)
+    found = await outcomes(store, 3, 2, 1)
     expected = Outcomes.of([changed, failed])
     for name in Outcomes.__dataclass_fields__:
         same = np.array_equal(getattr(found, name), getattr(expected, name), equal_nan=True)
@@ -167,10 +143,10 @@ async def _keeps_visits(store: Store) -> None:
 
 
 async def _keeps_page_states(store: Store) -> None:
-    one, two, *_ = await _filled(store)
+    one, two, *_ = await filled(store)
     value = Value("offer", "12.50 EUR", {"title": "Kettle \N{HOT BEVERAGE}"})
-    await _record(store, visit(1, one, changed=True, value=value))
-    await _record(store, visit(2, two, status="timeout", fault="no answer"))
+    await record(store, visit(1, one, changed=True, value=value))
+    await record(store, visit(2, two, status="timeout", fault="no answer"))
     page, other = await store.page(URLS[0]), await store.page(URLS[1])
     assert (page.value, page.fields) == (value.text, value.fields), "law: the value is kept"
     assert page.kind == "offer", "law: an unknown kind is that of the value"
@@ -181,8 +157,8 @@ async def _keeps_page_states(store: Store) -> None:
 
 
 async def _keeps_a_visit_once(store: Store) -> None:
-    one, two, *_ = await _filled(store)
-    await _record(store, visit(1, one))
+    one, two, *_ = await filled(store)
+    await record(store, visit(1, one))
     again = Record(
         visit(1, one, at=NOON + 9, changed=True), (HostState("shop0.example", strikes=7),)
     )
@@ -197,7 +173,7 @@ async def _keeps_a_visit_once(store: Store) -> None:
 
 
 async def _keeps_all_or_nothing(store: Store) -> None:
-    one, two, *others = await _filled(store)
+    one, two, *others = await filled(store)
     good = [Record(visit(1, one), (HostState("shop0.example"),), b"body"), Record(visit(3, two))]
     try:
         await store.record([good[0], Record(visit(2, max(others) + 99)), good[1]])
@@ -205,35 +181,35 @@ async def _keeps_all_or_nothing(store: Store) -> None:
         pass
     else:
         raise AssertionError("law: a visit to a page that is not in the store is refused")
-    left = len(await _outcomes(store, 1, 2, 3)) + len(await store.hosts())
+    left = len(await outcomes(store, 1, 2, 3)) + len(await store.hosts())
     left += (await store.page(URLS[0])).visits + (await store.content(one) is not None)
     assert left == 0, "law: records are kept together or not at all"
     await store.record(good)
-    assert len(await _outcomes(store, 1, 3)) == 2, "law: a refusal does no harm"
+    assert len(await outcomes(store, 1, 3)) == 2, "law: a refusal does no harm"
 
 
 async def _tells_unknown_from_unchanged(store: Store) -> None:
-    pages, told = await _filled(store), (None, True, False)
-    await _record(store, *(visit(n, pages[n], changed=known) for n, known in enumerate(told)))
-    found = (await _outcomes(store, 0, 1, 2)).changed.tolist()
+    pages, told = await filled(store), (None, True, False)
+    await record(store, *(visit(n, pages[n], changed=known) for n, known in enumerate(told)))
+    found = (await outcomes(store, 0, 1, 2)).changed.tolist()
     assert found == [UNKNOWN, CHANGED, UNCHANGED], "law: unknown is not unchanged"
     scanned = [row["changed"] for row in store.scan("visits")]
     assert scanned == list(told), "law: unknown is not unchanged, also in exports"
 
 
 async def _keeps_times_exactly(store: Store) -> None:
-    page, *_ = await _filled(store)
+    page, *_ = await filled(store)
     times = [NOON, NOON + 1, 1, 2**62]
-    await _record(store, *(visit(n, page, at=at, since=at - 1) for n, at in enumerate(times)))
-    found = await _outcomes(store, 0, 1, 2, 3)
+    await record(store, *(visit(n, page, at=at, since=at - 1) for n, at in enumerate(times)))
+    found = await outcomes(store, 0, 1, 2, 3)
     assert found.at.astype(np.int64).tolist() == times, "law: times are exact to the microsecond"
     assert np.all(found.at - found.since == np.timedelta64(1, "us")), "law: so is `since`"
 
 
 async def _keeps_the_value_of_a_lost_page(store: Store) -> None:
-    page, *_ = await _filled(store)
+    page, *_ = await filled(store)
     value = Value("offer", "12.50 EUR")
-    await _record(store, visit(1, page, digest="d", value=value), visit(2, page, status="lost"))
+    await record(store, visit(1, page, digest="d", value=value), visit(2, page, status="lost"))
     state = await store.page(URLS[0])
     assert state.value == "12.50 EUR", "law: a lost page keeps the value last known"
     assert (state.status, state.last_answer) == ("lost", NOON + 1), "law: lost is no answer"
@@ -242,19 +218,19 @@ async def _keeps_the_value_of_a_lost_page(store: Store) -> None:
 
 
 async def _keeps_validators(store: Store) -> None:
-    page, *_ = await _filled(store)
-    await _record(store, visit(1, page, etag='"1"', last_modified="yesterday"))
-    await _record(store, visit(2, page, status="not_modified"), visit(3, page, status="busy"))
+    page, *_ = await filled(store)
+    await record(store, visit(1, page, etag='"1"', last_modified="yesterday"))
+    await record(store, visit(2, page, status="not_modified"), visit(3, page, status="busy"))
     (target,) = await store.targets(np.array([page]))
     kept = (target.etag, target.last_modified)
     assert kept == ('"1"', "yesterday"), "law: an answer without news keeps the validators"
-    await _record(store, visit(4, page))
+    await record(store, visit(4, page))
     (target,) = await store.targets(np.array([page]))
     assert (target.etag, target.last_modified) == (None, None), "law: a new answer replaces them"
 
 
 async def _keeps_the_latest_content(store: Store) -> None:
-    one, two, *_ = await _filled(store)
+    one, two, *_ = await filled(store)
     assert await store.content(one) is None, "law: no content before a visit"
     bodies = [b"", b"old", b"<p>\xff\0" * 5000]
     await store.record(
@@ -269,7 +245,7 @@ async def _keeps_the_latest_content(store: Store) -> None:
 
 
 async def _keeps_hosts_and_run_state(store: Store) -> None:
-    page, *_ = await _filled(store)
+    page, *_ = await filled(store)
     hosts = [
         HostState("a.example", 1_767_268_800.123457, 3, "Disallow: /\0\ud800", 200, 1e9 + 0.1),
         HostState("b.example"),
@@ -285,11 +261,11 @@ async def _keeps_hosts_and_run_state(store: Store) -> None:
 
 
 async def _scans_in_order_of_time(store: Store) -> None:
-    one, two, *_ = await _filled(store)
+    one, two, *_ = await filled(store)
     texts = ["12.50", "long " * 1000, "odd \0 \ud800"]
     for n, text in enumerate(texts):
-        await _record(store, visit(9 - n, one, at=NOON + n, value=Value("page", text)))
-    await _record(store, visit(10, two, at=NOON - 1, status="gone"))
+        await record(store, visit(9 - n, one, at=NOON + n, value=Value("page", text)))
+    await record(store, visit(10, two, at=NOON - 1, status="gone"))
     values = [row["value"] for row in store.scan("values", page=one)]
     assert values == texts, "law: values are kept, of any length, in order of time"
     visits = [(row["page_id"], row["status"], row["value"]) for row in store.scan("visits")]
@@ -300,7 +276,7 @@ async def _scans_in_order_of_time(store: Store) -> None:
 
 
 async def _keeps_signals(store: Store) -> None:
-    one, two, *_ = await _filled(store)
+    one, two, *_ = await filled(store)
     await store.notice([Signal(one, NOON + 1, "feed", "x"), Signal(two, NOON, "click")])
     found = [(row["page_id"], row["kind"], row["value"]) for row in store.scan("signals")]
     expected = [(two, "click", None), (one, "feed", "x")]
@@ -308,11 +284,11 @@ async def _keeps_signals(store: Store) -> None:
 
 
 async def _prunes_only_the_old(store: Store) -> None:
-    page, *_ = await _filled(store)
-    await _record(store, visit(1, page, value=Value("page", "text")), visit(2, page))
+    page, *_ = await filled(store)
+    await record(store, visit(1, page, value=Value("page", "text")), visit(2, page))
     await store.notice([Signal(page, NOON, "click"), Signal(page, NOON + 2, "click")])
     assert await store.prune(NOON + 2) == 1, "law: `prune` tells how many visits went"
-    assert (await _outcomes(store, 1, 2)).visit.tolist() == [2], "law: the young stay"
+    assert (await outcomes(store, 1, 2)).visit.tolist() == [2], "law: the young stay"
     assert len(list(store.scan("signals"))) == 1, "law: old signals go too"
     state = await store.page(URLS[0])
     assert (state.visits, state.value) == (2, "text"), "law: page states stay"

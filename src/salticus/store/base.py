@@ -9,7 +9,10 @@ from typing import Any, Protocol
 
 import msgspec
 
+from salticus.errors import InputError
 from salticus.types import (
+    Bools,
+    Change,
     Floats,
     HostState,
     Ints,
@@ -19,12 +22,24 @@ from salticus.types import (
     Signal,
     Target,
     Times,
+    Told,
+    Value,
 )
+
+STATES = ("moved", "paused", "unlisted", "new", "gone", "failing", "well")
+SORTS = ("url", "added", "last_visit", "last_change", "changes", "failures", "demand")
+DROPPED = 9  # visits in a row with nothing to come back for, after which a page is dropped
 
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """Pages as stored: columns ordered by id. `revision` is passed back to ask for later edits."""
+    """Pages as stored: columns ordered by id. `revision` is passed back to ask for later edits.
+
+    `rests` is True for a page that is not to be visited: paused, merged into another, or no longer
+    named by the sitemaps that it was found in. `idle` counts the visits in a row after which there
+    was nothing to come back for soon: gone, soft_404, disallowed, unsafe. A forgotten page is there
+    once more, with `rests`, so that whoever keeps columns learns of it.
+    """
 
     ids: Ints
     host: list[str]
@@ -33,6 +48,8 @@ class PageTable:
     demand: Floats
     cost: Floats
     max_interval: Floats  # days, inf = none
+    idle: Ints
+    rests: Bools
     revision: int
 
 
@@ -57,6 +74,79 @@ class PageState(msgspec.Struct):
     failures: int
     max_interval: float | None
     demand: float | None
+    cost: float = 1.0
+    idle: int = 0
+    paused: bool = False
+    unlisted: bool = False  # found by sources that have all ceased to name it
+    moved: str | None = None  # the URL of the page that this one was merged into
+    canonical: str | None = None  # what the page itself says its URL is
+    sources: list[str] = []  # URLs of the sources that name it now
+    told: Told | None = None  # what a merchant's feed says, if it is newer than the last answer
+
+    @property
+    def state(self) -> str:
+        """One word for people, the first of `STATES` that fits."""
+        if self.moved:
+            return "moved"
+        if self.paused:
+            return "paused"
+        if self.unlisted:
+            return "unlisted"
+        if self.status is None:
+            return "new"
+        if self.idle:
+            return "gone"
+        return "well" if self.status in ("ok", "not_modified") else "failing"
+
+
+class Query(msgspec.Struct, frozen=True):
+    """Which pages; conditions that are None do not count, `url` is a pattern (``*``, ``?``).
+
+    `sort` is one of `SORTS`; what is unknown comes last, and equal pages in order of id.
+    """
+
+    url: str | None = None
+    host: str | None = None  # a pattern, like `url`
+    tag: str | None = None
+    kind: str | None = None
+    status: str | None = None
+    state: str | None = None  # one of `STATES`
+    sort: str = "url"
+    descending: bool = False
+    limit: int | None = None
+
+
+def known(word: str, words: Sequence[str], what: str) -> str:
+    """The word, if it is one of those known; InputError tells which are.
+
+    >>> known("url", SORTS, "order")
+    'url'
+    """
+    if word not in words:
+        raise InputError(f"there is no {what} {word!r}; there is {', '.join(words)}")
+    return word
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """What to change of pages; None = leave as it is. A tag to add and to remove is removed."""
+
+    add_tags: tuple[str, ...] = ()
+    remove_tags: tuple[str, ...] = ()
+    kind: str | None = None
+    max_interval: float | None = None  # days; inf = none
+    demand: float | None = None
+    cost: float | None = None  # in visits; inf = as the settings say
+    paused: bool | None = None
+
+
+class AlertState(msgspec.Struct):
+    """An alert as it is kept. `until` is None while it lasts; µs."""
+
+    host: str
+    kind: str
+    since: int
+    until: int | None
+    fault: str
 
 
 class Summary(msgspec.Struct):
@@ -72,6 +162,7 @@ class Summary(msgspec.Struct):
     first: int | None
     last: int | None
     bytes: int
+    resting: int = 0  # pages that are not visited: paused, merged, dropped
 
 
 class Store(Protocol):
@@ -83,16 +174,18 @@ class Store(Protocol):
     """
 
     async def add(self, pages: Sequence[NewPage], *, at: int) -> int:
-        """Add pages (µs `at`); known ones get the settings that are given. Returns the new ones."""
+        """Add pages (µs `at`); known ones get the settings that are given, and are revived unless
+        they are only `found`. Returns how many are new."""
 
     async def table(self, after: int = -1) -> PageTable:
         """Pages added or edited after a revision; all by default."""
 
     async def targets(self, pages: Ints) -> list[Target]:
-        """What is needed to visit these pages, in the order given."""
+        """What is needed to visit these pages, in the order given, without those that are gone."""
 
     async def record(self, records: Sequence[Record]) -> None:
-        """Store visits in one transaction: observation, new state of page and host, content."""
+        """Store visits in one transaction: observation, new state of page and host, content; then
+        what they say of other pages. Visits to forgotten pages are ignored."""
 
     async def outcomes(self, visits: Ints) -> Outcomes:
         """The outcomes of those of the given visits that are stored, ordered by visit."""
@@ -109,6 +202,40 @@ class Store(Protocol):
     async def notice(self, signals: Sequence[Signal]) -> None:
         """Store signals."""
 
+    async def told(self, rows: Sequence[Told]) -> int:
+        """Store what merchants' feeds state: as `told` of the page until its next answer, and as a
+        signal of kind ``feed:origin``. Pages that are not known are added. A row that says what
+        was told last leaves nothing. Returns how many rows left something."""
+
+    async def alerts(self, *, past: bool = False) -> list[AlertState]:
+        """Alerts that last, or with `past` all of them, oldest first."""
+
+    async def value(self, page: int) -> Value | None:
+        """The value that the last answered visit left."""
+
+    async def find(self, query: Query) -> list[PageState]:
+        """Pages that fit, in order; their values are cut to 200 characters."""
+
+    async def edit(self, query: Query, edit: Edit) -> int:
+        """Edit all pages that fit (limit and order do not count). Returns how many."""
+
+    async def forget(self, query: Query) -> int:
+        """Delete all pages that fit with everything known of them. Returns how many. A page that
+        had become one of them is itself again."""
+
+    async def charge(self, costs: Sequence[tuple[str, float]]) -> None:
+        """Let every page without a cost of its own cost what the first pattern (of `fnmatch`) that
+        its URL fits says, else 1. Cheap to repeat: only new and edited pages are looked at."""
+
+    async def changes(self, after: int, *, limit: int = 1000) -> list[Change]:
+        """New values stored after the change with number `after`, in order."""
+
+    async def last_change(self) -> int:
+        """The number of the newest change; 0 if there is none."""
+
+    async def done(self, reader: str, seq: int | None = None) -> int:
+        """How far a named reader of changes has come; first sets it if `seq` is given."""
+
     async def page(self, url: str) -> PageState:
         """One page; raises UnknownPage."""
 
@@ -119,9 +246,9 @@ class Store(Protocol):
         """Counts for `status`."""
 
     def scan(self, table: str, page: int | None = None) -> Iterator[dict[str, Any]]:
-        """Rows of "pages", "visits", "values" or "signals" in order of time, streamed; of one page
-        if given. Columns are those of the exchange format. Times are µs. A plain iterator: exports
-        run in a process of their own."""
+        """Rows of "pages", "visits", "values", "signals" or "links" in order of time, streamed; of
+        one page if given. Columns are those of the exchange format. Times are µs. A plain iterator:
+        exports run in a process of their own."""
 
     async def backup(self, path: Path) -> None:
         """Copy the store while it is in use."""

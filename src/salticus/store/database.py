@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from salticus.errors import InputError, StoreError
 from salticus.store.queries import QUERIES, statements
+from salticus.store.trouble import TROUBLE, damage, words
 
 APPLICATION = 0x53616C74  # "Salt", kept in the file's header
 _SMALLEST = 512  # bytes; SQLite takes anything shorter for empty, and overwrites it
 PATIENCE_S = 30.0  # other commands hold the file only for short transactions
 
+# what a writing connection needs beyond the schema, for itself alone
+_PARTS = (
+    "visit_view",
+    "visit_trigger",
+    "before_table",
+    "named_table",
+    "chosen_table",
+    "costs_table",
+    "stated_table",
+)
+
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn what SQLite complains of into a StoreError that names the file."""
+    """Turn whatever is wrong with the file into a StoreError that says so in one line."""
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
-        raise StoreError(f"{path}: {error}") from error
+    except TROUBLE as error:
+        raise StoreError(f"{path}: {words(path, error)}") from error
 
 
 @contextmanager
@@ -63,9 +77,8 @@ def create(path: Path, steps: Sequence[str]) -> sqlite3.Connection:
         db.execute("PRAGMA wal_autocheckpoint = 8192")  # 32 MB: a visit costs a fifth less
         db.execute("PRAGMA secure_delete = OFF")  # some builds overwrite what is freed; a tenth
         upgrade(db, path, steps)
-        db.execute(QUERIES["visit_view"])
-        db.execute(QUERIES["visit_trigger"])
-        db.execute(QUERIES["before_table"])
+        for part in _PARTS:
+            db.execute(QUERIES[part])
     except BaseException:
         db.close()
         raise
@@ -114,29 +127,46 @@ def version(db: sqlite3.Connection) -> int:
 
 
 def _recognise(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that another program made, before anything in it is touched."""
+    """Refuse a file that is not ours to write, before anything in it is touched."""
+    if not os.access(path, os.W_OK):  # SQLite would go on, and leave files that nobody may write
+        raise PermissionError(errno.EACCES, "not writable")
     if 0 < path.stat().st_size < _SMALLEST:
-        raise StoreError(f"{path}: file is not a database")
+        raise StoreError(f"{path}: file is not a database; choose another `store`")
     tables = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
     mark = db.execute("PRAGMA application_id").fetchone()[0]
     if tables and mark != APPLICATION:
         raise StoreError(f"{path} is a database, but not a Salticus store")
 
 
+def damaged(db: sqlite3.Connection) -> str | None:
+    """The first thing that is wrong inside the file, None if nothing is. Reads all of it."""
+    (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    return None if found == "ok" else str(found).splitlines()[-1]
+
+
 def copy(source: Path, target: Path) -> None:
-    """Copy a store that is in use, as it stood at one instant; never over an existing file."""
+    """Copy a store that is in use, as it stood at one instant; never over an existing file.
+
+    A copy of a damaged store would be none: StoreError then names the store.
+    """
     if target.exists():
         raise InputError(f"{target} exists already; a backup does not replace it")
     part = target.with_name(f"{target.name}.part")
-    part.unlink(missing_ok=True)
-    with explained(target):
-        try:
+    try:
+        with explained(target):
+            part.unlink(missing_ok=True)
             _copy(source, part)
             part.rename(target)
-        finally:
-            part.unlink(missing_ok=True)
+    finally:
+        with suppress(OSError):
+            part.unlink()
 
 
 def _copy(source: Path, target: Path) -> None:
-    with closing(connect(source, read_only=True)) as db, closing(sqlite3.connect(target)) as out:
+    with explained(source):
+        db = connect(source, read_only=True)
+    with closing(db), closing(sqlite3.connect(target)) as out:
         db.backup(out)
+        found = damaged(out)
+    if found is not None:
+        raise StoreError(f"{source}: {damage(source, found)}")

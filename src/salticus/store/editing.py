@@ -28,18 +28,41 @@ def _add(db: sqlite3.Connection, table: list[Any], at: int) -> int:
 
 def put(db: sqlite3.Connection, table: list[Any], at: int) -> int:
     """Add or edit pages within a transaction; returns the new ones."""
-    parameters = {"rows": rows(table), "at": at}
+    each = _folded(table)
+    parameters = {"rows": rows(each), "at": at}
     db.execute(QUERIES["bump_revision"])
     new = db.execute(QUERIES["insert_pages"], parameters).rowcount
-    if new < len(table):
+    if new < len(each):
         db.execute(QUERIES["edit_pages"], parameters)
     return new
+
+
+def _folded(table: list[Any]) -> list[Any]:
+    """Each URL once, with all that is given for it; of two settings the later counts."""
+    once: dict[str, Any] = {}
+    for row in table:
+        once[row[0]] = _both(once[row[0]], row) if row[0] in once else row
+    return table if len(once) == len(table) else list(once.values())
+
+
+def _both(first: tuple[Any, ...], then: tuple[Any, ...]) -> tuple[Any, ...]:
+    url, host, kind, tags, max_interval, demand, found = then
+    return (
+        url,
+        host,
+        first[2] if kind is None else kind,
+        sorted({*first[3], *tags}),
+        first[4] if max_interval is None else max_interval,
+        first[5] if demand is None else demand,
+        first[6] and found,
+    )
 
 
 def row(page: NewPage) -> tuple[Any, ...]:
     """A page as `put` takes it; InputError if its URL is wrong."""
     url, host = canonical(page.url)
-    return url, host, page.kind, sorted(set(page.tags)), page.max_interval, page.demand
+    tags = sorted(set(page.tags))
+    return url, host, page.kind, tags, page.max_interval, page.demand, page.found
 
 
 def notice(db: sqlite3.Connection, signals: Iterable[Signal]) -> None:

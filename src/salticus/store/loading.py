@@ -48,7 +48,7 @@ def load(
         for batch in _fresh(db, history(ids)):
             recorder.record([Record(seen) for seen in _numbered(batch, end)])
             end += len(batch)
-        db.execute(QUERIES["restore_states"])
+        db.execute(QUERIES["restore_states"], {"never": -(2**63)})
         db.execute(QUERIES["forget_states"])
     return Loaded(new, end - first, first, end)
 

@@ -8,12 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import IO, Any
 
-from salticus.errors import StoreError, StoreLocked
+from salticus.errors import StoreLocked
+from salticus.store.database import explained
 
 
-def _locked(file: TextIO) -> bool:
+def _locked(file: IO[Any]) -> bool:
     """Take the lock. A few tries, because `is_locked` elsewhere holds it for an instant."""
     for _ in range(4):
         try:
@@ -27,11 +28,14 @@ def _locked(file: TextIO) -> bool:
 
 def is_locked(store: Path) -> bool:
     """Whether a crawler runs on the store now."""
-    try:
-        with instance_lock(store):
+    path = _lock_file(store)
+    with explained(path):
+        try:
+            file = path.open()
+        except FileNotFoundError:
             return False
-    except StoreLocked:
-        return True
+    with file:
+        return not _locked(file)
 
 
 @contextmanager
@@ -40,21 +44,22 @@ def instance_lock(store: Path) -> Iterator[None]:
 
     The kernel frees the lock when its holder dies, however it dies.
     """
-    path = store.with_name(store.name + ".lock")
-    try:
-        file = path.open("a+")
-    except OSError as error:
-        raise StoreError(f"{path}: {error.strerror}") from error
+    with explained(_lock_file(store)):
+        file = _lock_file(store).open("ab+", buffering=0)  # closing must not fail on a full disk
     with file:
         if not _locked(file):
             file.seek(0)
-            holder = file.read().strip() or "unknown"
+            holder = file.read().decode("ascii", "replace").strip() or "unknown"
             raise StoreLocked(
                 f"{store} is in use by another `salticus run` (process {holder}); "
                 "stop it, or give this one a store of its own"
             )
-        file.seek(0)
-        file.truncate()
-        file.write(str(os.getpid()))
-        file.flush()
+        with explained(_lock_file(store)):
+            file.seek(0)
+            file.truncate()
+            file.write(str(os.getpid()).encode())
         yield
+
+
+def _lock_file(store: Path) -> Path:
+    return store.with_name(store.name + ".lock")

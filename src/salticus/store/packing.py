@@ -24,17 +24,18 @@ def rows(table: Sequence[Any]) -> bytes:
     try:
         encoded = _json.encode(table)
     except UnicodeEncodeError:
-        return _json.encode(_clean(table))
-    return _json.encode(_clean(table)) if b"\\u0000" in encoded else encoded
+        return _json.encode(clean(table))
+    return _json.encode(clean(table)) if b"\\u0000" in encoded else encoded
 
 
-def _clean(part: Any) -> Any:
+def clean(part: Any) -> Any:
+    """The same with what SQLite cannot read replaced: NUL and lone surrogates, at any depth."""
     if isinstance(part, str):
         return part.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
     if isinstance(part, dict):
-        return {_clean(name): _clean(value) for name, value in part.items()}
+        return {clean(name): clean(value) for name, value in part.items()}
     if isinstance(part, list | tuple):
-        return [_clean(item) for item in part]
+        return [clean(item) for item in part]
     return part
 
 

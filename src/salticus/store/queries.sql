@@ -5,52 +5,65 @@
 UPDATE meta SET value = value + 1 WHERE name = 'revision';
 
 -- name: insert_pages
-INSERT OR IGNORE INTO pages (url, host, kind, tags, max_interval, demand, added, revision)
+INSERT INTO pages (url, host, kind, tags, max_interval, demand, found, added, revision)
 SELECT
-    json_extract(value, '$[0]'),
-    json_extract(value, '$[1]'),
-    json_extract(value, '$[2]'),
-    json_extract(value, '$[3]'),
-    json_extract(value, '$[4]'),
-    json_extract(value, '$[5]'),
+    json_extract(asked.value, '$[0]'),
+    json_extract(asked.value, '$[1]'),
+    json_extract(asked.value, '$[2]'),
+    json_extract(asked.value, '$[3]'),
+    json_extract(asked.value, '$[4]'),
+    json_extract(asked.value, '$[5]'),
+    json_extract(asked.value, '$[6]'),
     :at,
     (SELECT meta.value FROM meta WHERE name = 'revision')
-FROM json_each(:rows);
+FROM json_each(:rows) AS asked
+WHERE NOT EXISTS (SELECT 1 FROM pages WHERE url = json_extract(asked.value, '$[0]'));
 
 -- name: edit_pages
-INSERT INTO pages (url, host, kind, tags, max_interval, demand, added, revision)
-SELECT
-    json_extract(value, '$[0]'),
-    json_extract(value, '$[1]'),
-    json_extract(value, '$[2]'),
-    json_extract(value, '$[3]'),
-    json_extract(value, '$[4]'),
-    json_extract(value, '$[5]'),
-    :at,
-    (SELECT meta.value FROM meta WHERE name = 'revision')
-FROM json_each(:rows)
-WHERE true
-ON CONFLICT (url) DO UPDATE SET
-    revision = excluded.revision,
-    kind = coalesce(excluded.kind, kind),
-    max_interval = coalesce(excluded.max_interval, max_interval),
-    demand = coalesce(excluded.demand, demand),
+UPDATE pages SET
+    revision = (SELECT meta.value FROM meta WHERE name = 'revision'),
+    kind = coalesce(given.kind, pages.kind),
+    max_interval = coalesce(given.max_interval, pages.max_interval),
+    demand = coalesce(given.demand, pages.demand),
+    found = pages.found AND given.found,
+    unlisted = unlisted AND given.found,
+    idle = iif(given.found, idle, 0),
     tags = (
         SELECT json_group_array(tag) FROM (
             SELECT value AS tag FROM json_each(pages.tags)
             UNION
-            SELECT value AS tag FROM json_each(excluded.tags)
+            SELECT value AS tag FROM json_each(given.tags)
             ORDER BY tag
         )
     )
-WHERE excluded.kind IS NOT NULL
-    OR excluded.max_interval IS NOT NULL
-    OR excluded.demand IS NOT NULL
-    OR excluded.tags <> '[]';
+FROM (
+    SELECT
+        json_extract(value, '$[0]') AS url,
+        json_extract(value, '$[2]') AS kind,
+        json_extract(value, '$[3]') AS tags,
+        json_extract(value, '$[4]') AS max_interval,
+        json_extract(value, '$[5]') AS demand,
+        json_extract(value, '$[6]') AS found
+    FROM json_each(:rows)
+) AS given
+WHERE pages.url = given.url AND (
+    given.kind IS NOT NULL
+    OR given.max_interval IS NOT NULL
+    OR given.demand IS NOT NULL
+    OR given.tags <> '[]'
+    OR (NOT given.found AND (pages.found OR idle))
+);
 
 -- name: edited_pages
 SELECT json_group_array(id), (SELECT value FROM meta WHERE name = 'revision')
-FROM (SELECT id FROM pages WHERE revision > :after ORDER BY +id);
+FROM (
+    SELECT id FROM (
+        SELECT id FROM pages WHERE revision > :after
+        UNION ALL
+        SELECT page FROM forgotten WHERE revision > :after AND :after >= 0
+    )
+    ORDER BY +id
+);
 
 -- name: page_columns
 SELECT
@@ -59,10 +72,22 @@ SELECT
     json_group_array(coalesce(last_visit, :never)),
     json_group_array(json(printf('%!.17g', coalesce(demand, 1.0)))),
     json_group_array(json(printf('%!.17g', cost))),
-    json_group_array(iif(max_interval IS NULL, NULL, json(printf('%!.17g', max_interval))))
+    json_group_array(iif(max_interval IS NULL, NULL, json(printf('%!.17g', max_interval)))),
+    json_group_array(key) FILTER (WHERE idle),
+    json_group_array(idle) FILTER (WHERE idle),
+    json_group_array(key) FILTER (WHERE rests)
 FROM (
-    SELECT host, added, last_visit, demand, cost, max_interval
-    FROM json_each(:ids) AS asked CROSS JOIN pages ON pages.id = asked.value
+    SELECT
+        asked.key,
+        coalesce(host, (SELECT host FROM forgotten WHERE page = asked.value), '') AS host,
+        coalesce(added, 0) AS added,
+        last_visit,
+        demand,
+        coalesce(cost, 1.0) AS cost,
+        max_interval,
+        idle,
+        coalesce(paused OR unlisted OR alias IS NOT NULL, 1) AS rests
+    FROM json_each(:ids) AS asked LEFT JOIN pages ON pages.id = asked.value
     ORDER BY asked.key
 );
 
@@ -85,11 +110,13 @@ CREATE TEMP VIEW visit AS SELECT
     NULL AS value,     -- JSON: [kind, fields, text if short, start and size if long]
     NULL AS content,   -- JSON: [type, start, size]
     NULL AS hosts,     -- JSON: [[host, next_at, strikes, code, until, start, size], …]
-    NULL AS packed;    -- what the starts and sizes point into
+    NULL AS packed,    -- what the starts and sizes point into
+    NULL AS canonical;
 
 -- name: visit_trigger
 CREATE TEMP TRIGGER visit_trigger INSTEAD OF INSERT ON visit
 WHEN NOT EXISTS (SELECT 1 FROM observations WHERE visit = NEW.visit)
+    AND NOT EXISTS (SELECT 1 FROM forgotten WHERE page = NEW.page)
 BEGIN
     INSERT INTO observations (
         visit, page, at, purpose, propensity, status, code, changed, since, age_s, digest, fault,
@@ -109,6 +136,8 @@ BEGIN
             substr(NEW.packed, json_extract(NEW.value, '$[3]'), json_extract(NEW.value, '$[4]'))
         )
     WHERE NEW.value IS NOT NULL;
+
+    INSERT INTO changes (visit) SELECT NEW.visit WHERE NEW.value IS NOT NULL AND NEW.visit >= 0;
 
     DELETE FROM content
     WHERE NEW.content IS NOT NULL AND visit = (SELECT content FROM pages WHERE id = NEW.page);
@@ -153,6 +182,17 @@ BEGIN
         value = iif(NEW.value IS NULL, value, NEW.visit),
         digest = iif(NEW.value IS NULL, digest, NEW.digest),
         kind = coalesce(kind, json_extract(NEW.value, '$[0]')),
+        canonical = iif(NEW.status = 'ok', nullif(NEW.canonical, url), canonical),
+        told = iif(NEW.status IN ('ok', 'not_modified'), NULL, told),
+        idle = CASE NEW.status  -- IN with so many words would cost a table a visit
+            WHEN 'ok' THEN 0
+            WHEN 'not_modified' THEN 0
+            WHEN 'gone' THEN idle + 1
+            WHEN 'soft_404' THEN idle + 1
+            WHEN 'disallowed' THEN idle + 1
+            WHEN 'unsafe' THEN idle + 1
+            ELSE idle
+        END,
         content = iif(NEW.content IS NULL, content, NEW.visit)
     WHERE id = NEW.page;
 
@@ -163,7 +203,7 @@ END;
 -- name: record
 INSERT INTO visit (
     visit, page, at, purpose, propensity, status, code, changed, since, age_s, digest, fault,
-    size, elapsed_s, etag, last_modified, value, content, hosts, packed
+    size, elapsed_s, etag, last_modified, value, content, hosts, packed, canonical
 )
 SELECT
     json_extract(value, '$[0]'),
@@ -185,8 +225,156 @@ SELECT
     json_extract(value, '$[16]'),
     json_extract(value, '$[17]'),
     json_extract(value, '$[18]'),
-    substr(:packed, json_extract(value, '$[19]'), json_extract(value, '$[20]'))
+    substr(:packed, json_extract(value, '$[19]'), json_extract(value, '$[20]')),
+    json_extract(value, '$[21]')
 FROM json_each(:rows);
+
+-- name: stored_visits
+SELECT json_group_array(visit) FROM observations
+WHERE visit IN (SELECT value FROM json_each(:visits));
+
+-- name: forgotten_pages
+SELECT json_group_array(page) FROM forgotten
+WHERE page IN (SELECT value FROM json_each(:pages));
+
+-- name: named_table
+CREATE TEMP TABLE named (page INTEGER PRIMARY KEY, at INTEGER, told TEXT);
+
+-- name: chosen_table
+CREATE TEMP TABLE chosen (page INTEGER PRIMARY KEY);
+
+-- name: clear_named
+DELETE FROM named;
+
+-- name: clear_chosen
+DELETE FROM chosen;
+
+-- name: insert_entries
+INSERT INTO pages (url, host, kind, tags, found, added, revision)
+SELECT
+    json_extract(asked.value, '$[0]'),
+    json_extract(asked.value, '$[1]'),
+    json_extract(asked.value, '$[2]'),
+    source.tags,
+    1,
+    :at,
+    (SELECT meta.value FROM meta WHERE name = 'revision')
+FROM pages AS source CROSS JOIN json_each(:rows) AS asked
+WHERE source.id = :source
+    AND NOT EXISTS (SELECT 1 FROM pages WHERE url = json_extract(asked.value, '$[0]'));
+
+-- name: name_entries
+INSERT OR IGNORE INTO named
+SELECT pages.id, json_extract(asked.value, '$[3]'), json_extract(asked.value, '$[4]')
+FROM json_each(:rows) AS asked
+    CROSS JOIN pages ON pages.url = json_extract(asked.value, '$[0]')
+WHERE pages.id <> :source;
+
+-- name: signal_entries
+INSERT INTO signals (page, at, kind, value)
+SELECT named.page, :at, :kind, named.told
+FROM named LEFT JOIN links ON links.source = :source AND links.page = named.page
+WHERE named.at IS NOT NULL AND named.at IS NOT links.at
+ORDER BY named.page;
+
+-- name: link_entries
+INSERT INTO links (source, page, appeared, at)
+SELECT :source, named.page, :at, named.at FROM named
+WHERE true
+ORDER BY named.page
+ON CONFLICT (source, page) DO UPDATE SET
+    vanished = NULL,
+    at = coalesce(excluded.at, links.at)
+WHERE vanished IS NOT NULL OR coalesce(excluded.at, links.at) IS NOT links.at;
+
+-- name: unlink_entries
+UPDATE links SET vanished = :at
+WHERE source = :source AND vanished IS NULL AND page NOT IN (SELECT page FROM named);
+
+-- name: choose_linked
+INSERT OR IGNORE INTO chosen SELECT page FROM links WHERE source = :source;
+
+-- name: relist
+UPDATE pages SET
+    unlisted = NOT unlisted,
+    revision = (SELECT meta.value FROM meta WHERE name = 'revision')
+WHERE id IN (SELECT page FROM chosen) AND unlisted <> (
+    found
+    AND EXISTS (SELECT 1 FROM links WHERE page = pages.id)
+    AND NOT EXISTS (SELECT 1 FROM links WHERE page = pages.id AND vanished IS NULL)
+);
+
+-- name: insert_moved
+INSERT INTO pages (
+    url, host, kind, tags, max_interval, demand, cost, own_cost, found, added, revision
+)
+SELECT
+    :url, :host, kind, tags, max_interval, demand, cost, own_cost, found, :at,
+    (SELECT meta.value FROM meta WHERE name = 'revision')
+FROM pages WHERE id = :page AND NOT EXISTS (SELECT 1 FROM pages WHERE url = :url);
+
+-- name: page_of_url
+SELECT id FROM pages WHERE url = :url;
+
+-- name: same_page
+SELECT other.id
+FROM pages AS mine JOIN pages AS other ON other.url = :url
+WHERE mine.id = :page AND mine.alias IS NULL AND mine.host = other.host
+    AND mine.digest = other.digest AND other.status IN ('ok', 'not_modified');
+
+-- name: alias_page
+UPDATE pages SET
+    alias = :other,
+    revision = (SELECT meta.value FROM meta WHERE name = 'revision')
+WHERE id = :page AND alias IS NOT :other AND id NOT IN (
+    WITH RECURSIVE way (id) AS (
+        SELECT :other
+        UNION
+        SELECT alias FROM way JOIN pages USING (id) WHERE alias IS NOT NULL
+    )
+    SELECT id FROM way
+);
+
+-- name: inherit
+UPDATE pages SET
+    revision = (SELECT meta.value FROM meta WHERE name = 'revision'),
+    kind = coalesce(pages.kind, old.kind),
+    demand = coalesce(pages.demand, old.demand),
+    max_interval = min(
+        coalesce(pages.max_interval, old.max_interval),
+        coalesce(old.max_interval, pages.max_interval)
+    ),
+    found = pages.found AND old.found,
+    unlisted = pages.unlisted AND old.found,
+    idle = min(pages.idle, old.idle),
+    tags = (
+        SELECT json_group_array(tag) FROM (
+            SELECT value AS tag FROM json_each(pages.tags)
+            UNION
+            SELECT value AS tag FROM json_each(old.tags)
+            ORDER BY tag
+        )
+    )
+FROM pages AS old
+WHERE pages.id = :other AND old.id = :page;
+
+-- name: hand_over_links
+UPDATE OR IGNORE links SET source = :other WHERE source = :page AND page <> :other;
+
+-- name: drop_links
+DELETE FROM links WHERE source = :page;
+
+-- name: raise_alert
+INSERT INTO alerts (host, kind, since, fault) VALUES (:host, :kind, :at, :fault)
+ON CONFLICT (host, kind) WHERE until IS NULL DO UPDATE SET fault = excluded.fault;
+
+-- name: end_alert
+UPDATE alerts SET until = :at WHERE host = :host AND kind = :kind AND until IS NULL;
+
+-- name: alerts
+SELECT host, kind, since, until, fault FROM alerts
+WHERE :past OR until IS NULL
+ORDER BY since, id;
 
 -- name: first_visit
 SELECT min(visit) FROM observations;
@@ -208,16 +396,16 @@ WHERE EXISTS (
 -- name: before_table
 CREATE TEMP TABLE before (
     id INTEGER PRIMARY KEY, last_visit, last_answer, last_change, value, digest, found, status,
-    fault, etag, last_modified
+    fault, etag, last_modified, canonical, idle, told
 );
 
 -- name: keep_states
 INSERT INTO before
 SELECT
     pages.id, last_visit, last_answer, last_change, pages.value, pages.digest, latest.at, status,
-    fault, etag, last_modified
+    fault, etag, last_modified, canonical, idle, told
 FROM pages LEFT JOIN "values" AS latest ON latest.visit = pages.value
-WHERE last_visit IS NOT NULL;
+WHERE last_visit IS NOT NULL OR told IS NOT NULL;
 
 -- name: restore_states
 UPDATE pages SET
@@ -230,6 +418,13 @@ UPDATE pages SET
     etag = iif(before.last_answer >= pages.last_answer, before.etag, pages.etag),
     last_modified = iif(
         before.last_answer >= pages.last_answer, before.last_modified, pages.last_modified
+    ),
+    canonical = iif(
+        before.last_answer >= pages.last_answer, before.canonical, pages.canonical
+    ),
+    idle = iif(before.last_visit >= pages.last_visit, before.idle, pages.idle),
+    told = iif(
+        json_extract(before.told, '$.at') > coalesce(pages.last_answer, :never), before.told, NULL
     ),
     last_change = iif(
         before.last_change >= pages.last_change, before.last_change, pages.last_change
@@ -277,13 +472,217 @@ SELECT
     json_extract(value, '$[3]')
 FROM json_each(:rows);
 
--- name: page
+-- name: page_states
 SELECT
     pages.id AS page, url, host, pages.kind, tags, added, last_visit, last_answer, last_change,
     status, fault, latest.value, coalesce(fields, '{}') AS fields, visits, changes, failures,
-    max_interval, demand
+    max_interval, demand, cost, idle, paused, unlisted, canonical, told,
+    (
+        WITH RECURSIVE way (id) AS (
+            SELECT pages.alias
+            UNION
+            SELECT step.alias FROM way JOIN pages AS step USING (id) WHERE step.alias IS NOT NULL
+        )
+        SELECT last.url FROM way JOIN pages AS last USING (id) WHERE last.alias IS NULL
+    ) AS moved,
+    (
+        SELECT json_group_array(url) FROM (
+            SELECT source.url FROM links JOIN pages AS source ON source.id = links.source
+            WHERE links.page = pages.id AND vanished IS NULL
+            ORDER BY source.url
+        )
+    ) AS sources
 FROM pages LEFT JOIN "values" AS latest ON latest.visit = pages.value
-WHERE url = :url;
+
+-- name: fitting
+SELECT id FROM pages
+WHERE (:url IS NULL OR url GLOB :url)
+    AND (:host IS NULL OR host GLOB :host)
+    AND (:kind IS NULL OR kind = :kind)
+    AND (:status IS NULL OR status = :status)
+    AND (:tag IS NULL OR EXISTS (SELECT 1 FROM json_each(pages.tags) WHERE value = :tag))
+    AND (:state IS NULL OR :state = CASE
+        WHEN alias IS NOT NULL THEN 'moved'
+        WHEN paused THEN 'paused'
+        WHEN unlisted THEN 'unlisted'
+        WHEN status IS NULL THEN 'new'
+        WHEN idle THEN 'gone'
+        WHEN status IN ('ok', 'not_modified') THEN 'well'
+        ELSE 'failing'
+    END)
+
+-- name: edit_chosen
+UPDATE pages SET
+    revision = (SELECT meta.value FROM meta WHERE name = 'revision'),
+    kind = coalesce(:kind, kind),
+    demand = coalesce(:demand, demand),
+    max_interval = iif(:no_interval, NULL, coalesce(:max_interval, max_interval)),
+    own_cost = iif(:no_cost, NULL, coalesce(:cost, own_cost)),
+    cost = iif(:no_cost, 1.0, coalesce(:cost, cost)),
+    paused = coalesce(:paused, paused),
+    tags = (
+        SELECT json_group_array(tag) FROM (
+            SELECT value AS tag FROM json_each(pages.tags)
+            UNION
+            SELECT value AS tag FROM json_each(:add_tags)
+            EXCEPT
+            SELECT value AS tag FROM json_each(:remove_tags)
+            ORDER BY tag
+        )
+    )
+WHERE id IN (SELECT page FROM chosen);
+
+-- name: mark_forgotten
+INSERT INTO forgotten (page, revision, host)
+SELECT id, (SELECT meta.value FROM meta WHERE name = 'revision'), host
+FROM pages WHERE id IN (SELECT page FROM chosen);
+
+-- name: forget_aliases
+UPDATE pages SET
+    alias = NULL,
+    revision = (SELECT meta.value FROM meta WHERE name = 'revision')
+WHERE alias IN (SELECT page FROM chosen);
+
+-- name: name_linked
+INSERT OR IGNORE INTO named (page)
+SELECT page FROM links WHERE source IN (SELECT page FROM chosen);
+
+-- name: forget_content
+DELETE FROM content WHERE visit IN (
+    SELECT content FROM pages WHERE id IN (SELECT page FROM chosen)
+);
+
+-- name: forget_values
+DELETE FROM "values" WHERE page IN (SELECT page FROM chosen);
+
+-- name: forget_observations
+DELETE FROM observations WHERE page IN (SELECT page FROM chosen);
+
+-- name: forget_signals
+DELETE FROM signals WHERE page IN (SELECT page FROM chosen);
+
+-- name: forget_sources
+DELETE FROM links WHERE source IN (SELECT page FROM chosen);
+
+-- name: forget_links
+DELETE FROM links WHERE page IN (SELECT page FROM chosen);
+
+-- name: forget_pages
+DELETE FROM pages WHERE id IN (SELECT page FROM chosen);
+
+-- name: choose_ids
+INSERT INTO chosen SELECT value FROM json_each(:ids);
+
+-- name: choose_named
+INSERT OR IGNORE INTO chosen SELECT page FROM named;
+
+-- name: costs_table
+CREATE TEMP TABLE costs (place INTEGER PRIMARY KEY, pattern TEXT, cost REAL);
+
+-- name: clear_costs
+DELETE FROM costs;
+
+-- name: insert_cost
+INSERT INTO costs (pattern, cost) VALUES (:pattern, :cost);
+
+-- name: charge
+UPDATE pages SET
+    cost = wanted.cost,
+    revision = (SELECT meta.value FROM meta WHERE name = 'revision')
+FROM (
+    SELECT id, coalesce(
+        own_cost,
+        (SELECT costs.cost FROM costs WHERE url GLOB pattern ORDER BY place LIMIT 1),
+        1.0
+    ) AS cost
+    FROM pages WHERE revision > :after
+) AS wanted
+WHERE pages.id = wanted.id AND pages.cost <> wanted.cost;
+
+-- name: revision
+SELECT value FROM meta WHERE name = 'revision';
+
+-- name: stated_table
+CREATE TEMP TABLE stated (
+    key INTEGER PRIMARY KEY, page INTEGER, at INTEGER, text TEXT, told TEXT
+);
+
+-- name: clear_stated
+DELETE FROM stated;
+
+-- name: insert_stated
+INSERT INTO pages (url, host, kind, added, revision)
+SELECT
+    json_extract(asked.value, '$[0]'),
+    json_extract(asked.value, '$[1]'),
+    json_extract(asked.value, '$[2]'),
+    json_extract(asked.value, '$[3]'),
+    (SELECT meta.value FROM meta WHERE name = 'revision')
+FROM json_each(:rows) AS asked
+WHERE NOT EXISTS (SELECT 1 FROM pages WHERE url = json_extract(asked.value, '$[0]'));
+
+-- name: state_rows
+INSERT INTO stated
+SELECT
+    asked.key,
+    pages.id,
+    json_extract(asked.value, '$[3]'),
+    json_extract(asked.value, '$[4]'),
+    json_extract(asked.value, '$[5]')
+FROM json_each(:rows) AS asked
+    CROSS JOIN pages ON pages.url = json_extract(asked.value, '$[0]')
+WHERE json_extract(asked.value, '$[4]') IS NOT (
+    SELECT signals.value FROM signals
+    WHERE signals.page = pages.id AND signals.kind = :kind
+    ORDER BY signals.at DESC, signals.id DESC
+    LIMIT 1
+);
+
+-- name: signal_stated
+INSERT INTO signals (page, at, kind, value)
+SELECT page, at, :kind, text FROM stated ORDER BY key;
+
+-- name: tell_pages
+UPDATE pages SET told = stated.told FROM stated
+WHERE stated.page = pages.id
+    AND stated.at > coalesce(last_answer, :never)
+    AND stated.at >= coalesce(json_extract(pages.told, '$.at'), :never);
+
+-- name: latest_value
+SELECT latest.kind, latest.value, fields
+FROM pages JOIN "values" AS latest ON latest.visit = pages.value
+WHERE pages.id = :page;
+
+-- name: changes
+SELECT
+    changes.seq, found.at, found.page, url, tags,
+    iif(observations.visit IS NULL, 1, observations.changed) AS changed,
+    found.kind, found.value, found.fields,
+    earlier.kind AS earlier_kind, earlier.value AS earlier_value, earlier.fields AS earlier_fields
+FROM changes
+    JOIN "values" AS found ON found.visit = changes.visit
+    JOIN pages ON pages.id = found.page
+    LEFT JOIN observations ON observations.visit = changes.visit
+    LEFT JOIN "values" AS earlier ON earlier.visit = (
+        SELECT visit FROM "values" AS past
+        WHERE past.page = found.page AND past.at <= found.at
+            AND (past.at, past.visit) < (found.at, found.visit)
+        ORDER BY past.at DESC, past.visit DESC
+        LIMIT 1
+    )
+WHERE seq > :after
+ORDER BY seq
+LIMIT :limit;
+
+-- name: last_change
+SELECT coalesce(max(seq), 0) FROM changes;
+
+-- name: set_done
+INSERT INTO meta (name, value) VALUES ('done ' || :reader, :seq)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value;
+
+-- name: done
+SELECT coalesce(max(value), 0) FROM meta WHERE name = 'done ' || :reader;
 
 -- name: content
 SELECT body, content_type
@@ -298,6 +697,7 @@ SELECT
     coalesce(sum(visits), 0) AS visits,
     coalesce(sum(visits - failures), 0) AS answered,
     coalesce(sum(changes), 0) AS changes,
+    coalesce(sum(paused OR unlisted OR alias IS NOT NULL OR idle >= :patience), 0) AS resting,
     (SELECT min(at) FROM observations) AS first,
     (SELECT max(at) FROM observations) AS last
 FROM pages;
@@ -314,7 +714,7 @@ FROM pages LEFT JOIN "values" AS latest ON latest.visit = pages.value
 -- name: scan_visits
 SELECT
     observations.page AS page_id, observations.at, purpose, NULL AS policy, propensity, status,
-    changed, found.value, age_s
+    changed, found.value, age_s, observations.code, observations.fault
 FROM observations LEFT JOIN "values" AS found ON found.visit = observations.visit
 
 -- name: scan_values
@@ -322,6 +722,9 @@ SELECT page AS page_id, at, value FROM "values"
 
 -- name: scan_signals
 SELECT page AS page_id, at, kind, value FROM signals
+
+-- name: scan_links
+SELECT source AS source_id, page AS page_id, appeared, vanished FROM links
 
 -- name: prune_observations
 DELETE FROM observations WHERE visit IN (

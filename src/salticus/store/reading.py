@@ -9,11 +9,22 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from salticus.errors import StoreError, UnknownPage
-from salticus.store.base import PageState, PageTable, Summary
+from salticus.errors import UnknownPage
+from salticus.store.base import DROPPED, PageState, PageTable, Summary
 from salticus.store.packing import rows, text, unpack
 from salticus.store.queries import QUERIES
-from salticus.types import NEVER, PURPOSE, STATUS, Floats, HostState, Ints, Outcomes, Target, Times
+from salticus.types import (
+    NEVER,
+    PURPOSE,
+    STATUS,
+    Floats,
+    HostState,
+    Ints,
+    Outcomes,
+    Target,
+    Times,
+    Told,
+)
 
 CHUNK = 250_000  # pages that one statement reads; bounds its memory
 
@@ -26,7 +37,7 @@ def table(db: sqlite3.Connection, after: int) -> PageTable:
     ids = _ints(edited)
     starts = range(0, max(1, len(ids)), CHUNK)
     chunks = (_columns(db, ids[start : start + CHUNK]) for start in starts)
-    host, added, last_visit, demand, cost, max_interval = zip(*chunks, strict=True)
+    host, added, last_visit, demand, cost, max_interval, idle, rests = zip(*chunks, strict=True)
     return PageTable(
         ids=ids,
         host=_shared(host),
@@ -35,15 +46,22 @@ def table(db: sqlite3.Connection, after: int) -> PageTable:
         demand=np.concatenate(demand),
         cost=np.concatenate(cost),
         max_interval=np.nan_to_num(np.concatenate(max_interval), nan=np.inf),
+        idle=np.concatenate(idle),
+        rests=np.concatenate(rests),
         revision=revision,
     )
 
 
 def _columns(db: sqlite3.Connection, ids: Ints) -> tuple[Any, ...]:
     asked = {"ids": rows(ids.tolist()), "never": _NEVER}
-    host, added, last_visit, *floats = db.execute(QUERIES["page_columns"], asked).fetchone()
+    found = db.execute(QUERIES["page_columns"], asked).fetchone()
+    host, added, last_visit, demand, cost, max_interval, idlers, times, resters = found
     names = msgspec.json.decode(host, type=list[str])
-    return names, _times(added), _times(last_visit), *map(_floats, floats)
+    floats = map(_floats, (demand, cost, max_interval))
+    idle, rests = np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=np.bool_)
+    idle[_ints(idlers)] = _ints(times)
+    rests[_ints(resters)] = True
+    return names, _times(added), _times(last_visit), *floats, idle, rests
 
 
 def _shared(chunks: tuple[list[str], ...]) -> list[str]:
@@ -65,13 +83,9 @@ def _floats(column: str) -> Floats:
 
 
 def targets(db: sqlite3.Connection, ids: Ints) -> list[Target]:
-    """Targets in the order asked for; every page must be in the store."""
+    """Targets in the order asked for, without those that are not in the store."""
     (found,) = db.execute(QUERIES["targets"], {"ids": rows(ids.tolist())}).fetchone()
-    decoded = msgspec.json.decode(found, type=list[Target])
-    if len(decoded) < len(ids):
-        missing = sorted({*ids.tolist()} - {target.page for target in decoded})
-        raise StoreError(f"the store has no page with the id {missing[0]}")
-    return decoded
+    return msgspec.json.decode(found, type=list[Target])
 
 
 def outcomes(db: sqlite3.Connection, visits: Ints) -> Outcomes:
@@ -109,15 +123,24 @@ def recall(db: sqlite3.Connection) -> bytes | None:
 
 def page(db: sqlite3.Connection, url: str) -> PageState:
     """The page with this canonical URL."""
-    row = db.execute(QUERIES["page"], {"url": url}).fetchone()
+    row = db.execute(f"{QUERIES['page_states']} WHERE url = :url", {"url": url}).fetchone()
     if row is None:
         raise UnknownPage(url)
+    return state(row)
+
+
+def state(row: sqlite3.Row) -> PageState:
+    """A page as people see it."""
+    told = row["told"]
+    read = {name: msgspec.json.decode(row[name]) for name in ("tags", "fields", "sources")}
+    flags = {name: bool(row[name]) for name in ("paused", "unlisted")}
     return PageState(
         **dict(row)
+        | read
+        | flags
         | {
-            "tags": msgspec.json.decode(row["tags"]),
             "value": text(row["value"]),
-            "fields": msgspec.json.decode(row["fields"]),
+            "told": told and msgspec.json.decode(told, type=Told),
         }
     )
 
@@ -130,7 +153,8 @@ def content(db: sqlite3.Connection, page: int) -> tuple[bytes, str] | None:
 
 def summary(db: sqlite3.Connection, path: Path) -> Summary:
     """Counts; one pass over the pages, none over the visits."""
-    counts: dict[str, Any] = dict(db.execute(QUERIES["summary"]).fetchone())
+    asked = {"patience": DROPPED}
+    counts: dict[str, Any] = dict(db.execute(QUERIES["summary"], asked).fetchone())
     by_status = {row[0]: row[1] for row in db.execute(QUERIES["count_by_status"])}
     files = (path, path.with_name(f"{path.name}-wal"))
     size = sum(file.stat().st_size for file in files if file.exists())

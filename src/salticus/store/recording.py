@@ -7,13 +7,18 @@ the whole batch is one INSERT into a view, which runs without the lock; its trig
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
 import zstandard
 
+from salticus.store.database import transaction
+from salticus.store.linking import link, place_of
+from salticus.store.merging import move, unite
 from salticus.store.packing import Span, pack, raw, rows, short
 from salticus.store.queries import QUERIES
+from salticus.store.telling import sound
 from salticus.types import HostState, Observation, Record
 
 Row = tuple[Any, ...]
@@ -33,10 +38,48 @@ class Recorder:
         packed, spans = pack(self._compressor, [body for some in bodies for body in some])
         each = iter(spans)
         table = [
-            (*_visit(record.observation), *_finds(record, [next(each) for _ in some]))
+            (
+                *_visit(record.observation),
+                *_finds(record, [next(each) for _ in some]),
+                record.canonical and (place_of(record.canonical) or (None,))[0],
+            )
             for record, some in zip(records, bodies, strict=True)
         ]
-        self.db.execute(QUERIES["record"], {"rows": rows(table), "packed": packed})
+        batch = {"rows": rows(table), "packed": packed}
+        if any(map(_reaches_out, records)):
+            with transaction(self.db):
+                self._record_news(records, batch)
+        else:
+            self.db.execute(QUERIES["record"], batch)
+
+    def _record_news(self, records: Sequence[Record], batch: dict[str, bytes]) -> None:
+        """Record visits that say more than how their own page is."""
+        news = [record for record in self._fresh(records) if _reaches_out(record)]
+        self.db.execute(QUERIES["record"], batch)
+        self.db.execute(QUERIES["bump_revision"])
+        for record in news:
+            if record.entries is not None:
+                link(self.db, record)
+            move(self.db, record)
+            unite(self.db, record)
+            sound(self.db, record.alerts)
+
+    def _fresh(self, records: Sequence[Record]) -> Iterable[Record]:
+        """The records that count: the first of each visit that is not stored yet."""
+        seen = [record.observation for record in records]
+        gone = self._known("forgotten_pages", pages=[o.page for o in seen])
+        stored = self._known("stored_visits", visits=[o.visit for o in seen])
+        first: dict[int, Record] = {}
+        for record in records:
+            if record.observation.page not in gone and record.observation.visit not in stored:
+                first.setdefault(record.observation.visit, record)
+        return first.values()
+
+    def _known(self, query: str, **asked: list[int]) -> set[int]:
+        (found,) = self.db.execute(
+            QUERIES[query], {name: rows(ids) for name, ids in asked.items()}
+        ).fetchone()
+        return set(msgspec.json.decode(found, type=list[int]))
 
     def _bodies(self, record: Record) -> list[bytes | None]:
         """What is stored compressed: the value if it is long, the content, each robots.txt."""
@@ -46,6 +89,11 @@ class Recorder:
             return []
         robots = [None if host.robots is None else raw(host.robots) for host in record.hosts]
         return [long, content, *robots]
+
+
+def _reaches_out(record: Record) -> bool:
+    """Whether a visit concerns other pages, or its host as a whole."""
+    return bool(record.moved or record.canonical or record.entries is not None or record.alerts)
 
 
 def _visit(o: Observation) -> Row:

@@ -47,6 +47,7 @@ def _table(name: str) -> tuple[str, Callable[[sqlite3.Row], Row]]:
         "visits": ("observations.at, observations.visit", _visit),
         "values": ("at, visit", _value),
         "signals": ("at, id", dict),
+        "links": ("appeared, source_id, page_id", dict),
     }
     if name not in tables:
         raise InputError(f"the store has no table {name!r}; it has {', '.join(tables)}")

@@ -8,15 +8,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from salticus.store import editing, reading, scanning
-from salticus.store.base import PageState, PageTable, Summary
+from salticus.store import editing, finding, reading, scanning, telling
+from salticus.store.base import AlertState, Edit, PageState, PageTable, Query, Summary
 from salticus.store.database import checkpoint, connect, copy, create
 from salticus.store.lane import Lane
 from salticus.store.loading import History, Loaded, load
 from salticus.store.queries import migrations
 from salticus.store.recording import Recorder
 from salticus.store.urls import canonical
-from salticus.types import HostState, Ints, NewPage, Outcomes, Record, Signal, Target
+from salticus.types import (
+    Change,
+    HostState,
+    Ints,
+    NewPage,
+    Outcomes,
+    Record,
+    Signal,
+    Target,
+    Told,
+    Value,
+)
 
 MOVED = 500  # visits between two moves into the main file
 
@@ -39,6 +50,7 @@ class SqliteStore:
         self._moving: asyncio.Task[None] | None = None
         self._unmoved = 0
         self._recorder: Recorder
+        self._charged: tuple[Sequence[tuple[str, float]], int] = ((), -1)
 
     @classmethod
     async def open(cls, path: str | Path, *, keep_content: bool = True) -> Self:
@@ -94,6 +106,43 @@ class SqliteStore:
     async def notice(self, signals: Sequence[Signal]) -> None:
         await self._writes.run(editing.notice, self._writer, signals)
 
+    async def told(self, rows: Sequence[Told]) -> int:
+        return await self._writes.run(telling.told, self._writer, rows)
+
+    async def alerts(self, *, past: bool = False) -> list[AlertState]:
+        return await self._reads.run(telling.alerts, self._reader, past=past)
+
+    async def value(self, page: int) -> Value | None:
+        return await self._reads.run(telling.value, self._reader, page)
+
+    async def find(self, query: Query) -> list[PageState]:
+        return await self._reads.run(finding.find, self._reader, query)
+
+    async def edit(self, query: Query, edit: Edit) -> int:
+        return await self._writes.run(finding.edit, self._writer, query, edit)
+
+    async def forget(self, query: Query) -> int:
+        return await self._writes.run(finding.forget, self._writer, query)
+
+    async def charge(self, costs: Sequence[tuple[str, float]]) -> None:
+        costs = tuple(costs)
+        before, after = self._charged
+        done = await self._writes.run(
+            finding.charge, self._writer, costs, after if costs == before else -1
+        )
+        self._charged = costs, done
+
+    async def changes(self, after: int, *, limit: int = 1000) -> list[Change]:
+        return await self._reads.run(telling.changes, self._reader, after, limit)
+
+    async def last_change(self) -> int:
+        return await self._reads.run(telling.last_change, self._reader)
+
+    async def done(self, reader: str, seq: int | None = None) -> int:
+        if seq is not None:
+            await self._writes.run(telling.set_done, self._writer, reader, seq)
+        return await self._reads.run(telling.done, self._reader, reader)
+
     async def page(self, url: str) -> PageState:
         return await self._reads.run(reading.page, self._reader, canonical(url)[0])
 
@@ -113,11 +162,13 @@ class SqliteStore:
         return await self._writes.run(editing.prune, self._writer, before)
 
     async def close(self) -> None:
-        if self._moving is not None:
-            await self._moving
-        for lane, db in self._connections():
-            await lane.run(db.close)
-            lane.close()
+        try:
+            if self._moving is not None:
+                await self._moving
+        finally:
+            for lane, db in self._connections():
+                await lane.run(db.close)
+                lane.close()
 
     def _connections(self) -> Iterator[tuple[Lane, sqlite3.Connection]]:
         yield self._moves, self._mover

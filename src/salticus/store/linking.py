@@ -1,0 +1,90 @@
+"""What sources name: their entries become pages, and links to them come and go."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from salticus.errors import InputError
+from salticus.store.packing import rows
+from salticus.store.queries import QUERIES
+from salticus.store.urls import canonical
+from salticus.types import Entry, Record
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Named(NamedTuple):
+    """An entry as it is stored; `told` is its time for people."""
+
+    url: str
+    host: str
+    kind: str | None
+    at: int | None
+    told: str | None
+
+
+def named(entries: Iterable[Entry]) -> list[Named]:
+    """The entries that can be visited, each URL once; the first that names it counts.
+
+    >>> [each.url for each in named([Entry("http://a/#1"), Entry("http://a/"), Entry("mailto:b")])]
+    ['http://a/']
+    """
+    found: dict[str, Named] = {}
+    for entry in entries:
+        place = place_of(entry.url)
+        if place is not None and place[0] not in found:
+            told = iso(entry.at)
+            at = None if told is None else entry.at
+            found[place[0]] = Named(*place, entry.kind, at, told)
+    return list(found.values())
+
+
+def place_of(url: str | None) -> tuple[str, str] | None:
+    """Canonical URL and host; None if there is none that can be visited."""
+    try:
+        return None if url is None else canonical(url)
+    except InputError:
+        return None
+
+
+def iso(micros: int | None) -> str | None:
+    """A time as a source would tell it; None if it lies beyond what calendars know.
+
+    >>> iso(1_767_225_600_000_000), iso(10**30)
+    ('2026-01-01T00:00:00+00:00', None)
+    """
+    try:
+        return None if micros is None else (_EPOCH + timedelta(microseconds=micros)).isoformat()
+    except OverflowError:
+        return None
+
+
+def word(complete: bool) -> str:
+    """The kind of signal that an entry's time is: of a sitemap, or of a feed."""
+    return "lastmod" if complete else "entry"
+
+
+def link(db: sqlite3.Connection, record: Record) -> None:
+    """Take up the entries of a source, within a transaction."""
+    about = {
+        "source": record.observation.page,
+        "at": record.observation.at,
+        "kind": word(record.complete),
+        "rows": rows(named(record.entries or ())),
+    }
+    db.execute(QUERIES["clear_named"])
+    for step in ("insert_entries", "name_entries", "signal_entries", "link_entries"):
+        db.execute(QUERIES[step], about)
+    if record.complete:
+        db.execute(QUERIES["unlink_entries"], about)
+    relist(db, record.observation.page)
+
+
+def relist(db: sqlite3.Connection, source: int) -> None:
+    """Let the pages that a source names, or named, rest or not, as their links now say."""
+    db.execute(QUERIES["clear_chosen"])
+    db.execute(QUERIES["choose_linked"], {"source": source})
+    db.execute(QUERIES["relist"])

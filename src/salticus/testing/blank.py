@@ -1,0 +1,37 @@
+"""Inputs for tests of parts: a tick, and pages of which nothing is known."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from salticus.types import NEVER, Pages, Tick
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def blank_pages(n: int, *, hosts: int = 1) -> Pages:
+    """`n` pages never visited, spread over `hosts` hosts, all alike.
+
+    >>> len(blank_pages(3))
+    3
+    """
+    ones = np.ones(n)
+    return Pages(
+        tick=a_tick(),
+        ids=np.arange(n, dtype=np.int64),
+        host=np.arange(n, dtype=np.int64) % hosts,
+        added=np.full(n, np.datetime64(0, "us")),
+        last_visit=np.full(n, NEVER),
+        demand=ones,
+        impressions=ones,
+        cost=ones,
+        max_interval=np.full(n, np.inf),
+        capacity=np.full(hosts, np.inf),
+    )
+
+
+def a_tick(number: int = 0, length: timedelta = timedelta(hours=2)) -> Tick:
+    """The tick of that number, counted from the start of 2026."""
+    return Tick(number, START + number * length, START + (number + 1) * length)

@@ -1,0 +1,162 @@
+"""A page in a `MemoryStore`: what people see, and what a visit needs."""
+
+from __future__ import annotations
+
+import math
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from salticus.store.base import Edit, PageState, Query
+from salticus.store.linking import place_of
+from salticus.store.patterns import plain
+from salticus.types import ANSWERED, STATUS, NewPage, Observation, Record, Status, Target, Value
+
+_IDLE = {status.label for status in (Status.GONE, Status.SOFT_404, Status.DISALLOWED)}
+_IDLE.add(Status.UNSAFE.label)
+
+
+class Page(msgspec.Struct):
+    """A page and its history's latest turn; `alias` is the page that it has become."""
+
+    state: PageState
+    revision: int = 0
+    found: bool = False
+    alias: int | None = None
+    own_cost: float | None = None
+    value: Value | None = None
+    digest: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    content: tuple[bytes, str] | None = None
+
+    @classmethod
+    def new(cls, number: int, place: tuple[str, str], at: int) -> Page:
+        """A page of which only the URL is known."""
+        url, host = place
+        return cls(
+            PageState(
+                page=number,
+                url=url,
+                host=host,
+                kind=None,
+                tags=[],
+                added=at,
+                last_visit=None,
+                last_answer=None,
+                last_change=None,
+                status=None,
+                fault=None,
+                value=None,
+                fields={},
+                visits=0,
+                changes=0,
+                failures=0,
+                max_interval=None,
+                demand=None,
+            )
+        )
+
+    @property
+    def target(self) -> Target:
+        """What is needed to visit the page."""
+        state = self.state
+        return Target(
+            page=state.page,
+            url=state.url,
+            host=state.host,
+            kind=state.kind,
+            etag=self.etag,
+            last_modified=self.last_modified,
+            digest=self.digest,
+            seen=state.last_answer,
+        )
+
+    # ---------------------------------------------------------------------------------- by hand
+
+    def take(self, new: NewPage, revision: int) -> None:
+        """Take the settings that are given."""
+        state = self.state
+        given = (new.kind, new.max_interval, new.demand) != (None, None, None) or new.tags
+        if not given and (new.found or not (self.found or state.idle)):
+            return
+        self.revision = revision
+        if not new.found:
+            self.found, state.idle = False, 0
+        state.kind = state.kind if new.kind is None else new.kind
+        state.tags = sorted({*state.tags, *new.tags})
+        state.demand = state.demand if new.demand is None else new.demand
+        if new.max_interval is not None:
+            state.max_interval = new.max_interval
+
+    def edit(self, edit: Edit, revision: int) -> None:
+        """Change what is to be changed."""
+        self.revision = revision
+        settings = (edit.kind, edit.add_tags, edit.max_interval, edit.demand)
+        self.take(NewPage("", *settings, found=True), revision)
+        state = self.state
+        state.tags = sorted({*state.tags} - {*edit.remove_tags})
+        state.max_interval = None if state.max_interval == math.inf else state.max_interval
+        state.paused = state.paused if edit.paused is None else edit.paused
+        if edit.cost is not None:
+            self.own_cost = None if edit.cost == math.inf else edit.cost
+            state.cost = 1.0 if self.own_cost is None else self.own_cost
+
+    def like(self, other: Page) -> None:
+        """Take over what another page was set to."""
+        state, model = self.state, other.state
+        state.kind, state.tags, state.cost = model.kind, model.tags[:], model.cost
+        state.max_interval, state.demand = model.max_interval, model.demand
+        self.own_cost, self.found = other.own_cost, other.found
+
+    def inherit(self, old: Page) -> None:
+        """Take over what was asked for the page that has become this one."""
+        mine, its = self.state, old.state
+        mine.kind = its.kind if mine.kind is None else mine.kind
+        mine.demand = its.demand if mine.demand is None else mine.demand
+        limits = [days for days in (mine.max_interval, its.max_interval) if days is not None]
+        mine.max_interval = min(limits, default=None)
+        mine.tags = sorted({*mine.tags, *its.tags})
+        mine.idle, self.found = min(mine.idle, its.idle), self.found and old.found
+
+    # --------------------------------------------------------------------------------- by visits
+
+    def visited(self, record: Record) -> None:
+        """Take up what a visit taught."""
+        state, seen = self.state, record.observation
+        state.last_visit, state.status, state.fault = seen.at, seen.status, seen.fault
+        state.visits += 1
+        state.idle += seen.status in _IDLE
+        if seen.changed:
+            state.changes += 1
+            state.last_change = seen.at
+        if seen.value is not None:
+            self.value, self.digest = seen.value, seen.digest
+            state.kind = seen.value.kind if state.kind is None else state.kind
+        if record.content is not None:
+            self.content = record.content, record.content_type
+        if STATUS[seen.status] in ANSWERED:
+            self._answered(seen)
+        else:
+            state.failures += 1
+        if seen.status == Status.OK.label:
+            place = place_of(record.canonical) or (None, None)
+            state.canonical = None if place[0] == state.url else place[0]
+
+    def _answered(self, seen: Observation) -> None:
+        self.state.last_answer, self.state.idle, self.state.told = seen.at, 0, None
+        if seen.status == Status.OK.label or seen.etag is not None:
+            self.etag = seen.etag
+        if seen.status == Status.OK.label or seen.last_modified is not None:
+            self.last_modified = seen.last_modified
+
+
+def fits(page: PageState, query: Query) -> bool:
+    """Whether a page is one of those asked for."""
+    patterns = ((page.url, query.url), (page.host, query.host))
+    words = ((page.kind, query.kind), (page.status, query.status), (page.state, query.state))
+    return (
+        all(pattern is None or fnmatchcase(name, plain(pattern)) for name, pattern in patterns)
+        and all(wanted in (None, word) for word, wanted in words)
+        and (query.tag is None or query.tag in page.tags)
+    )

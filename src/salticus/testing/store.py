@@ -1,0 +1,243 @@
+"""A store in memory: the laws of `Store` in plain Python."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from salticus.errors import InputError, StoreError
+from salticus.store.base import DROPPED, AlertState, Query, Summary
+from salticus.store.linking import named, place_of, word
+from salticus.store.telling import by_origin, kind_of
+from salticus.store.urls import canonical
+from salticus.testing.pages import PageBook
+from salticus.testing.rows import in_time, page_row, signal_row, value_row, visit_row
+from salticus.types import (
+    Alert,
+    Change,
+    HostState,
+    Ints,
+    Observation,
+    Outcomes,
+    Record,
+    Signal,
+    Told,
+    Value,
+)
+
+
+class MemoryStore(PageBook):
+    """A store that forgets everything when it is dropped; for tests.
+
+    >>> from salticus.types import NewPage
+    >>> store = MemoryStore()
+    >>> asyncio.run(store.add([NewPage("http://example.org")], at=0))
+    1
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._observations: dict[int, Observation] = {}
+        self._values: dict[int, Observation] = {}
+        self._changes: list[int] = []
+        self._alerts: list[AlertState] = []
+        self._hosts: dict[str, HostState] = {}
+        self._signals: list[Signal] = []
+        self._done: dict[str, int] = {}
+        self._state: bytes | None = None
+
+    # ----------------------------------------------------------------------------------- visits
+
+    async def record(self, records: Sequence[Record]) -> None:
+        strangers = {record.observation.page for record in records} - self._pages.keys()
+        if strangers - self._forgotten.keys():
+            raise StoreError("a visit to a page that is not in the store cannot be recorded")
+        self._revision += 1
+        for record in [record for record in records if self._visited(record)]:
+            self._reach_out(record)
+
+    def _visited(self, record: Record) -> bool:
+        """Take up a visit; False if it does not count."""
+        seen = record.observation
+        if seen.page in self._forgotten or seen.visit in self._observations:
+            return False
+        self._observations[seen.visit] = seen
+        self._pages[seen.page].visited(record)
+        if seen.value is not None:
+            self._values[seen.visit] = seen
+            self._changes += [seen.visit] if seen.visit >= 0 else []
+        self._hosts |= {host.host: host for host in record.hosts}
+        return True
+
+    def _reach_out(self, record: Record) -> None:
+        """What a visit says of other pages, and of its host as a whole."""
+        seen = record.observation
+        if record.entries is not None:
+            entries = named(record.entries)
+            news = self._link(record, entries)
+            told = {self._ids[entry.url]: entry.told for entry in entries}
+            kind = word(record.complete)
+            self._signals += [Signal(page, seen.at, kind, told[page]) for page in news]
+        if (place := place_of(record.moved)) is not None:
+            self._move(seen.page, place, seen.at)
+        if (place := place_of(record.canonical)) is not None:
+            self._unite(seen.page, place[0])
+        for alert in record.alerts:
+            self._sound(alert)
+
+    async def outcomes(self, visits: Ints) -> Outcomes:
+        stored = {int(visit) for visit in visits} & self._observations.keys()
+        return Outcomes.of([self._observations[visit] for visit in sorted(stored)])
+
+    async def value(self, page: int) -> Value | None:
+        return self._pages[page].value if page in self._pages else None
+
+    async def content(self, page: int) -> tuple[bytes, str] | None:
+        return self._pages[page].content if page in self._pages else None
+
+    async def changes(self, after: int, *, limit: int = 1000) -> list[Change]:
+        numbered = [(seq, visit) for seq, visit in enumerate(self._changes, 1) if seq > after]
+        kept = [(seq, self._values[visit]) for seq, visit in numbered if visit in self._values]
+        return [self._change(seq, found) for seq, found in kept[:limit]]
+
+    def _change(self, seq: int, found: Observation) -> Change:
+        page, before = self._pages[found.page].state, self._before(found)
+        changed = found.changed if found.visit in self._observations else True
+        return Change(
+            seq=seq,
+            at=found.at,
+            page=found.page,
+            url=page.url,
+            tags=tuple(page.tags),
+            changed=None if before is None else changed,
+            before=before,
+            after=found.value or Value("", ""),
+        )
+
+    def _before(self, found: Observation) -> Value | None:
+        """The value that a page had before this one."""
+        of_page = in_time(seen for seen in self._values.values() if seen.page == found.page)
+        place = of_page.index(found)
+        return of_page[place - 1].value if place else None
+
+    async def last_change(self) -> int:
+        return len(self._changes)
+
+    async def done(self, reader: str, seq: int | None = None) -> int:
+        if seq is not None:
+            self._done[reader] = seq
+        return self._done.get(reader, 0)
+
+    # --------------------------------------------------------------------------------- the rest
+
+    async def hosts(self) -> list[HostState]:
+        return [self._hosts[host] for host in sorted(self._hosts)]
+
+    async def remember(self, state: bytes) -> None:
+        self._state = state
+
+    async def recall(self) -> bytes | None:
+        return self._state
+
+    async def notice(self, signals: Sequence[Signal]) -> None:
+        self._signals += signals
+
+    async def told(self, rows: Sequence[Told]) -> int:
+        groups = by_origin(rows)
+        self._revision += 1
+        return sum(self._tell(row, kind_of(origin)) for origin, group in groups for row in group)
+
+    def _tell(self, row: Told, kind: str) -> bool:
+        """Take up what a feed states, unless it stated so before."""
+        new = row.url not in self._ids
+        page = self._named(canonical(row.url), row.at).state
+        page.kind = row.value.kind if new else page.kind
+        past = [s for s in self._signals if (s.page, s.kind) == (page.page, kind)]
+        if past and sorted(past, key=lambda s: s.at)[-1].value == row.value.text:
+            return False
+        self._signals.append(Signal(page.page, row.at, kind, row.value.text))
+        newer = page.last_answer is None or row.at > page.last_answer
+        if newer and (page.told is None or row.at >= page.told.at):
+            page.told = row
+        return True
+
+    def _sound(self, alert: Alert) -> None:
+        open_ = {(a.host, a.kind): a for a in self._alerts if a.until is None}
+        lasting = open_.get((alert.host, alert.kind))
+        if lasting is None:
+            new = AlertState(alert.host, alert.kind, alert.at, None, alert.fault)
+            self._alerts += [] if alert.over else [new]
+        elif alert.over:
+            lasting.until = alert.at
+        else:
+            lasting.fault = alert.fault
+
+    async def alerts(self, *, past: bool = False) -> list[AlertState]:
+        wanted = [alert for alert in self._alerts if past or alert.until is None]
+        return sorted(map(msgspec.structs.replace, wanted), key=lambda alert: alert.since)
+
+    async def forget(self, query: Query) -> int:
+        gone = await super().forget(query)
+        for kept in (self._observations, self._values):
+            for visit in [visit for visit, seen in kept.items() if seen.page in self._forgotten]:
+                del kept[visit]
+        self._signals = [s for s in self._signals if s.page not in self._forgotten]
+        return gone
+
+    async def summary(self) -> Summary:
+        pages = [page.state for page in self._pages.values()]
+        times = [seen.at for seen in self._observations.values()]
+        rest = [self._rests(p) or p.state.idle >= DROPPED for p in self._pages.values()]
+        return Summary(
+            pages=len(pages),
+            visited=sum(p.visits > 0 for p in pages),
+            hosts=len({p.host for p in pages}),
+            visits=sum(p.visits for p in pages),
+            answered=sum(p.visits - p.failures for p in pages),
+            changes=sum(p.changes for p in pages),
+            by_status=dict(Counter(p.status for p in pages if p.status is not None)),
+            first=min(times, default=None),
+            last=max(times, default=None),
+            bytes=0,
+            resting=sum(rest),
+        )
+
+    def scan(self, table: str, page: int | None = None) -> Iterator[dict[str, Any]]:
+        tables: dict[str, Callable[[], Iterable[dict[str, Any]]]] = {
+            "pages": lambda: [page_row(self._shown(p)) for p in self._pages.values()],
+            "visits": lambda: map(visit_row, in_time(self._observations.values())),
+            "values": lambda: map(value_row, in_time(self._values.values())),
+            "signals": lambda: map(signal_row, sorted(self._signals, key=lambda s: s.at)),
+            "links": self._links.rows,
+        }
+        if table not in tables:
+            raise InputError(f"the store has no table {table!r}; it has {', '.join(tables)}")
+        return (row for row in tables[table]() if page in (None, row["page_id"]))
+
+    async def backup(self, path: Path) -> None:
+        """Write what people see of the pages, as JSON."""
+        seen = msgspec.json.encode([self._shown(page) for page in self._pages.values()])
+        await asyncio.to_thread(_write_new, path, seen)
+
+    async def prune(self, before: int) -> int:
+        old = [visit for visit, seen in self._observations.items() if seen.at < before]
+        for visit in old:
+            del self._observations[visit]
+        self._signals = [signal for signal in self._signals if signal.at >= before]
+        return len(old)
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def _write_new(path: Path, body: bytes) -> None:
+    try:
+        with path.open("xb") as file:
+            file.write(body)
+    except FileExistsError:
+        raise InputError(f"{path} exists already; a backup does not replace it") from None
