@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from gzip import compress
 
 import msgspec
 
@@ -90,7 +91,11 @@ def test_statuses() -> None:
         "204 No Content": Status.OK,
         "404 Not Found": Status.GONE,
         "410 Gone": Status.GONE,
-        "403 No": Status.HTTP,
+        "401 Who": Status.BLOCKED,
+        "403 No": Status.BLOCKED,
+        "407 Proxy": Status.BLOCKED,
+        "451 Law": Status.BLOCKED,
+        "418 Teapot": Status.HTTP,
         "304 Not Modified": Status.HTTP,  # nobody asked for it
         "300 Many": Status.HTTP,
     }
@@ -100,6 +105,8 @@ def test_statuses() -> None:
             server.routes["/s"] = reply(status=line)
             fetched = await visit(fetcher, server.target("/s"))
             assert (fetched.status, fetched.code) == (status, int(line[:3]))
+            told = f"the server answered {line[:3]}"
+            assert fetched.fault is None or fetched.fault.startswith(told)
 
     with_fetcher(main)
 
@@ -275,7 +282,7 @@ def test_robots_out_of_reach_closes_the_host_without_asking_again() -> None:
         server.routes["/robots.txt"] = reset
         for _ in range(3):
             fetched = await visit(fetcher, server.target("/p"))
-            assert fetched.status is Status.DISALLOWED
+            assert fetched.status is Status.NETWORK
             assert "could not be reached" in (fetched.fault or "")
         assert paths(server) == ["/robots.txt"]
         assert fetcher.host(server.host).robots_code == 0
@@ -439,8 +446,76 @@ def test_an_unsafe_host_is_unsafe_before_anything_is_asked() -> None:
     async def main(fetcher: PoliteFetcher, server: Server) -> None:
         fetched = await visit(fetcher, server.target("/p"))
         assert fetched.status is Status.UNSAFE
-        assert fetched.fault == "127.0.0.1 is at 127.0.0.1, which is off limits"
+        assert fetched.fault == "127.0.0.1 is off limits: no public address"
         assert not server.arrivals
         assert fetcher.host(server.host).robots_code is None
 
     with_fetcher(main, settings(allow=()))
+
+
+# ------------------------------------------------------------------------------- hostile robots
+
+
+def test_of_ten_megabytes_of_robots_only_the_start_is_read_and_counts() -> None:
+    sent = 0
+
+    async def flood(headers: Headers, writer: asyncio.StreamWriter) -> bytes:
+        nonlocal sent
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n")
+        writer.write(b"User-agent: *\nDisallow: /p\n")
+        for _ in range(1000):
+            writer.write(b"# nothing\n" * 1000)
+            await writer.drain()
+            sent += 10_000
+        return b""
+
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes |= {"/robots.txt": flood, "/q": PAGE}
+        assert (await visit(fetcher, server.target("/p"))).status is Status.DISALLOWED
+        assert (await visit(fetcher, server.target("/q"))).status is Status.OK
+        assert len(fetcher.host(server.host).robots or "") <= 512_000
+        assert sent < 9_000_000, "the rest is not waited for"
+
+    config = settings()
+    fetch = msgspec.structs.replace(config.fetch, timeout=Span(seconds=5))
+    with_fetcher(main, msgspec.structs.replace(config, fetch=fetch))
+
+
+def test_a_robots_bomb_costs_no_more_than_its_start() -> None:
+    rules = b"User-agent: *\nDisallow: /x\n" + b"#\n" * 10_000_000
+
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        packed = reply(compress(rules, 1), Content_Encoding="gzip")
+        server.routes |= {"/robots.txt": packed, "/x": PAGE}
+        assert (await visit(fetcher, server.target("/x"))).status is Status.DISALLOWED
+        assert (await visit(fetcher, server.target("/p"))).status is Status.OK
+
+    with_fetcher(main)
+
+
+def test_robots_that_is_no_text_allows_all() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        server.routes["/robots.txt"] = reply(bytes(range(256)) * 100, Content_Type="image/png")
+        assert (await visit(fetcher, server.target("/p"))).status is Status.OK
+
+    with_fetcher(main)
+
+
+# ------------------------------------------------------------------------------- moved for good
+
+
+def test_a_page_that_moved_to_another_host_for_good_says_where() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        async with Server({"/new": PAGE}) as other:
+            server.routes["/old"] = reply(status="301 Moved", Location="/older")
+            server.routes["/older"] = reply(status="308 Moved", Location=other.url("/new#top"))
+            fetched = await visit(fetcher, server.target("/old"))
+            assert (fetched.status, fetched.moved) == (Status.OK, other.url("/new"))
+            assert fetched.url == fetched.moved
+            server.routes["/older"] = reply(status="302 Found", Location=other.url("/new"))
+            assert (await visit(fetcher, server.target("/old"))).moved is None
+            server.routes["/older"] = reply(status="301 Moved", Location=other.url("/none"))
+            gone = await visit(fetcher, server.target("/old"))
+            assert (gone.status, gone.moved) == (Status.GONE, None)
+
+    with_fetcher(main)

@@ -5,16 +5,22 @@ import gzip
 import zlib
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import Any
+from unittest import mock
 
+import brotli
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salticus.fetch.address import off_limits
+import salticus.fetch.rules as rules_module
+from salticus.fetch.address import Refused, off_limits
 from salticus.fetch.base import Answer
-from salticus.fetch.body import TooLarge, Undecodable, read
+from salticus.fetch.body import read
+from salticus.fetch.codecs import TooLarge, Undecodable
+from salticus.fetch.faults import words_for
 from salticus.fetch.hosts import Host, retry_after
 from salticus.fetch.http import charset
-from salticus.fetch.polite import _location
+from salticus.fetch.redirects import location
 from salticus.fetch.robots import Robots
 from salticus.types import Status
 
@@ -73,7 +79,15 @@ class Chunks:
         return not self.chunks
 
 
-packers = st.sampled_from([(None, bytes), ("gzip", gzip.compress), ("deflate", zlib.compress)])
+packers = st.sampled_from(
+    [
+        (None, bytes),
+        ("gzip", gzip.compress),
+        ("deflate", zlib.compress),
+        ("br", brotli.compress),
+        ("zstd", zstandard.compress),
+    ]
+)
 
 
 @given(st.binary(max_size=5000), packers, st.lists(st.integers(0, 10_000)))
@@ -85,7 +99,7 @@ def test_bodies_survive_packing_and_cutting(data: bytes, packer: Any, cuts: list
 
 @given(
     st.binary(max_size=2000),
-    st.sampled_from([None, "gzip", "deflate", "br"]),
+    st.sampled_from([None, "gzip", "deflate", "br", "zstd", "lzma"]),
     st.integers(1, 2000),
     st.lists(st.integers(0, 10_000)),
 )
@@ -121,6 +135,39 @@ def test_any_robots_file_gives_an_answer(rules: list[str], end: str, path: str) 
         assert Robots(200, robots.text, 100.0)._allows(f"http://a.org/{path}")
 
 
+stars = st.text(st.sampled_from("ab*$/%"), max_size=12)
+
+
+@given(st.lists(st.tuples(st.booleans(), stars), max_size=8), stars, st.integers(0, 6))
+def test_fewer_wildcards_never_allow_more(
+    rules: list[tuple[bool, str]], path: str, wildcards: int
+) -> None:
+    """Cut short, the rules allow no page that they would disallow in full."""
+    named = (f"{'Allow' if allow else 'Disallow'}: /{rule}" for allow, rule in rules)
+    text = "\n".join(["User-agent: *", *named])
+    url = f"http://a.org/{path}"
+    with mock.patch.object(rules_module, "_WILDCARDS", wildcards):
+        allowed = rules_module.Rules(text).allow(url)
+    if allowed:
+        assert rules_module.Rules(text).allow(url)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_a_robots_file(body: bytes) -> None:
+    robots = Robots()
+    robots.learn(Answer("", Status.OK, 0.0, code=200, body=body), 0.0)
+    refusal = robots.refusal("http://a.org/x", 1.0)
+    assert refusal is None or refusal[0] is Status.DISALLOWED
+
+
+@given(st.text(max_size=400), st.text(max_size=400))
+def test_any_fault_is_one_printable_line(one: str, two: str) -> None:
+    for error in (OSError(one), Refused(one, two), ValueError(one + two)):
+        words = words_for(error)
+        assert len(words) <= 300
+        assert words.isprintable()
+
+
 @given(st.text(), st.floats(0, 4e9))
 def test_any_retry_after_is_a_pause_of_at_most_a_day(text: str, now: float) -> None:
     seconds = retry_after(Answer("", Status.OK, now, code=429, retry_after=text))
@@ -135,7 +182,7 @@ def test_any_content_type_has_a_charset_or_none(text: str) -> None:
 
 @given(st.text())
 def test_any_location_leads_to_the_web_or_nowhere(text: str) -> None:
-    found = _location("http://a.org/x", text)
+    found = location("http://a.org/x", text)
     if found is not None:
         url, host = found
         assert url.startswith(("http://", "https://"))

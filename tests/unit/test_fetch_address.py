@@ -60,8 +60,14 @@ def test_what_is_no_address_is_off_limits(text: str) -> None:
 
 
 def test_names_are_left_to_the_resolver() -> None:
-    assert Limits().refusal("localhost", 80) is None
-    assert not is_literal("localhost")
+    assert Limits().refusal("intranet", 80) is None
+    assert not is_literal("localhost.example.org")
+
+
+def test_this_machine_by_its_name_is_refused_unless_it_is_allowed() -> None:
+    for name in ("localhost", "a.localhost.", "LOCALHOST"):
+        assert Limits().refusal(name, 80) is not None
+    assert Limits(("localhost",)).refusal("localhost", 80) is None
 
 
 def test_a_pattern_exempts_a_host_or_one_port_of_it() -> None:

@@ -2,12 +2,16 @@
 
 import asyncio
 import gzip
+import time
 import tracemalloc
 import zlib
 
+import brotli
 import pytest
+import zstandard
 
-from salticus.fetch.body import Inflater, TooLarge, Undecodable, read
+from salticus.fetch.body import read, start_of
+from salticus.fetch.codecs import Inflater, TooLarge, Undecodable
 
 TEXT = b"all the news that fits " * 500
 
@@ -46,6 +50,11 @@ def body(*chunks: bytes, encoding: str | None = None, limit: int = 10**6) -> byt
         ("deflate", raw_deflate(TEXT)),
         ("gzip", gzip.compress(TEXT[:99]) + gzip.compress(TEXT[99:])),
         ("gzip", gzip.compress(TEXT) + b"\0\0 rubbish"),
+        ("br", brotli.compress(TEXT)),
+        (" BR", brotli.compress(TEXT, quality=1)),
+        ("zstd", zstandard.compress(TEXT)),
+        ("zstd", zstandard.compress(TEXT[:99]) + zstandard.compress(TEXT[99:])),
+        ("zstd", zstandard.ZstdCompressor(write_checksum=True).compress(TEXT)),
     ],
 )
 def test_round_trip(encoding: str | None, packed: bytes) -> None:
@@ -53,7 +62,7 @@ def test_round_trip(encoding: str | None, packed: bytes) -> None:
     assert body(*(packed[i : i + 7] for i in range(0, len(packed), 7)), encoding=encoding) == TEXT
 
 
-@pytest.mark.parametrize("encoding", [None, "gzip", "deflate"])
+@pytest.mark.parametrize("encoding", [None, "gzip", "deflate", "br", "zstd"])
 def test_an_empty_body_is_empty(encoding: str | None) -> None:
     assert body(encoding=encoding) == b""
 
@@ -67,7 +76,12 @@ def test_an_empty_body_is_empty(encoding: str | None) -> None:
         ("gzip", gzip.compress(TEXT)[:-4] + b"\0\0\0\0"),
         ("deflate", zlib.compress(TEXT)[:-1]),
         ("br", TEXT),
-        ("gzip, gzip", gzip.compress(gzip.compress(TEXT))),
+        ("br", brotli.compress(TEXT)[:-1]),
+        ("br", brotli.compress(TEXT) + b"rubbish"),
+        ("zstd", TEXT),
+        ("zstd", zstandard.compress(TEXT)[:-1]),
+        ("zstd", zstandard.compress(TEXT)[:5]),
+        ("zstd", zstandard.compress(TEXT) + b"rubbish"),
     ],
 )
 def test_what_cannot_be_decoded(encoding: str, packed: bytes) -> None:
@@ -75,9 +89,22 @@ def test_what_cannot_be_decoded(encoding: str, packed: bytes) -> None:
         body(packed, encoding=encoding)
 
 
+@pytest.mark.parametrize("encoding", ["gzip, gzip", "br, gzip", "compress", "lzma", "\udcff"])
+def test_encodings_that_were_not_asked_for_are_named(encoding: str) -> None:
+    with pytest.raises(Undecodable, match="which was not asked for") as caught:
+        body(gzip.compress(TEXT), encoding=encoding)
+    assert repr(encoding) in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("encoding", "packed"),
-    [(None, TEXT), ("gzip", gzip.compress(TEXT)), ("deflate", zlib.compress(TEXT))],
+    [
+        (None, TEXT),
+        ("gzip", gzip.compress(TEXT)),
+        ("deflate", zlib.compress(TEXT)),
+        ("br", brotli.compress(TEXT)),
+        ("zstd", zstandard.compress(TEXT)),
+    ],
 )
 def test_the_limit_is_exact(encoding: str | None, packed: bytes) -> None:
     halves = packed[: len(packed) // 2], packed[len(packed) // 2 :]
@@ -95,22 +122,58 @@ def test_the_limit_holds_on_the_wire() -> None:
         body(padding, encoding="gzip", limit=len(padding) - 1)
 
 
-def test_a_bomb_is_stopped_early() -> None:
-    bomb = gzip.compress(bytes(50_000_000), 1)
+def zstd_of_many_blocks() -> bytes:
+    """Each block is four bytes on the wire, and 128 KiB when it is read."""
+    block = ((128 << 10) << 3 | 1 << 1).to_bytes(3, "little") + b"\0"
+    return b"\x28\xb5\x2f\xfd" + b"\x00\x58" + block * 100_000
+
+
+BOMBS = {
+    "gzip": gzip.compress(bytes(50_000_000), 1),
+    "deflate": zlib.compress(bytes(50_000_000), 1),
+    "br": brotli.compress(bytes(50_000_000), quality=5),
+    "zstd": zstandard.compress(bytes(50_000_000)),
+}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "bomb"), [*BOMBS.items(), ("zstd", zstd_of_many_blocks())], ids=str
+)
+def test_a_bomb_is_stopped_early(encoding: str, bomb: bytes) -> None:
     stream = Chunks(bomb)
     tracemalloc.start()
+    start = time.process_time()
     try:
         with pytest.raises(TooLarge):
-            asyncio.run(read(stream, "gzip", 1_000_000))
+            asyncio.run(read(stream, encoding, 1_000_000))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 3_000_000, f"{peak:,} bytes were held for a limit of a million"
+    assert peak < 6_000_000, f"{peak:,} bytes were held for a limit of a million"
+    assert time.process_time() - start < 0.5
+
+
+def test_a_window_that_takes_too_much_memory_is_refused() -> None:
+    wide = zstandard.ZstdCompressionParameters(window_log=27)
+    packer = zstandard.ZstdCompressor(compression_params=wide).compressobj()
+    with pytest.raises(Undecodable, match="memory"):
+        body(packer.compress(TEXT) + packer.flush(), encoding="zstd")
+
+
+@pytest.mark.parametrize("encoding", [None, *BOMBS])
+def test_the_start_of_a_body_that_is_too_large(encoding: str | None) -> None:
+    packed = bytes(50_000_000) if encoding is None else BOMBS[encoding]
+    found = asyncio.run(start_of(Chunks(packed), encoding, 100_000))
+    assert found == b"" or found == bytes(100_000), "what was read so far, never more"
+    assert asyncio.run(start_of(Chunks(TEXT[:9], TEXT[9:]), None, 100)) == TEXT[:100]
+    assert asyncio.run(start_of(Chunks(TEXT), None, 10**6)) == TEXT
 
 
 def test_a_stream_of_empty_members_is_refused() -> None:
     with pytest.raises(Undecodable, match="members"):
         body(gzip.compress(b"") * 10_000, encoding="gzip")
+    with pytest.raises(Undecodable, match="frames"):
+        body(zstandard.compress(b"") * 10_000, encoding="zstd")
 
 
 @pytest.mark.parametrize("size", range((1 << 18) - 2, (1 << 18) + 300, 19))

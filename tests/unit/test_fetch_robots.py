@@ -59,7 +59,7 @@ def test_unreachable_allows_nothing(code: int) -> None:
 @pytest.mark.parametrize("status", [Status.NETWORK, Status.TIMEOUT, Status.BROKEN])
 def test_failures_allow_nothing_and_say_why(status: Status) -> None:
     refusal = learned(answer(0, status=status)).refusal(URL, 1.0)
-    assert refusal == (Status.DISALLOWED, "robots.txt could not be reached: it broke")
+    assert refusal == (status, "robots.txt could not be reached: it broke")
 
 
 def test_a_host_off_limits_is_unsafe_and_not_remembered_as_closed() -> None:
@@ -188,3 +188,100 @@ def test_a_file_of_many_agents_with_many_rules_is_read_in_no_time() -> None:
     start = time.process_time()
     assert allowed(robots)
     assert time.process_time() - start < 2.0, "it would be minutes if rules were multiplied"
+
+
+# -------------------------------------------------------------------------------- hostile files
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        RULES.decode().encode("utf-16"),
+        RULES.decode().encode("utf-16-le"),
+        RULES.decode().encode("utf-16-be"),
+        b"\xef\xbb\xbf" + RULES,
+        b"\xff\xfe" + RULES.decode().encode("utf-16-le"),
+        b"\xfe\xff" + RULES.decode().encode("utf-16-be"),
+        RULES.replace(b"\n", b"\r\n"),
+        RULES.replace(b"\n", b"\r"),
+        b"\x80\xff\n" + RULES,
+    ],
+)
+def test_rules_count_in_whatever_encoding_they_were_saved(body: bytes) -> None:
+    robots = learned(answer(body=body))
+    assert not allowed(robots)
+    assert allowed(robots, "http://a.org/y")
+
+
+def test_a_long_file_in_utf_16_is_cut_between_lines() -> None:
+    text = "User-agent: *\nDisallow: /first\n" + "#\n" * 150_000 + "Disallow: /x\n"
+    robots = learned(answer(body=text.encode("utf-16")))
+    assert not allowed(robots, "http://a.org/first")
+    assert allowed(robots)
+    assert robots.text.endswith("\n")
+
+
+HEAD = b"User-agent: *\n"
+SLOW = {
+    "many wildcards": HEAD + b"".join(b"Disallow: /*a%d*\n" % i for i in range(40_000)),
+    "long wildcards": HEAD + (b"Disallow: /" + b"*a" * 20 + b"*b$\n") * 10_000,
+    "one wildcard": HEAD + b"Disallow: /" + b"*a" * 250_000 + b"b\n",
+    "as many as count": HEAD + b"".join(b"Disallow: /*a*%d\n" % i for i in range(2500)),
+    "many paths": HEAD + b"".join(b"Disallow: /%d\n" % i for i in range(40_000)),
+    "many exceptions": HEAD
+    + b"".join(b"Allow: /*%d\n" % i for i in range(40_000))
+    + b"Disallow: /",
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_no_file_makes_a_check_slow(name: str) -> None:
+    robots = learned(answer(body=SLOW[name][:512_001]))
+    robots.refusal(URL, 1.0)  # the rules are read at the first
+    long = "http://a.org/" + "a" * 1000
+    times = []
+    for i in range(5):
+        start = time.process_time()
+        robots.refusal(f"{long}{i}", 1.0)
+        times.append(time.process_time() - start)
+    assert min(times) < 0.005, times
+
+
+def test_what_was_checked_once_is_known_for_a_long_file() -> None:
+    robots = learned(answer(body=SLOW["as many as count"] + b"#" * 20_000))
+    for url in (URL, f"{URL}1", URL):
+        assert allowed(robots, url) == allowed(robots, url)
+    rules = robots._parsed()
+    assert rules._verdicts is not None
+    assert URL in rules._verdicts
+    rules._verdicts.update({str(i): True for i in range(1000)})
+    rules.allow("http://a.org/another")
+    assert len(rules._verdicts) <= 1000
+
+
+def test_a_file_of_too_many_wildcards_is_read_strictly() -> None:
+    many = b"".join(b"Disallow: /q/*%d\n" % i for i in range(5000))
+    robots = learned(answer(body=HEAD + many + b"Disallow: /z*x\nAllow: /z*y\nDisallow: /w\n"))
+    assert not allowed(robots, "http://a.org/zebra"), "stricter than was written"
+    assert not allowed(robots, "http://a.org/z/y")
+    assert not allowed(robots, "http://a.org/w")
+    assert allowed(robots, "http://a.org/a")
+    assert robots.delay() == 0.0
+    slow = learned(answer(body=HEAD + b"Crawl-delay: 7\n" + many + b"Disallow: /z*x\n"))
+    assert slow.delay() == 7.0
+
+
+def test_wildcards_of_other_crawlers_do_not_count() -> None:
+    many = b"".join(b"Disallow: /*%d\n" % i for i in range(5000))
+    body = b"User-agent: other\n" + many + b"\n" + HEAD + b"Disallow: /z*x\n"
+    robots = learned(answer(body=body))
+    assert allowed(robots, "http://a.org/zebra")
+    assert not allowed(robots, "http://a.org/zx")
+
+
+@pytest.mark.parametrize("status", [Status.UNSAFE, Status.CERTIFICATE, Status.BLOCKED])
+def test_what_keeps_us_from_the_host_itself_is_told_as_it_is(status: Status) -> None:
+    robots = learned(answer(0, status=status))
+    assert robots.refusal(URL, 1.0) == (status, "it broke")
+    assert robots.code is None
+    assert robots.due(61.0)

@@ -6,6 +6,12 @@ import asyncio
 import time
 import zlib
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import brotli
+import msgspec
+import zstandard
 
 from salticus.checks.fetch_server import (
     BODY,
@@ -18,7 +24,7 @@ from salticus.checks.fetch_server import (
     reply,
 )
 from salticus.clock import Clock, SystemClock
-from salticus.config import Config, Fetch, Size, Span
+from salticus.config import Config, Fetch, Host, Hours, Size, Span
 from salticus.fetch.base import Engine, Fetcher
 from salticus.types import Fetched, HostState, Status, Target
 
@@ -29,6 +35,8 @@ _HONEST: dict[str, Route] = {
     "/plain": reply(BODY, Content_Type="text/html; charset=Latin-1", ETag='"1"'),
     "/gzip": reply(PACKED, Content_Encoding="gzip"),
     "/deflate": reply(zlib.compress(BODY), Content_Encoding="deflate"),
+    "/br": reply(brotli.compress(BODY), Content_Encoding="br"),
+    "/zstd": reply(zstandard.compress(BODY), Content_Encoding="zstd"),
 }
 
 
@@ -42,14 +50,19 @@ _VISITS = {
 
 
 def settings(
-    *, delay: float = 0.0, per_host: int = 1, retries: int = 0, allow: tuple[str, ...] | None = None
+    *,
+    delay: float = 0.0,
+    per_host: int = 1,
+    retries: int = 0,
+    allow: tuple[str, ...] | None = None,
+    timeout: float = TIMEOUT_S,
 ) -> Config:
     """Small limits, and leave to visit 127.0.0.1 unless `allow` says otherwise."""
     fetch = Fetch(
         delay=Span(seconds=delay),
         per_host=per_host,
         retries=retries,
-        timeout=Span(seconds=TIMEOUT_S),
+        timeout=Span(seconds=timeout),
         max_size=Size(LIMIT),
         allow_private=("127.0.0.1",) if allow is None else allow,
     )
@@ -81,6 +94,8 @@ async def _reads(engine: Engine, server: Server) -> None:
         assert (answer.status, answer.code) == (Status.OK, 200), f"law: {path} is answered"
         assert answer.body == BODY, f"law: the body is whole and decompressed ({path})"
         assert start <= answer.answered_at <= time.time(), "law: `answered_at` is wall time"
+    part = await engine.get(server.url("/plain"), {}, most=10)
+    assert (part.status, part.body) == (Status.OK, BODY[:10]), "law: `most` cuts a longer body"
     plain = await engine.get(server.url("/plain"), {})
     assert (plain.etag, plain.charset) == ('"1"', "latin-1"), "law: headers are kept"
 
@@ -146,6 +161,24 @@ async def _never_raises(make: Make) -> None:
         assert fetched.status is Status.UNSAFE, "law: no redirect leads to an address off limits"
 
 
+async def _follows(make: Make) -> None:
+    """Where a page has moved for good is told, if every redirect was permanent."""
+    ways = {
+        "/a": ("301 Moved", "/b"),
+        "/b": ("308 Moved", "/end"),
+        "/c": ("301 Moved", "/d"),
+        "/d": ("302 Found", "/end"),
+        "/e": ("307 Found", "/b"),
+        "/f": ("301 Moved", "/gone"),
+    }
+    routes = {path: reply(status=line, Location=to) for path, (line, to) in ways.items()}
+    async with Server({**routes, "/end": reply(BODY)}) as server:
+        found = await _visits(make, settings(), map(server.target, (*ways, "/end")))
+        moved = [one.moved and one.moved.removeprefix(server.url("")) for one in found]
+        expected = ["/end", "/end", None, None, None, None, None]
+        assert moved == expected, f"law: `moved` after permanent redirects only, not {moved}"
+
+
 async def _keeps_gaps(make: Make) -> None:
     delay = 0.05
     async with Server(
@@ -192,6 +225,24 @@ async def _is_patient(make: Make) -> None:
     assert len(server.times()) == 2, "law: a host that said Retry-After is left alone"
 
 
+async def _keeps_hours(make: Make) -> None:
+    now = datetime.now(UTC)
+    start, end = ((now + timedelta(hours=h)).time().replace(tzinfo=None) for h in (6, 7))
+    closed = Host("*", hours=Hours(start, end, ZoneInfo("UTC")))
+    config = msgspec.structs.replace(settings(delay=1.0), hosts=(closed,))
+    async with Server({"/p": reply(BODY)}) as server:
+        fetcher = make(config, SystemClock())
+        try:
+            made = await fetcher.fetch(server.target("/p"), time.time() + 3600)
+            assert made is None, "law: no visit outside of the hours"
+            assert fetcher.capacity(server.host, time.time(), 3600) == 0, "law: no capacity then"
+            room = fetcher.capacity(server.host, time.time(), 86_400)
+            assert 3500 < room < 3700, f"law: the capacity is that of the hours, not {room}"
+        finally:
+            await fetcher.close()
+    assert not server.arrivals, "law: nothing is requested outside of the hours"
+
+
 async def _heeds_robots(make: Make) -> None:
     rules = reply(b"User-agent: *\nDisallow: /private\n")
     async with Server({"/robots.txt": rules, "/p": reply(BODY)}) as server:
@@ -204,7 +255,9 @@ async def _heeds_robots(make: Make) -> None:
         assert asked == ["/robots.txt", "/p"], f"law: no disallowed path is requested ({asked})"
         server.routes["/robots.txt"] = reply(status="500 Oops")
         (fetched,) = await _visits(make, settings(), [server.target("/p")])
-        assert fetched.status is Status.DISALLOWED, "law: without robots.txt nothing is allowed"
+        assert fetched.status is Status.HTTP, "law: without robots.txt the visit fails"
+        asked = [path for path, _ in server.arrivals]
+        assert asked.count("/p") == 1, "law: without robots.txt nothing is allowed"
         assert len(server.times("/p")) == 1, "law: without robots.txt nothing is requested"
 
 
@@ -244,9 +297,11 @@ async def _stops(make: Make) -> None:
 
 _FETCHER_LAWS = (
     _never_raises,
+    _follows,
     _keeps_gaps,
     _keeps_apart,
     _is_patient,
+    _keeps_hours,
     _heeds_robots,
     _remembers,
     _stops,

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from ssl import SSLContext
 from typing import Self
+
+import brotli
+import zstandard
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from salticus.types import Status, Target
 
@@ -112,6 +118,84 @@ class Server:
         return bool(data)
 
 
+@dataclass
+class Proxy:
+    """A proxy on 127.0.0.1: answers plain requests itself, and tunnels CONNECT to the port `to`.
+
+    Without `to`, CONNECT is answered like the rest. `heads` holds what it was asked.
+    """
+
+    answer: bytes = b""
+    to: int | None = None
+    ssl: SSLContext | None = None
+    heads: list[str] = field(default_factory=list)
+    port: int = 0
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.ssl)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := (await reader.readuntil(b"\r\n\r\n")).decode("latin-1"):
+                self.heads.append(head)
+                if self.to is not None and head.startswith("CONNECT "):
+                    await self._tunnel(reader, writer)
+                    return
+                writer.write(self.answer)
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    async def _tunnel(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", self.to)
+        writer.write(b"HTTP/1.1 200 Connected\r\n\r\n")
+        await asyncio.gather(_pump(reader, back), _pump(there, writer), return_exceptions=True)
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while data := await reader.read(65_536):
+            writer.write(data)
+    finally:
+        writer.close()
+
+
+class Names(AbstractResolver):
+    """Resolves names from a table, each list of addresses in turn, the last one for ever.
+
+    No other name is known, and nobody outside is asked. `asked` holds the names looked up.
+    """
+
+    def __init__(self, table: Mapping[str, list[list[str]]] | None = None) -> None:
+        self.table = {name: list(answers) for name, answers in (table or {}).items()}
+        self.asked: list[str] = []
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """The addresses that come next for a host."""
+        self.asked.append(host)
+        if host not in self.table:
+            raise socket.gaierror(socket.EAI_NONAME, "no such name")
+        answers = self.table[host]
+        found = answers.pop(0) if len(answers) > 1 else answers[0]
+        return [_entry(host, port, address) for address in found]
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def _entry(host: str, port: int, address: str) -> ResolveResult:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=0)
+
+
 # ---------------------------------------------------------------------------------------- mischief
 
 
@@ -153,8 +237,30 @@ async def endless(headers: dict[str, str], writer: asyncio.StreamWriter) -> byte
     return b""
 
 
+def then(data: bytes, end: Route) -> Route:
+    """Send something, and go on as `end` does."""
+
+    async def route(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
+        writer.write(data)
+        await writer.drain()
+        await asyncio.sleep(0)
+        answer = end if isinstance(end, bytes) else end(headers, writer)
+        return answer if isinstance(answer, bytes) else await answer
+
+    return route
+
+
+async def chatter(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
+    """Send interim answers without end."""
+    for _ in range(1000):
+        writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 20)
+        await writer.drain()
+    return b""
+
+
 PACKED = gzip.compress(BODY)
-_BOMB = gzip.compress(bytes(100 * LIMIT))
+_BOMB = bytes(100 * LIMIT)
+_CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 MISCHIEF: dict[str, tuple[Route, set[Status]]] = {
     "/reset": (reset, {Status.NETWORK}),
@@ -164,11 +270,11 @@ MISCHIEF: dict[str, tuple[Route, set[Status]]] = {
     "/truncated": (breaking_off(reply(BODY)[:-9]), {Status.BROKEN}),
     "/cut-headers": (breaking_off(b"HTTP/1.1 200 OK\r\nContent-"), {Status.NETWORK}),
     "/cut-chunk": (
-        breaking_off(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nabc"),
+        breaking_off(_CHUNKED + b"ff\r\nabc"),
         {Status.BROKEN},
     ),
     "/bad-chunk": (
-        breaking_off(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n"),
+        breaking_off(_CHUNKED + b"zz\r\nabc\r\n"),
         {Status.BROKEN, Status.NETWORK},
     ),
     "/longer": (breaking_off(reply(BODY) + b"more"), {Status.OK, Status.BROKEN, Status.NETWORK}),
@@ -183,10 +289,26 @@ MISCHIEF: dict[str, tuple[Route, set[Status]]] = {
     ),
     "/huge": (reply(BODY, Content_Length="9999999999"), {Status.TOO_LARGE}),
     "/endless": (endless, {Status.TOO_LARGE}),
-    "/bomb": (reply(_BOMB, Content_Encoding="gzip"), {Status.TOO_LARGE}),
+    "/many-headers": (
+        breaking_off(reply(BODY, **{f"X-{i}": "y" for i in range(10_000)})),
+        {Status.NETWORK},
+    ),
+    "/chatter": (chatter, {Status.NETWORK}),
+    "/bomb": (reply(gzip.compress(_BOMB), Content_Encoding="gzip"), {Status.TOO_LARGE}),
+    "/br-bomb": (
+        reply(brotli.compress(_BOMB, quality=5), Content_Encoding="br"),
+        {Status.TOO_LARGE},
+    ),
+    "/zstd-bomb": (
+        reply(zstandard.compress(_BOMB), Content_Encoding="zstd"),
+        {Status.TOO_LARGE},
+    ),
+    "/bad-br": (reply(BODY, Content_Encoding="br"), {Status.BROKEN}),
+    "/bad-zstd": (reply(BODY, Content_Encoding="zstd"), {Status.BROKEN}),
     "/bad-gzip": (reply(BODY, Content_Encoding="gzip"), {Status.BROKEN}),
     "/cut-gzip": (reply(PACKED[:-9], Content_Encoding="gzip"), {Status.BROKEN}),
-    "/unasked": (reply(BODY, Content_Encoding="zstd"), {Status.BROKEN}),
+    "/unasked": (reply(BODY, Content_Encoding="compress"), {Status.BROKEN}),
+    "/twice": (reply(PACKED, Content_Encoding="gzip, br"), {Status.BROKEN}),
     "/circle": (reply(status="302 Found", Location="/circle"), {Status.OK}),
     "/nowhere": (reply(status="302 Found", Location="http://["), {Status.OK}),
     "/mail": (reply(status="301 Moved", Location="mailto:a@b"), {Status.OK}),

@@ -8,8 +8,10 @@ in `SafeResolver`, after resolution; addresses written in the URL, which never r
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -21,19 +23,23 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 # what some versions of `ipaddress` still hold to be global
 _CLOSED_V4 = tuple(map(IPv4Network, ("192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/4")))
 _CLOSED_V6 = tuple(map(IPv6Network, ("2001::/23", "3fff::/20")))
+_HEX = re.compile("0x[0-9a-f]*")
+_ISATAP = frozenset({0x00005EFE, 0x02005EFE})
 
 
 class Refused(OSError):
     """A host whose every address is off limits."""
 
     def __init__(self, host: str, address: str) -> None:
-        super().__init__(f"{host} is at {address}, which is off limits")
+        place = f"{host} is off limits" if host == address else f"{host} is at {address}"
+        rest = ": no public address" if host == address else ", which is off limits"
+        super().__init__(place + rest)
 
 
 def off_limits(address: str) -> bool:
     """Whether no page can rightly be there: not public, not unicast, or not an address at all.
 
-    An IPv6 address that carries an IPv4 one (mapped, NAT64, 6to4) is judged by both.
+    An IPv6 address that carries an IPv4 one (mapped, NAT64, 6to4, ISATAP) is judged by both.
 
     >>> [off_limits(a) for a in ("8.8.8.8", "169.254.169.254", "::ffff:10.0.0.1", "2130706433")]
     [False, True, True, True]
@@ -55,26 +61,38 @@ def _closed_v6(address: IPv6Address) -> bool:
     if address.ipv4_mapped is not None:
         return _closed_v4(address.ipv4_mapped)
     if address in _NAT64:
-        return _closed_v4(IPv4Address(int(address) & 0xFFFFFFFF))
+        return _closed_v4(_low(address))
     if address.sixtofour is not None and _closed_v4(address.sixtofour):
+        return True
+    if (int(address) >> 32) & 0xFFFFFFFF in _ISATAP and _closed_v4(_low(address)):
         return True
     outside = address not in _GLOBAL_UNICAST or not address.is_global
     return outside or any(address in net for net in _CLOSED_V6)  # Teredo is one of them
 
 
-def is_literal(host: str) -> bool:
-    """Whether a host is written as an address, in any of the ways that sockets understand.
+def _low(address: IPv6Address) -> IPv4Address:
+    return IPv4Address(int(address) & 0xFFFFFFFF)
 
-    >>> is_literal("::1"), is_literal("127.1"), is_literal("017700000001"), is_literal("a1.org")
+
+def is_literal(host: str) -> bool:
+    """Whether a host needs no resolver: an address in any way that sockets understand, or this
+    machine by its name.
+
+    No other name ends in a number; and some readers unescape what others do not.
+
+    >>> is_literal("::1"), is_literal("127.1"), is_literal("0x7f.0x1."), is_literal("a1.org")
     (True, True, True, False)
     """
-    return ":" in host or host.replace(".", "").isdigit()
+    last = host.rstrip(".").rpartition(".")[2].lower()
+    number = last.isdigit() or _HEX.fullmatch(last) is not None
+    return number or ":" in host or "%" in host or last == "localhost"
 
 
 class Limits:
     """What may be connected to: public addresses, and the hosts that the user allowed by name.
 
-    `allowed` holds patterns as in `config.matches`, with or without port.
+    `allowed` holds patterns as in `config.matches`, with or without port; an IPv6 address with a
+    port is written in brackets.
     """
 
     def __init__(self, allowed: Sequence[str] = ()) -> None:
@@ -82,17 +100,29 @@ class Limits:
 
     def exempt(self, host: str, port: int) -> bool:
         """Whether the user allowed this host whatever its address."""
+        if ":" in host:
+            spelt = {f"[{host}]", f"[{host}]:{port}"}
+            return any(p in spelt or fnmatchcase(host, p) for p in self.allowed)
         return any(matches(host, p) or matches(f"{host}:{port}", p) for p in self.allowed)
 
     def refusal(self, host: str, port: int) -> Refused | None:
         """Why a host written as an address may not be asked; None for names and public addresses.
 
         >>> Limits().refusal("10.0.0.1", 80)
-        Refused('10.0.0.1 is at 10.0.0.1, which is off limits')
+        Refused('10.0.0.1 is off limits: no public address')
         """
         if not is_literal(host) or not off_limits(host) or self.exempt(host, port):
             return None
         return Refused(host, host)
+
+    def judge(self, host: str, port: int, found: list[ResolveResult]) -> list[ResolveResult]:
+        """The addresses of a host that may be connected to; Refused if there are none."""
+        if self.exempt(host, port):
+            return found
+        safe = [entry for entry in found if not off_limits(entry["host"])]
+        if not safe:
+            raise Refused(host, found[0]["host"] if found else "no address")
+        return safe
 
 
 class SafeResolver(AbstractResolver):
@@ -108,13 +138,7 @@ class SafeResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        found = await self.inner.resolve(host, port, family)
-        if self.limits.exempt(host, port):
-            return found
-        safe = [entry for entry in found if not off_limits(entry["host"])]
-        if not safe:
-            raise Refused(host, found[0]["host"] if found else "no address")
-        return safe
+        return self.limits.judge(host, port, await self.inner.resolve(host, port, family))
 
     async def close(self) -> None:
         await self.inner.close()

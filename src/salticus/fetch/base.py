@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 import msgspec
@@ -36,10 +36,29 @@ class Engine(Protocol):
     """Makes one exchange: HTTP by default, a browser as an extra.
 
     Laws: never raises for anything a server does; never reads more than its limits; never connects
-    to an address that is off limits; does not follow redirects.
+    to an address that is off limits; does not follow redirects; with `most`, of a longer body that
+    many bytes are the answer.
     """
 
-    async def get(self, url: str, headers: Mapping[str, str]) -> Answer: ...
+    async def get(
+        self, url: str, headers: Mapping[str, str], *, most: int | None = None
+    ) -> Answer: ...
+
+    async def close(self) -> None: ...
+
+
+Ask = Callable[[str], Awaitable[Answer | None]]
+
+
+class Renderer(Protocol):
+    """Runs a page's scripts: the answer to a plain exchange becomes what a reader would see.
+
+    Laws: everything that the page asks for goes through `ask`, which is polite, safe and bounded;
+    the browser itself has no network. Never raises for anything a page does: a page that cannot be
+    rendered is an Answer whose status and fault say why. Bounded in time, size and memory.
+    """
+
+    async def render(self, page: Answer, wait: str | None, ask: Ask) -> Answer: ...
 
     async def close(self) -> None: ...
 
@@ -49,7 +68,8 @@ class Fetcher(Protocol):
 
     Laws: requests to one host do not overlap beyond its concurrency; they start at least its
     delay after the previous one was answered; a disallowed path is never requested; a host that
-    said Retry-After is left alone until then; never raises for anything a server does.
+    said Retry-After is left alone until then, and one that has hours outside of them; never raises
+    for anything a server does.
     """
 
     async def fetch(self, target: Target, before: float = ...) -> Fetched | None:

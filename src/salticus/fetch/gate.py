@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 
 from salticus.clock import Clock
 from salticus.config import Config
 from salticus.fetch.base import Answer, Engine
 from salticus.fetch.hosts import BUSY_CODES, Host, room
 from salticus.fetch.slots import Slots
+from salticus.fetch.window import Window
 from salticus.types import HostState, Status
 
 NO_HEADERS: Mapping[str, str] = {}
@@ -18,10 +19,21 @@ NO_HEADERS: Mapping[str, str] = {}
 class Request:
     """A request to make before wall time `before`, and to repeat up to `retries` times.
 
-    `elapsed_s` sums the seconds that its exchanges took, not those spent waiting for turns.
+    `elapsed_s` sums the seconds that its exchanges took, not those spent waiting for turns. With
+    `most`, only so many bytes of the body are wanted. `moved_for_good` says whether all redirects
+    were permanent, None before the first.
     """
 
-    __slots__ = ("before", "elapsed_s", "headers", "host", "retries", "url")
+    __slots__ = (
+        "before",
+        "elapsed_s",
+        "headers",
+        "host",
+        "most",
+        "moved_for_good",
+        "retries",
+        "url",
+    )
 
     def __init__(
         self, url: str, host: Host, *, before: float, retries: int, headers: Mapping[str, str]
@@ -32,6 +44,8 @@ class Request:
         self.retries = retries
         self.headers = headers
         self.elapsed_s = 0.0
+        self.most: int | None = None
+        self.moved_for_good: bool | None = None
 
 
 class Gate:
@@ -60,7 +74,7 @@ class Gate:
         if name in self._hosts or name in self._remembered:
             return self.at(name).capacity(start, seconds)
         delay = self.config.delay(name)
-        return room(self._start + delay, delay, start, seconds)
+        return room(self._start + delay, delay, start, seconds, self._window(name))
 
     def restore(self, states: list[HostState]) -> None:
         """Take up what an earlier process left; each host waits its delay once more."""
@@ -106,8 +120,12 @@ class Gate:
         if not self._seats.take() and not await self._seated(request):
             return None
         start = wall()
+        if not host.is_open(start):  # its hours ended while the request waited for a seat
+            self._seats.give()
+            host.slots.give()
+            return await self.send(request)
         try:
-            answer = await self.engine.get(request.url, request.headers)
+            answer = await self._exchange(request)
         except BaseException:
             host.leave(wall())
             raise
@@ -120,13 +138,28 @@ class Gate:
             self.note(host)
         return answer
 
+    def _exchange(self, request: Request) -> Awaitable[Answer]:
+        if request.most is None:
+            return self.engine.get(request.url, request.headers)
+        return self.engine.get(request.url, request.headers, most=request.most)
+
     def _open(self, name: str) -> Host:
         delay, concurrency = self.config.delay(name), self.config.concurrency(name)
-        host = Host(name, delay=delay, concurrency=concurrency, start=self._start)
+        host = Host(
+            name,
+            delay=delay,
+            concurrency=concurrency,
+            start=self._start,
+            window=self._window(name),
+        )
         if (state := self._remembered.pop(name, None)) is not None:
             host.recall(state, self._start)
         self._hosts[name] = host
         return host
+
+    def _window(self, name: str) -> Window | None:
+        hours = self.config.hours(name)
+        return None if hours is None else Window(hours, self.clock)
 
     async def _seated(self, request: Request) -> bool:
         """Wait for one of the seats that all hosts share; without one the turn is given up."""

@@ -3,7 +3,8 @@
 With a delay, requests to a host follow one another: the next one starts no earlier than the delay
 after the previous one was answered. An answer cannot come before its request has arrived, so they
 arrive at the host at least the delay apart, too, whatever the network does. Without a delay, as
-many may be under way at once as its concurrency says.
+many may be under way at once as its concurrency says. A host with hours gets no request outside
+of them.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from hashlib import blake2b
 from salticus.fetch.base import Answer
 from salticus.fetch.robots import Robots
 from salticus.fetch.slots import Slots
+from salticus.fetch.window import Window
 from salticus.types import HostState, Status
 
 BUSY_CODES = frozenset({429, 503})
 _DAY_S = 86_400.0
 _BUSY_CAP_S = 3600.0
 _FAILED_CAP_S = 300.0
-_FAILURES = frozenset({Status.NETWORK, Status.TIMEOUT})
+_FAILURES = frozenset({Status.NETWORK, Status.TIMEOUT, Status.CERTIFICATE})
 
 
 class Host:
@@ -46,10 +48,20 @@ class Host:
         "robots",
         "slots",
         "strikes",
+        "window",
     )
 
-    def __init__(self, name: str, *, delay: float, concurrency: int, start: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        delay: float,
+        concurrency: int,
+        start: float,
+        window: Window | None = None,
+    ) -> None:
         self.name = name
+        self.window = window
         self.delay = delay
         self.next_at = start + delay
         self.strikes = 0
@@ -86,15 +98,22 @@ class Host:
         if self._shut:
             return math.inf
         ahead = len(self.slots.queue) + len(self._naps)
-        return max(now, self.next_at) + self.delay * ahead
+        if self.window is None:
+            return max(now, self.next_at) + self.delay * ahead
+        opening = self.window.opening
+        return opening(opening(max(now, self.next_at)) + self.delay * ahead)
 
     def capacity(self, start: float, seconds: float) -> float:
         """Requests that fit between `start` and `seconds` later; see `base.Fetcher`."""
-        return room(self.next_at, self.delay, start, seconds)
+        return room(self.next_at, self.delay, start, seconds, self.window)
+
+    def is_open(self, now: float) -> bool:
+        """Whether `now` lies within the host's hours."""
+        return self.window is None or self.window.holds(now)
 
     def enter(self, now: float) -> bool:
         """Take the turn now, if it is there for the taking."""
-        if now < self.next_at or not self.slots.take():
+        if now < self.next_at or not self.is_open(now) or not self.slots.take():
             return False
         self.next_at = now + self.delay
         return True
@@ -114,12 +133,15 @@ class Host:
 
     async def _sleep(self, before: float, wall: Callable[[], float]) -> bool:
         while (now := wall()) < before and not self._shut:
-            if now >= self.next_at:
+            start = max(now, self.next_at)
+            if self.window is not None:
+                start = self.window.opening(start)
+            if now >= start:
                 self.next_at = now + self.delay
                 return True
-            if self.next_at >= before:
+            if start >= before:
                 return False
-            await self._nap(self.next_at - now)  # may end early, or find a longer pause
+            await self._nap(start - now)  # may end early, or find a longer pause
         return False
 
     async def _nap(self, seconds: float) -> None:
@@ -175,13 +197,16 @@ class Host:
         return min(pause, _BUSY_CAP_S if busy else _FAILED_CAP_S)
 
 
-def room(next_at: float, delay: float, start: float, seconds: float) -> float:
+def room(
+    next_at: float, delay: float, start: float, seconds: float, window: Window | None = None
+) -> float:
     """Requests that fit into the `seconds` after `start`, the first at `next_at` or later.
 
     >>> room(next_at=2.0, delay=0.5, start=0.0, seconds=10.0)
     16.0
     """
-    left = start + seconds - max(start, next_at)
+    first, end = max(start, next_at), start + seconds
+    left = end - first if window is None or end <= first else window.open_for(first, end)
     if left <= 0:
         return 0.0
     return left / delay if delay else math.inf

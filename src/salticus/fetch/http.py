@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from functools import lru_cache
+from ssl import SSLContext
+from urllib.parse import quote
 
-from aiohttp import (
-    ClientConnectorError,
-    ClientError,
-    ClientHandlerType,
-    ClientOSError,
-    ClientRequest,
-    ClientResponse,
-    ClientSession,
-    ClientTimeout,
-    DummyCookieJar,
-    ServerDisconnectedError,
-    TCPConnector,
-    ThreadedResolver,
-)
+from aiohttp import ClientHttpProxyError, ClientResponse
 from aiohttp.abc import AbstractResolver
 from aiohttp.hdrs import (
     CONTENT_ENCODING,
@@ -28,89 +17,82 @@ from aiohttp.hdrs import (
     LAST_MODIFIED,
     LOCATION,
     RETRY_AFTER,
+    SET_COOKIE,
 )
 from yarl import URL
 
 from salticus.clock import Clock
 from salticus.config import Fetch
-from salticus.fetch import AGENT
-from salticus.fetch.address import Limits, SafeResolver
 from salticus.fetch.base import Answer
-from salticus.fetch.body import TooLarge, read
+from salticus.fetch.body import read, start_of
+from salticus.fetch.codecs import TooLarge
 from salticus.fetch.faults import status_of, words_for
+from salticus.fetch.identity import Identities, Identity
+from salticus.fetch.sessions import Sessions
 from salticus.types import Status
-from salticus.version import VERSION
 
-_DNS_TTL_S, _DNS_NAMES = 300, 65_536
+_ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _DRAINED = 65_536  # bytes of an error page that are read so that its connection can serve again
-
-
-class _Lost(ClientError):
-    """The connection broke before an answer came; see `_once`."""
 
 
 class HttpEngine:
     """Makes one exchange over HTTP, and turns whatever goes wrong into an Answer.
 
-    Bodies are kept of 2xx answers only. Neither cookies nor proxies from the environment are used.
-    The time limit covers the whole exchange, name resolution and body included.
+    Bodies are kept of 2xx answers only. Proxies, cookies and passwords are those of `identities`,
+    each for its own host; none are taken from the environment. The time limit covers the whole
+    exchange, name resolution and body included. `ssl` replaces the machine's trusted authorities.
     """
 
     def __init__(
-        self, settings: Fetch, clock: Clock, *, resolver: AbstractResolver | None = None
+        self,
+        settings: Fetch,
+        clock: Clock,
+        *,
+        identities: Identities | None = None,
+        resolver: AbstractResolver | None = None,
+        ssl: SSLContext | None = None,
     ) -> None:
         self.settings = settings
         self.clock = clock
-        self.resolver = resolver
-        self._limits = Limits(settings.allow_private)
-        self._refusal = lru_cache(maxsize=65_536)(self._limits.refusal)
-        self._session: ClientSession | None = None
+        self.identities = identities or None  # without any, exchanges need not look
+        self._sessions = Sessions(settings, resolver, ssl)
+        self._refusal = lru_cache(maxsize=65_536)(self._sessions.limits.refusal)
 
-    async def get(self, url: str, headers: Mapping[str, str]) -> Answer:
-        """One GET; redirects are not followed."""
-        session = self._session or self._open()
+    async def get(self, url: str, headers: Mapping[str, str], *, most: int | None = None) -> Answer:
+        """One GET; redirects are not followed. With `most`, a longer body is cut there."""
+        identity: Identity | None = None
         try:
             parsed = URL(url, encoded=_is_encoded(url))
             if (fault := self._fault(parsed)) is not None:
                 return Answer(url, Status.UNSAFE, self.clock.wall(), fault=fault)
-            response = await session.get(parsed, headers=headers, allow_redirects=False)
+            if self.identities is not None:
+                identity = self.identities.at(parsed.host_port_subcomponent or "")
+            response = await self._send(parsed, headers, identity)
         except Exception as error:
-            return Answer(url, status_of(error), self.clock.wall(), fault=words_for(error))
+            return self._failed(url, error)
         answer = _answer(url, response, self.clock.wall())
         try:
-            await self._fill(answer, response)
+            if identity is not None and identity.cookies is not None:
+                identity.cookies.learn(response.headers.getall(SET_COOKIE, ()), parsed)
+            await self._fill(answer, response, most)
         except Exception as error:
-            answer.status, answer.fault = status_of(error, Status.BROKEN), words_for(error)
+            answer.status = status_of(error, Status.BROKEN)
+            answer.fault = words_for(error, begun=True)
         finally:
             if not response.closed:
                 response.close()
         return answer
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._sessions.close()
 
-    def _open(self) -> ClientSession:
-        limit = self.settings.concurrency
-        resolver = SafeResolver(self.resolver or ThreadedResolver(), self._limits)
-        self._session = ClientSession(
-            connector=TCPConnector(
-                resolver=resolver,
-                limit=limit,
-                ttl_dns_cache=_DNS_TTL_S,
-                dns_cache_max_size=_DNS_NAMES,
-            ),
-            cookie_jar=DummyCookieJar(),
-            timeout=ClientTimeout(total=self.settings.timeout.total_seconds()),
-            headers={
-                "User-Agent": user_agent(self.settings.contact),
-                "Accept-Encoding": "gzip, deflate",
-            },
-            auto_decompress=False,
-            middlewares=(_once,),
-        )
-        return self._session
+    def _send(
+        self, url: URL, headers: Mapping[str, str], identity: Identity | None
+    ) -> Awaitable[ClientResponse]:
+        if identity is not None:
+            return self._sessions.send_as(identity, url, headers)
+        session = self._sessions.direct or self._sessions.open()
+        return session.get(url, headers=headers, allow_redirects=False)
 
     def _fault(self, url: URL) -> str | None:
         """Why this URL may not be asked at all."""
@@ -119,15 +101,23 @@ class HttpEngine:
         refused = self._refusal(url.raw_host or "", url.port or 0)
         return None if refused is None else str(refused)
 
-    async def _fill(self, answer: Answer, response: ClientResponse) -> None:
+    def _failed(self, url: str, error: Exception) -> Answer:
+        code = error.status if isinstance(error, ClientHttpProxyError) else 0
+        fault = words_for(error)
+        return Answer(url, status_of(error), self.clock.wall(), code=code, fault=fault)
+
+    async def _fill(self, answer: Answer, response: ClientResponse, most: int | None) -> None:
         """Read the body of a 2xx answer; of the others only what frees the connection."""
         length = response.headers.get(CONTENT_LENGTH)
         size = int(length) if length is not None and length.isdecimal() else 0
         if 200 <= answer.code < 300:
             limit = self.settings.max_size
+            encoding = response.headers.get(CONTENT_ENCODING)
+            if most is not None:
+                answer.body = await start_of(response.content, encoding, most)
+                return
             if size > limit:
                 raise TooLarge(limit)
-            encoding = response.headers.get(CONTENT_ENCODING)
             answer.body = await read(response.content, encoding, limit)
         elif answer.code >= 300 and size <= _DRAINED:
             await _drain(response)
@@ -141,19 +131,6 @@ def _is_encoded(url: str) -> bool:
     (True, False)
     """
     return url.isascii() and url.isprintable() and " " not in url and "#" not in url
-
-
-async def _once(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
-    """Send a request once: aiohttp would repeat it at once when the connection breaks, and the
-    repeat would reach the host before its next turn."""
-    try:
-        return await send(request)
-    except ServerDisconnectedError as error:
-        raise _Lost("the server closed the connection without an answer") from error
-    except ClientOSError as error:
-        if isinstance(error, ClientConnectorError):
-            raise  # it never got as far as sending
-        raise _Lost(f"the connection broke: {error.strerror or error}") from error
 
 
 async def _drain(response: ClientResponse) -> None:
@@ -176,7 +153,7 @@ def _answer(url: str, response: ClientResponse, answered_at: float) -> Answer:
         charset=charset(content_type),
         etag=_header(headers, ETAG),
         last_modified=_header(headers, LAST_MODIFIED),
-        location=_header(headers, LOCATION),
+        location=_place(headers),
         retry_after=_header(headers, RETRY_AFTER),
     )
 
@@ -189,6 +166,14 @@ def _header(headers: Mapping[str, str], name: str) -> str | None:
     return None if any("\ud800" <= c <= "\udfff" for c in value) else value
 
 
+def _place(headers: Mapping[str, str]) -> str | None:
+    """Where a redirect leads; bytes that are no text are escaped, as browsers do."""
+    value = headers.get(LOCATION)
+    if value is None or value.isascii():
+        return value
+    return quote(value.encode("utf-8", "surrogateescape"), safe=_ASCII)
+
+
 @lru_cache(maxsize=1024)
 def charset(content_type: str) -> str | None:
     """The charset named by a Content-Type, in lower case.
@@ -198,13 +183,3 @@ def charset(content_type: str) -> str | None:
     """
     _, found, rest = content_type.lower().partition("charset=")
     return rest.partition(";")[0].strip(" \t\"'") or None if found else None
-
-
-def user_agent(contact: str) -> str:
-    """The honest name under which we knock.
-
-    >>> user_agent("ops@example.org").split()[1]
-    '(+ops@example.org)'
-    """
-    shown = " ".join(contact.split())
-    return f"{AGENT}/{VERSION} (+{shown})" if shown else f"{AGENT}/{VERSION}"

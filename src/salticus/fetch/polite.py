@@ -10,13 +10,22 @@ from datetime import UTC, datetime, timedelta
 from yarl import URL
 
 from salticus.clock import Clock
-from salticus.config import Config
-from salticus.fetch.base import Answer, Engine
+from salticus.config import Config, Rule, matches
+from salticus.fetch import robots
+from salticus.fetch.base import Answer, Engine, Renderer
 from salticus.fetch.gate import NO_HEADERS, Gate, Request
-from salticus.fetch.hosts import BUSY_CODES
+from salticus.fetch.identity import Identities
+from salticus.fetch.redirects import (
+    after_redirect,
+    for_good,
+    is_page,
+    location,
+    lost,
+    meaning,
+    redirects,
+)
 from salticus.types import Fetched, HostState, Status, Target
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ROBOTS_HOPS = 5
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -28,30 +37,42 @@ class PoliteFetcher:
     Failed connections and 5xx answers are tried again `retries` times; a 429, a 503 or any answer
     with Retry-After ends the visit, and so do time-outs and damaged bodies. All requests take
     turns, those for robots.txt and those of redirects too. A redirect whose turn does not come
-    before `before` ends the visit as BUSY.
+    before `before` ends the visit as BUSY. Pages whose rule says so are rendered by `renderer`,
+    after their turn; what it asks for takes turns as well.
     """
 
-    def __init__(self, engine: Engine, config: Config, clock: Clock) -> None:
+    def __init__(
+        self, engine: Engine, config: Config, clock: Clock, renderer: Renderer | None = None
+    ) -> None:
         self.engine = engine
         self.config = config
         self.clock = clock
+        self.renderer = renderer
         self._gate = Gate(engine, config, clock)
+        self._identities = Identities(config if renderer else Config())
+        self._any_rendered = any(rule.render for rule in config.pages)
 
     async def fetch(self, target: Target, before: float = math.inf) -> Fetched | None:
         """Visit `target`; None if its turn did not come before wall time `before`."""
+        rule = self._rendering(target.url) if self._any_rendered else None
         request = Request(
             target.url,
             self._gate.at(target.host),
             before=before,
             retries=self.config.fetch.retries,
-            headers=_conditions(target),
+            headers=_conditions(target) if rule is None else NO_HEADERS,
         )
         answer = await self._ask(request)
         if answer is None:
             return None
-        if _redirects(answer):
+        if redirects(answer):
             answer = await self._follow(request, answer)
-        return self._fetched(request, answer)
+        if rule is not None and is_page(answer):
+            answer = await self._render(request, answer, rule.wait)
+        fetched = self._fetched(request, answer)
+        if fetched.status is Status.OK and request.moved_for_good and fetched.url != target.url:
+            fetched.moved = fetched.url
+        return fetched
 
     def host(self, name: str) -> HostState:
         """What must be remembered of the host."""
@@ -78,6 +99,8 @@ class PoliteFetcher:
         self._gate.shut()
 
     async def close(self) -> None:
+        if self.renderer is not None:
+            await self.renderer.close()
         await self.engine.close()
 
     # ---------------------------------------------------------------------------------- requests
@@ -112,30 +135,74 @@ class PoliteFetcher:
 
     async def _follow(self, request: Request, answer: Answer) -> Answer:
         """Follow redirects to the first answer that is none."""
-        seen = {str(URL(request.url))}
-        while _redirects(answer):
-            if len(seen) > self.config.fetch.max_redirects:
-                return _lost(answer, f"more than {len(seen) - 1} redirects")
+        seen, hops = {str(URL(request.url))}, 0
+        while redirects(answer):
+            hops += 1
+            if hops > self.config.fetch.max_redirects:
+                return lost(answer, f"more than {hops - 1} redirects")
             if not self._move(request, answer):
-                return _lost(answer, f"a redirect to nowhere: {answer.location!r:.200}")
-            if request.url in seen:
-                return _lost(answer, f"the redirects run in a circle through {request.url}")
+                return lost(answer, f"a redirect to nowhere: {answer.location or ''!a:.200}")
+            if request.url in seen and not self._keeps_cookies(request.host.name):
+                fault = f"the redirects run in a circle through {request.url}"
+                return lost(answer, f"{fault}; if it wants a cookie, keep_cookies may help")
             seen.add(request.url)
             followed = await self._ask(request)
             if followed is None:
                 fault = f"the redirect to {request.url} could not be followed in time"
                 return Answer(request.url, Status.BUSY, self.clock.wall(), fault=fault)
-            answer = followed
+            answer = after_redirect(followed)
         return answer
 
     def _move(self, request: Request, answer: Answer) -> bool:
         """Turn a request towards where the answer points; False if that is nowhere we go."""
-        found = _location(request.url, answer.location)
+        found = location(request.url, answer.location)
         if found is None:
             return False
         request.url, request.headers = found[0], NO_HEADERS
         request.host = self._gate.at(found[1])
+        request.moved_for_good = request.moved_for_good is not False and for_good(answer)
         return True
+
+    def _keeps_cookies(self, name: str) -> bool:
+        """Whether the host may answer differently when it is asked the same again."""
+        told = (h.keep_cookies for h in self.config.hosts if matches(name, h.match))
+        return next((keep for keep in told if keep is not None), False)
+
+    # --------------------------------------------------------------------------------- rendering
+
+    def _rendering(self, url: str) -> Rule | None:
+        """The rule that wants this page rendered."""
+        rule = self.config.rule(url)
+        return rule if rule is not None and rule.render else None
+
+    def _trusted(self, host: str, *, but: str) -> bool:
+        """Whether a host lets us in where a page of another must not look: it is given a name and a
+        password, or it lies inside. A script could read what it answers and carry it out."""
+        if host == but:
+            return False
+        known = self._identities.at(host) is not None
+        return known or any(matches(host, pattern) for pattern in self.config.fetch.allow_private)
+
+    async def _render(self, request: Request, answer: Answer, wait: str | None) -> Answer:
+        """What the page's scripts make of it; what they ask for is asked politely, and once."""
+
+        async def ask(url: str) -> Answer | None:
+            found = location(request.url, url)
+            if found is None or self._trusted(found[1], but=request.host.name):
+                return None
+            host = self._gate.at(found[1])
+            return await self._ask(
+                Request(found[0], host, before=math.inf, retries=0, headers=NO_HEADERS)
+            )
+
+        if self.renderer is None:
+            fault = "the page is to be rendered, and there is no browser"
+            return Answer(answer.url, Status.BROKEN, answer.answered_at, answer.code, fault=fault)
+        start = self.clock.wall()
+        shown = await self.renderer.render(answer, wait, ask)
+        request.elapsed_s += self.clock.wall() - start
+        shown.etag = shown.last_modified = None  # of the bare page, which is not what is kept
+        return shown
 
     # ------------------------------------------------------------------------------------ robots
 
@@ -180,32 +247,35 @@ class PoliteFetcher:
             retries=self.config.fetch.retries,
             headers=NO_HEADERS,
         )
-        hops = 0
+        asked.most, hops = robots.BYTES, 0
         answer = await self._gate.send(asked)
         while answer is not None:
-            if _redirects(answer) and hops < _ROBOTS_HOPS and self._move(asked, answer):
+            if redirects(answer) and hops < _ROBOTS_HOPS and self._move(asked, answer):
                 hops += 1
             elif self._gate.may_help(asked, answer):
                 asked.retries -= 1
             else:
                 break
             answer = await self._gate.send(asked)
+        if hops and answer is not None and answer.status is not Status.OK:
+            answer.status = Status.NETWORK  # where it redirects to says nothing of the host
+            answer = after_redirect(answer)
         return answer
 
     # ---------------------------------------------------------------------------------- outcomes
 
     def _fetched(self, request: Request, answer: Answer) -> Fetched:
         at = (self.clock.now() - _EPOCH) // _MICROSECOND
-        code, status = answer.code, answer.status
+        code, status, fault = answer.code, answer.status, answer.fault
         if status is Status.OK:
-            status = _meaning(code, conditional=bool(request.headers))
+            status, fault = meaning(code, conditional=bool(request.headers))
         fetched = Fetched(answer.url, status, at, code, elapsed_s=request.elapsed_s)
         if status is Status.OK or status is Status.NOT_MODIFIED:
             fetched.body = answer.body
             fetched.content_type, fetched.charset = answer.content_type, answer.charset
             fetched.etag, fetched.last_modified = answer.etag, answer.last_modified
         else:
-            fetched.fault = answer.fault or f"the server answered {code}"
+            fetched.fault = fault or f"the server answered {code}"
         return fetched
 
 
@@ -215,38 +285,3 @@ def _conditions(target: Target) -> Mapping[str, str]:
         return NO_HEADERS
     named = (("If-None-Match", target.etag), ("If-Modified-Since", target.last_modified))
     return {name: value for name, value in named if value}
-
-
-def _redirects(answer: Answer) -> bool:
-    return answer.code in _REDIRECTS and answer.status is Status.OK
-
-
-def _location(base: str, location: str | None) -> tuple[str, str] | None:
-    """The URL and the host that a redirect leads to; None if it is not a web address.
-
-    >>> _location("http://a.org/x", "//B.org:8080/y#z"), _location("http://a.org/", "mailto:x")
-    (('http://b.org:8080/y', 'b.org:8080'), None)
-    """
-    try:
-        url = URL(base).join(URL(location or "")).with_fragment(None)
-        host = url.host_port_subcomponent
-        if url.scheme not in ("http", "https") or not url.raw_host or not host:
-            return None
-        return str(url.with_user(None)), host
-    except ValueError:
-        return None
-
-
-def _lost(answer: Answer, fault: str) -> Answer:
-    return Answer(answer.url, Status.REDIRECTS, answer.answered_at, answer.code, fault=fault)
-
-
-def _meaning(code: int, *, conditional: bool) -> Status:
-    """What a complete answer means."""
-    if 200 <= code < 300:
-        return Status.OK
-    if code == 304 and conditional:
-        return Status.NOT_MODIFIED
-    if code in (404, 410):
-        return Status.GONE
-    return Status.BUSY if code in BUSY_CODES else Status.HTTP

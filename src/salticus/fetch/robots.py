@@ -14,20 +14,16 @@ An answer holds for 24 hours. A crawl-delay is honoured up to one day.
 
 from __future__ import annotations
 
-import re
-
-from protego import Protego
-
-from salticus.fetch import AGENT
 from salticus.fetch.base import Answer
+from salticus.fetch.rules import Rules, frees
 from salticus.types import Status
 
+BYTES = 512_001  # that are asked for: one more than count shows that there are more
 _BYTES = 512_000
 _DAY_S = 86_400.0
 _STALE_S = 6 * _DAY_S
 _RETRY_S, _RETRY_CAP_S = 60.0, 3600.0
-_AGENT_LINE = re.compile(r"\s*user[ -]?agent\s*[:\s]\s*(\*|[a-z_-]*)", re.IGNORECASE)
-_DISALLOW = re.compile(r"di[as]+l", re.IGNORECASE)  # as generously misspelt as Protego takes it
+_TELLING = frozenset({Status.UNSAFE, Status.CERTIFICATE, Status.BLOCKED})  # they hold for the host
 
 
 class Robots:
@@ -76,7 +72,7 @@ class Robots:
         """The crawl-delay asked of us in seconds, 0 if none."""
         if "crawl" not in self.text.lower():
             return 0.0
-        return min(self._parsed().crawl_delay(AGENT) or 0.0, _DAY_S)
+        return min(self._parsed().delay(), _DAY_S)
 
     def learn(self, answer: Answer, now: float) -> None:
         """Take in an answer; the last one, if redirects were followed."""
@@ -89,27 +85,35 @@ class Robots:
 
     def _settle(self, code: int | None, text: str, until: float) -> None:
         self.code, self.text, self.until = code, text, until
-        self._rules: Protego | None = None
-        free = _tells(code) and not _DISALLOW.search(text)
+        self._rules: Rules | None = None
+        free = _tells(code) and frees(text)
         self.free_until = until if free else 0.0
 
     def _miss(self, answer: Answer, now: float) -> None:
         self._retry_at = now + min(_RETRY_S * 2**self._failures, _RETRY_CAP_S)
         self._failures = min(self._failures + 1, 16)
-        unsafe = answer.status is Status.UNSAFE
-        self._status = Status.UNSAFE if unsafe else Status.DISALLOWED
+        telling = answer.status in _TELLING
+        self._status = _meaning(answer)
         why = answer.fault or f"the server answered {answer.code}"
-        self._fault = why if unsafe else f"robots.txt could not be reached: {why}"
-        if not _tells(self.code) and not unsafe:  # nothing was asked of an unsafe host
+        self._fault = why if telling else f"robots.txt could not be reached: {why}"
+        if not _tells(self.code) and not telling:  # such a host was not even asked
             self._settle(answer.code, "", self._retry_at)
 
     def _allows(self, url: str) -> bool:
-        return self._parsed().can_fetch(url, AGENT)
+        return self._parsed().allow(url)
 
-    def _parsed(self) -> Protego:
+    def _parsed(self) -> Rules:
         if self._rules is None:
-            self._rules = Protego.parse(_for_us(self.text))
+            self._rules = Rules(self.text)
         return self._rules
+
+
+def _meaning(answer: Answer) -> Status:
+    """How a visit ends whose host does not give its robots.txt: as its robots.txt did. That no rule
+    forbids the page must stay visible, or a host that is down would look like one that does."""
+    if answer.status is not Status.OK:
+        return answer.status
+    return Status.BUSY if answer.code in (429, 503) else Status.HTTP
 
 
 def _tells(code: int | None) -> bool:
@@ -121,27 +125,13 @@ def _text(answer: Answer) -> str:
     """The rules that count, cut after the last whole line."""
     if answer.code >= 300:
         return ""
-    body = answer.body
-    if len(body) > _BYTES:
-        body = body[: body.rfind(b"\n", 0, _BYTES) + 1]
-    return body.decode("utf-8-sig", "replace")
+    text = answer.body[:_BYTES].decode(_encoding(answer.body), "replace")
+    return text if len(answer.body) <= _BYTES else text[: text.rfind("\n") + 1]
 
 
-def _for_us(text: str) -> str:
-    """The same rules with every other crawler called "other".
-
-    Agents are compared as whole product tokens, as the RFC asks; and a file of a thousand agents
-    that share a thousand rules, which Protego would multiply, costs no more than any other.
-
-    >>> _for_us("User-agent: Salt\\nDisallow: /").splitlines()
-    ['User-agent: other', 'Disallow: /']
-    """
-    return "\n".join(_rename(line) for line in text.splitlines())
-
-
-def _rename(line: str) -> str:
-    match = _AGENT_LINE.match(line)
-    if match is None:
-        return line
-    name = match[1].lower()
-    return f"User-agent: {name if name in ('*', AGENT.lower()) else 'other'}"
+def _encoding(body: bytes) -> str:
+    """UTF-8, as the RFC asks; but rules that were saved as UTF-16 are no less meant."""
+    if body[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    zeros = body[0:1] == b"\0", body[1:2] == b"\0"
+    return {(True, False): "utf-16-be", (False, True): "utf-16-le"}.get(zeros, "utf-8-sig")

@@ -1,0 +1,260 @@
+"""A Chromium without a network: it is found, started, watched and ended here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib.util
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from salticus.errors import ConfigError
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser as Chromium
+    from playwright.async_api import BrowserContext, CDPSession, Page, Playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+NOWHERE = (
+    # Names and addresses are not found, and whatever would do without them is sent to a proxy that
+    # is not found either: what a page's scripts ask for comes from us or not at all.
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--proxy-server=http://nowhere.invalid:1",
+    "--proxy-bypass-list=<-loopback>",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # its name until 2024
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-domain-reliability",
+    "--disable-sync",
+    "--no-pings",
+    "--dns-prefetch-disable",
+)
+FRUGAL = (
+    "--disable-gpu",
+    "--disable-3d-apis",
+    "--disable-breakpad",
+    "--no-first-run",
+    "--mute-audio",
+    "--blink-settings=imagesEnabled=false",
+    "--js-flags=--max-old-space-size=512",
+)
+BLANK: dict[str, Any] = {
+    "service_workers": "block",
+    "accept_downloads": False,
+    "locale": "en-US",
+    "timezone_id": "UTC",
+}
+PAGE_MEMORY = 10**9  # bytes that one process of the browser may take, and
+MEMORY = 3 * PAGE_MEMORY  # all of them together
+WATCH_S = 0.2
+CLOSE_S = 5.0
+START_S = 20.0
+LINGER_S = 0.05
+
+
+class BrowserGone(Exception):
+    """The browser ended, or had to be ended, while a page was open."""
+
+
+class Browser:
+    """One running Chromium, which opens pages that share nothing.
+
+    A process of the browser that takes more than its memory is ended, and with it its page; if all
+    of them together take too much, or the browser does not answer, the browser is.
+    """
+
+    def __init__(self, playwright: Playwright, chromium: Chromium, folder: Path) -> None:
+        self._playwright = playwright
+        self._chromium = chromium
+        self._folders = [folder]
+        self._control: CDPSession | None = None
+        self._pid = 0
+        self._tabs = 0
+        self._watch: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def start(cls, executable: str) -> Browser:
+        """Start the browser; BrowserGone says in words for people why it does not start."""
+        from playwright.async_api import Error, async_playwright
+
+        folder = Path(tempfile.mkdtemp(prefix="salticus-"))
+        playwright = await async_playwright().start()
+        try:
+            chromium = await playwright.chromium.launch(**_options(executable, folder))
+            browser = cls(playwright, chromium, folder)
+            browser._control = await chromium.new_browser_cdp_session()
+            browser._pid = next(p for p, kind in await browser._processes() if kind == "browser")
+            browser._folders += _profile(browser._pid)
+        except BaseException as error:
+            await playwright.stop()
+            await asyncio.to_thread(_remove, folder)
+            if isinstance(error, Error | StopIteration):
+                raise BrowserGone(f"{executable} cannot be started: {_reason(error)}") from error
+            raise
+        return browser
+
+    @property
+    def alive(self) -> bool:
+        """Whether pages can be opened."""
+        return self._chromium.is_connected()
+
+    @contextlib.asynccontextmanager
+    async def page(self) -> AsyncIterator[tuple[Page, CDPSession]]:
+        """A blank page with no past, and a line to it; nothing of it is left afterwards."""
+        self._tabs += 1
+        if self._watch is None or self._watch.done():
+            self._watch = asyncio.create_task(self._guard())
+        context: BrowserContext | None = None
+        try:
+            async with asyncio.timeout(START_S):
+                context = await self._chromium.new_context(**BLANK)
+                page = await context.new_page()
+                session = await context.new_cdp_session(page)
+        except TimeoutError:
+            self._kill(self._pid)
+            raise BrowserGone("the browser does not answer") from None
+        else:
+            context.on("page", self._refuse)
+            yield page, session
+        finally:
+            self._tabs -= 1
+            if context is not None:
+                await self._end(context.close())
+
+    async def _refuse(self, popup: Page) -> None:
+        await self._end(popup.close())
+
+    async def close(self) -> None:
+        """End the browser and everything that belongs to it."""
+        if self._watch is not None:
+            self._watch.cancel()
+        await self._end(self._chromium.close())
+        await self._playwright.stop()
+        for folder in self._folders:
+            await asyncio.to_thread(_remove, folder)
+
+    async def _end(self, closing: Any) -> None:
+        """Wait for something to close; if it does not, end the browser."""
+        from playwright.async_api import Error
+
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                await closing
+        except TimeoutError:
+            self._kill(self._pid)
+        except Error:
+            pass  # it is closed already
+
+    # ------------------------------------------------------------------------------------ memory
+
+    async def _guard(self) -> None:
+        """While pages are open, end what takes too much memory."""
+        from playwright.async_api import Error
+
+        with contextlib.suppress(Error):
+            while self._tabs and self.alive:
+                self._weigh(await self._processes())
+                await asyncio.sleep(WATCH_S)
+
+    async def _processes(self) -> list[tuple[int, str]]:
+        assert self._control is not None
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                answer = await self._control.send("SystemInfo.getProcessInfo")
+        except TimeoutError:
+            self._kill(self._pid)
+            return []
+        return [(each["id"], each["type"]) for each in answer["processInfo"]]
+
+    def _weigh(self, processes: list[tuple[int, str]]) -> None:
+        sizes = {pid: resident(pid) for pid, _ in processes}
+        if sum(sizes.values()) > MEMORY:
+            self._kill(self._pid)
+        for pid, size in sizes.items():
+            if size > PAGE_MEMORY:
+                self._kill(pid)
+
+    def _kill(self, pid: int) -> None:
+        if pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def find(named: str | None) -> str:
+    """The browser's program, if it and what drives it are installed; ConfigError if not."""
+    if importlib.util.find_spec("playwright") is None:
+        raise ConfigError("rendering needs Playwright: pip install 'salticus[render]'")
+    if named is not None:
+        found = shutil.which(named)
+        if found is None:
+            raise ConfigError(f"fetch.browser: there is no program {named!r}")
+        return found
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        raise ConfigError(
+            "rendering needs a browser: install the system's package `chromium`, or name a "
+            "Chromium or Chrome as fetch.browser"
+        )
+    return found
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process holds; 0 where the system does not tell.
+
+    >>> resident(os.getpid()) >= 0, resident(-1)
+    (True, 0)
+    """
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _options(executable: str, folder: Path) -> dict[str, Any]:
+    return {
+        "executable_path": executable,
+        "args": [*NOWHERE, *FRUGAL],
+        "ignore_default_args": ["--disable-popup-blocking"],
+        # as root Chromium refuses to start with its sandbox
+        "chromium_sandbox": not hasattr(os, "geteuid") or os.geteuid() != 0,
+        # nothing of ours: neither secrets in the environment, nor files in the home folder
+        "env": {"PATH": os.environ.get("PATH", ""), "HOME": str(folder), "TMPDIR": str(folder)},
+        "timeout": 1000 * START_S,
+        # Ctrl-C is for the crawler, which lets its visits end
+        "handle_sigint": False,
+    }
+
+
+def _profile(pid: int) -> list[Path]:
+    """The browser's profile, which Playwright removes while processes of a browser that was killed
+    may still write to it."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace").split("\0")
+    except OSError:
+        return []
+    found = (word.partition("--user-data-dir=")[2] for word in words)
+    return [Path(folder) for folder in found if folder]
+
+
+def _remove(folder: Path) -> None:
+    for _ in range(20):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(LINGER_S)
+
+
+def _reason(error: Exception) -> str:
+    """The line of Playwright's message, which has all that the browser said, that says why."""
+    lines = [line.partition("[err] ")[2] for line in str(error).splitlines() if "[err] " in line]
+    fatal = [line.rpartition("FATAL:")[2] for line in lines if "FATAL:" in line]
+    return [*fatal, *lines, str(error).partition("\n")[0]][0][:200]

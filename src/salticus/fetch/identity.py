@@ -1,0 +1,209 @@
+"""As whom a host is asked: proxy, headers, cookies and password of the `[[hosts]]` settings.
+
+The first pattern that sets a value wins; headers and cookies of several patterns are put together.
+An identity belongs to the host that was matched. Every exchange asks for that of its own host, so
+a redirect takes nothing along.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from yarl import URL
+
+from salticus.config import Config, Host, matches
+from salticus.errors import ConfigError, InputError
+from salticus.fetch.cookies import Cookies, cookies_txt
+
+if TYPE_CHECKING:
+    from http.cookiejar import Cookie
+
+_HOSTS = 65_536  # identities held at a time
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110: what a header may be called
+_COOKIE = re.compile(r"[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*")  # RFC 6265: its value
+_OURS = {
+    "cookie": "write it under cookies",
+    "proxy-authorization": "write it into the proxy's URL",
+    "user-agent": "fetch.contact is what hosts are told",
+    "accept-encoding": "it is chosen by what can be read",
+    "range": "pages are fetched whole",
+    **dict.fromkeys(
+        ("host", "connection", "content-length", "transfer-encoding", "te", "upgrade", "expect"),
+        "it belongs to the connection",
+    ),
+    **dict.fromkeys(
+        ("if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range"),
+        "it is taken from the last answer",
+    ),
+}
+
+
+class Identity:
+    """As whom one host is asked. Nothing of it may be logged or shown."""
+
+    def __init__(self, tables: list[Host], filed: Mapping[str, list[Cookie]]) -> None:
+        self.headers = _headers(tables)
+        auth = next((t.auth for t in tables if t.auth is not None), None)
+        self.signs_in = any(name.lower() == "authorization" for name in self.headers)
+        if auth is not None and not self.signs_in:
+            self.headers["Authorization"], self.signs_in = basic(auth), True
+        file = next((t.cookie_file for t in tables if t.cookie_file is not None), None)
+        keep = next((t.keep_cookies for t in tables if t.keep_cookies is not None), False)
+        given = {name: t.cookies[name] for t in reversed(tables) for name in t.cookies}
+        cookies = Cookies(given, filed[file] if file else (), keep=keep)
+        self.cookies = cookies if given or file or keep else None
+        proxy = next((URL(t.proxy) for t in tables if t.proxy is not None), None)
+        self.proxy = None if proxy is None else proxy.with_user(None)
+        self.proxy_auth = _proxy_auth(proxy)
+
+    def headers_for(self, url: URL, headers: Mapping[str, str]) -> dict[str, str]:
+        """The headers of one request, those of its own included."""
+        sent = {**self.headers, **headers}
+        if self.cookies is not None and (cookies := self.cookies.header(url)):
+            sent["Cookie"] = cookies
+        if self.proxy_auth is not None and url.scheme == "http":
+            sent["Proxy-Authorization"] = self.proxy_auth
+        return sent
+
+
+class Identities:
+    """The identities of all hosts. Environment and files are read once, when this is made.
+
+    >>> config = Config(hosts=(Host("*.example.org", auth="me:secret"),))
+    >>> identities = Identities(config)
+    >>> identities.at("shop.example.org").headers
+    {'Authorization': 'Basic bWU6c2VjcmV0'}
+    >>> identities.at("example.net") is None
+    True
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._filed: dict[str, list[Cookie]] = {}
+        self._tables = [self._checked(table, config.folder) for table in config.hosts]
+        self._known: dict[str, Identity | None] = {}
+
+    def __bool__(self) -> bool:
+        """Whether any host has an identity."""
+        return any(map(_says_anything, self._tables))
+
+    def at(self, host: str) -> Identity | None:
+        """The identity for a host (with its port, if it is unusual); None if it has none."""
+        if host not in self._known:
+            if len(self._known) >= _HOSTS:
+                self._known.clear()
+            tables = [table for table in self._tables if matches(host, table.match)]
+            told = any(map(_says_anything, tables))
+            self._known[host] = Identity(tables, self._filed) if told else None
+        return self._known[host]
+
+    def _checked(self, table: Host, folder: str) -> Host:
+        """The table with its secrets filled in; ConfigError names pattern and key, no value."""
+        try:
+            given = Host(
+                table.match,
+                proxy=_from_environment("proxy", table.proxy),
+                headers=_all_from_environment("headers", table.headers),
+                cookies=_all_from_environment("cookies", table.cookies),
+                cookie_file=table.cookie_file,
+                keep_cookies=table.keep_cookies,
+                auth=_from_environment("auth", table.auth),
+            )
+            _check(given)
+            if given.cookie_file is not None:
+                self._read(given.cookie_file, folder)
+        except InputError as error:
+            raise ConfigError(f"hosts that match {table.match!r}: {error}") from None
+        return given
+
+    def _read(self, name: str, folder: str) -> None:
+        try:
+            self._filed[name] = cookies_txt(str(Path(folder) / name))
+        except InputError as error:
+            raise InputError(f"cookie_file {name}: {error}") from None
+
+
+def check_identities(config: Config) -> None:
+    """Raise ConfigError if proxy, headers, cookies or password of a host cannot be used."""
+    Identities(config)
+
+
+def basic(auth: str) -> str:
+    """The Authorization header for "user:password"."""
+    return f"Basic {b64encode(auth.encode()).decode()}"
+
+
+def _proxy_auth(proxy: URL | None) -> str | None:
+    if proxy is None or proxy.user is None:
+        return None
+    return basic(f"{proxy.user}:{proxy.password or ''}")
+
+
+def _says_anything(table: Host) -> bool:
+    given = (table.proxy, table.headers, table.cookies, table.cookie_file, table.auth)
+    return any(given) or table.keep_cookies is True
+
+
+def _headers(tables: list[Host]) -> dict[str, str]:
+    """The headers of all tables; a name is the same in upper and in lower case."""
+    merged: dict[str, tuple[str, str]] = {}
+    for table in tables:
+        for name, value in table.headers.items():
+            merged.setdefault(name.lower(), (name, value))
+    return dict(merged.values())
+
+
+# ---------------------------------------------------------------------------------------- checks
+
+
+def _from_environment(key: str, value: str | None) -> str | None:
+    """A value, read from the environment if it is written ``env:NAME``."""
+    if value is None or not value.startswith("env:"):
+        return value
+    name = value.removeprefix("env:")
+    if name not in os.environ:
+        raise InputError(f"{key}: the environment has no variable {name}")
+    return os.environ[name]
+
+
+def _all_from_environment(key: str, table: Mapping[str, str]) -> dict[str, str]:
+    found = {name: _from_environment(f"{key}.{name}", value) for name, value in table.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _check(table: Host) -> None:
+    for name, value in table.headers.items():
+        _check_header(name, value)
+    for name, value in table.cookies.items():
+        if not _TOKEN.fullmatch(name) or not _COOKIE.fullmatch(value.strip('"')):
+            raise InputError(f"cookies.{name:.40}: a cookie has no space, comma or semicolon")
+    if table.auth is not None and (":" not in table.auth or not table.auth.isprintable()):
+        raise InputError("auth: write it as user:password")
+    if table.proxy is not None:
+        _check_proxy(table.proxy)
+
+
+def _check_header(name: str, value: str) -> None:
+    shown = f"headers.{name[:40]!r}"
+    if not _TOKEN.fullmatch(name):
+        raise InputError(f"{shown}: not the name of a header")
+    if name.lower() in _OURS:
+        raise InputError(f"{shown}: cannot be set; {_OURS[name.lower()]}")
+    if not value.replace("\t", " ").isprintable():
+        raise InputError(f"{shown}: the value must be one line of printable characters")
+
+
+def _check_proxy(proxy: str) -> None:
+    try:
+        url = URL(proxy)
+        usable = bool(url.host) and proxy.isprintable() and " " not in proxy
+    except ValueError:
+        url, usable = URL(), False
+    if url.scheme.startswith("socks"):
+        raise InputError("proxy: SOCKS is not spoken; give an http:// or https:// proxy")
+    if not usable or url.scheme not in ("http", "https"):
+        raise InputError("proxy: write it as http://host:port or http://user:password@host:port")
