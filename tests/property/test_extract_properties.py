@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from decimal import Decimal
 from typing import Any
@@ -9,11 +10,20 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.checks.extract import check_content
+from salticus.checks.extract import check_content, check_reading
+from salticus.config import Extract, Rule, Tolerance
+from salticus.errors import ConfigError, ExtractError
+from salticus.extract import json_value
 from salticus.extract.base import Content
 from salticus.extract.canonical import canonical
+from salticus.extract.canonical_link import canonical_link
+from salticus.extract.document import Document
 from salticus.extract.offer import Offer
 from salticus.extract.price import price
+from salticus.extract.reader import Reader
+from salticus.extract.restless import settled
+from salticus.extract.route import Routes
+from salticus.extract.select import selector
 from salticus.extract.text import Text
 
 URL = "https://shop.example/p/1"
@@ -34,7 +44,11 @@ TREES = st.recursive(
 PIECES = st.sampled_from(
     [b'<script type="application/ld+json">', b"</script>", b"<script ", b"<!--", b"-->", b"{", b"}",
      b'"offers":', b'{"@type":"Product","offers":{"price":"5"}}', b"[", b"]", b",", b'"', b"</",
-     b"<main>", b"<p>word", b"&#0;", b"\xff", b"\x00", b"<meta charset=utf-16>", b"<title>x"]
+     b"<main>", b"<p>word", b"&#0;", b"\xff", b"\x00", b"<meta charset=utf-16>", b"<title>x",
+     b"<h1>Page not found", b"<title>404", b"<link rel=canonical href=", b"/x>", b"<table><td>",
+     b"<ul><li>", b"3 minutes ago", b"<p class=price>5 \xe2\x82\xac</p>", b"%PDF-1.4",
+     b"g-recaptcha", b"<input type=password>", b"<button>Accept all", b"cookie",
+     b"<noscript>enable javascript"]
 )  # fmt: skip
 BODIES = st.lists(PIECES | st.binary(max_size=8), max_size=20).map(b"".join)
 TYPES = st.sampled_from(["", "text/html", "text/plain", "application/json", "image/png"])
@@ -56,6 +70,61 @@ def test_offer_obeys_its_laws_on_any_bytes(content: Content) -> None:
 @settings(deadline=None)
 def test_text_obeys_its_laws_on_any_bytes(content: Content) -> None:
     check_content(Text(), content)
+
+
+RULES = (
+    Rule("*", select={"price": ".price", "availability": "xpath://p"}),
+    Rule("*", select={"a": "p@class", "b": "json:$..price", "c": "json:script|$.*"}, value=("a",)),
+    Rule("*", select={"n": "xpath://p"}, tolerance={"n": Tolerance.parse(1)}),
+    Rule("*", ignore=("css:p, li", "xpath://h1", "re:w.r")),
+    Rule("*", value=("price",)),
+)
+READER = Reader(Extract(pdf=True, links=True), RULES)
+ROUTES = Routes(RULES)
+
+
+@given(
+    st.builds(Content, st.text(max_size=20) | st.just(URL), BODIES, TYPES, CHARSETS),
+    st.sampled_from([None, "offer", "page", "article", "source"]),
+    st.sampled_from([None, *range(len(RULES))]),
+)
+@settings(deadline=None)
+def test_a_reading_obeys_its_laws_on_any_bytes(
+    content: Content, kind: str | None, rule: int | None
+) -> None:
+    readings = []
+    for _ in range(2):
+        try:
+            readings.append(READER.read(content, ROUTES.route(kind, rule)))
+        except ExtractError:
+            readings.append(None)
+    assert readings[0] == readings[1]
+    if readings[0] is not None:
+        check_reading(readings[0])
+
+
+@given(st.builds(Content, st.text(max_size=20) | st.just(URL), BODIES))
+def test_a_canonical_link_is_an_address_of_the_web(content: Content) -> None:
+    found = canonical_link(content)
+    assert found is None or found.startswith(("http://", "https://"))
+
+
+@given(st.text(max_size=30) | st.from_regex(r"(css|xpath|json|re):.{0,20}", fullmatch=True))
+def test_anything_is_a_selector_or_refused(said: str) -> None:
+    with contextlib.suppress(ConfigError, ExtractError):
+        assert all(selector(said).find(Document(Content(URL, b"<p>word</p>"))))
+
+
+@given(TREES)
+def test_json_has_one_form(said: Any) -> None:
+    shown = json_value.shown(json_value.parse(json.dumps([said])))
+    assert json_value.shown(json_value.parse(shown)) == shown
+
+
+@given(st.text(max_size=200))
+def test_what_rests_stays_at_rest(text: str) -> None:
+    once = settled(f"<p>{text}</p>")
+    assert settled(once) == once
 
 
 @given(TREES)

@@ -21,6 +21,10 @@ MENDED = {"a": "b", "n": "1.50"}
         b'{"a": "b", "n": 1.50 , }',
         b'{"a": "b", "n": 1.50};',
         b'{"a": "b", "n": 1.50}{"c": 1}',
+        b'/* one */ {"a": "b", /* "two", * */ "n": 1.50} // three',
+        b'{"a": "b", // it is\n"n": 1.50}',
+        b'{"a": "b", "n": 1.50, }}',
+        b"{&quot;a&quot;: &quot;b&quot;, &quot;n&quot;: 1.50}",
     ],
 )
 def test_usual_defects_are_mended(block: bytes) -> None:
@@ -31,6 +35,8 @@ def test_strings_survive_mending() -> None:
     said = '[",}", "\\",]", "// <!--", "tab\there",]'
     assert jsonld.parse(said.encode()) == [",}", '",]', "// <!--", "tab\there"]
     assert jsonld.parse(b'["caf\xe9"]') == ["caf\ufffd"]
+    escapes = rb'["it\'s", "c:\dir", "\u00e9", "\u00zz", "a\\", "\"", "\/"]'
+    assert jsonld.parse(escapes) == ["it's", "c:\\dir", "é", "\\u00zz", "a\\", '"', "/"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +70,9 @@ def test_hostile_pages_end(piece: bytes) -> None:
         assert jsonld.nodes(Content("http://a.example/", page)) == []
 
 
-@pytest.mark.parametrize("piece", [b'"\\', b'\\"', b", ", b",", b'"', b"//", b"/*", b"[", b" "])
+@pytest.mark.parametrize(
+    "piece", [b'"\\', b'\\"', b", ", b",", b'"', b"//", b"/*", b"/* *", b"[", b" ", b"&quot;"]
+)
 def test_hostile_blocks_end(piece: bytes) -> None:
     block = piece * (jsonld.MAX_REPAIR // len(piece))
     assert jsonld.parse(block) in (None, "")
@@ -74,3 +82,30 @@ def test_nodes_are_bounded() -> None:
     page = b'<script type="application/ld+json">%b</script>'
     many = b"[" + b",".join([b"{}"] * 5000) + b"]"
     assert len(jsonld.nodes(Content("http://a.example/", page % many))) < jsonld.MAX_NODES
+
+
+SCRIPT = b'<script type="application/ld+json">{"name": "a"}</script>'
+
+
+@pytest.mark.parametrize("plus", [0, 10, jsonld.MAX_HOPS, 5000])
+def test_blocks_are_found_among_any_number_of_plus_signs(plus: int) -> None:
+    body = b"+" * plus + SCRIPT + b"a+b" * plus + SCRIPT
+    assert len(jsonld.nodes(Content("http://a.example/", body))) == 2
+    assert jsonld.nodes(Content("http://a.example/", b"+" * plus)) == []
+
+
+def test_in_a_worker_more_is_read() -> None:
+    many = Content("http://a.example/", SCRIPT * (jsonld.MAX_BLOCKS + 1))
+    assert jsonld.nodes(many) == []
+    assert len(jsonld.nodes(many, jsonld.WIDE)) == jsonld.MAX_BLOCKS + 1
+
+
+def test_what_a_page_is_about_is_opened_and_what_an_article_is_about_is_not() -> None:
+    body = b'<script type="application/ld+json">{"@type": "%b", "about": {"name": "a"}}</script>'
+    for kind, found in ((b"WebPage", 2), (b"Article", 1)):
+        assert len(jsonld.nodes(Content("http://a.example/", body % kind))) == found
+
+
+def test_the_end_of_a_script_is_found_in_any_case() -> None:
+    body = b'<script type="application/ld+json">{"name": "</b>"}</SCRIPT><script></script>'
+    assert jsonld.nodes(Content("http://a.example/", body)) == [{"name": "</b>"}]

@@ -7,17 +7,17 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from salticus.config import Extract, Span
+from salticus.config import Extract, Rule, Span
 from salticus.errors import ExtractError, PluginError
 from salticus.extract import pool
 from salticus.extract.base import Content
 from salticus.extract.pool import Extraction
-from salticus.types import Value
+from salticus.types import Target, Value
 
 URL = "https://a.example/1"
 TEXT = Content(URL, b"<main><p>Good day to you</p></main>", "text/html")
@@ -87,9 +87,21 @@ BAD = (Hang, Exit, Leave, Eat, Odd, String, Raise, Where)
 EXTRACTORS = {part.__name__.lower(): f"{__file__}:{part.__name__}" for part in BAD}
 
 
-def run(main: Callable[[Extraction], Awaitable[None]], config: Extract = FAST) -> None:
+def target(kind: str | None = None, url: str = URL) -> Target:
+    return Target(page=1, url=url, host="a.example", kind=kind)
+
+
+async def value(extraction: Extraction, content: Content, kind: str | None) -> Value | None:
+    return (await extraction.read(content, target(kind))).value
+
+
+def run(
+    main: Callable[[Extraction], Awaitable[None]],
+    config: Extract = FAST,
+    rules: Sequence[Rule] = (),
+) -> None:
     async def whole() -> None:
-        extraction = Extraction(config, extractors=EXTRACTORS)
+        extraction = Extraction(config, rules=rules, extractors=EXTRACTORS)
         try:
             await main(extraction)
         finally:
@@ -101,23 +113,23 @@ def run(main: Callable[[Extraction], Awaitable[None]], config: Extract = FAST) -
 
 def test_the_kind_chooses_the_extractor() -> None:
     async def main(extraction: Extraction) -> None:
-        assert await extraction.value(OFFER, "offer") == Value("offer", "5", {"price": "5"})
-        assert await extraction.value(TEXT, "offer") is None
-        for kind in ("page", "article", "source"):
-            found = await extraction.value(OFFER, kind)
+        assert await value(extraction, OFFER, "offer") == Value("offer", "5", {"price": "5"})
+        assert await value(extraction, TEXT, "offer") is None
+        for kind in ("page", "article"):
+            found = await value(extraction, OFFER, kind)
             assert found is not None
             assert (found.kind, found.text) == ("page", "Good day to you")
-        unknown = [await extraction.value(content, None) for content in (OFFER, TEXT)]
+        unknown = [await value(extraction, content, None) for content in (OFFER, TEXT)]
         assert [found and found.kind for found in unknown] == ["offer", "page"]
-        assert await extraction.value(Content(URL, b""), None) is None
+        assert await value(extraction, Content(URL, b""), None) is None
 
     run(main)
 
 
 def test_fast_extractors_need_no_worker() -> None:
     async def main(extraction: Extraction) -> None:
-        await extraction.value(OFFER, "offer")
-        await extraction.value(OFFER, None)
+        await value(extraction, OFFER, "offer")
+        await value(extraction, OFFER, None)
         assert not multiprocessing.active_children()
 
     run(main)
@@ -138,8 +150,8 @@ def test_fast_extractors_need_no_worker() -> None:
 def test_a_bad_extractor_costs_one_page(kind: str, reason: str) -> None:
     async def main(extraction: Extraction) -> None:
         with pytest.raises(ExtractError, match=f"^{URL}: .*{reason}"):
-            await extraction.value(TEXT, kind)
-        assert await extraction.value(TEXT, "page") is not None
+            await value(extraction, TEXT, kind)
+        assert await value(extraction, TEXT, "page") is not None
 
     run(main)
 
@@ -148,7 +160,7 @@ def test_pages_beside_a_bad_one_are_extracted() -> None:
     async def main(extraction: Extraction) -> None:
         kinds = ["page", "page", "exit", *["page"] * 6, "hang", *["page"] * 4]
         found = await asyncio.gather(
-            *(extraction.value(TEXT, kind) for kind in kinds), return_exceptions=True
+            *(value(extraction, TEXT, kind) for kind in kinds), return_exceptions=True
         )
         for kind, one in zip(kinds, found, strict=True):
             assert isinstance(one, Value if kind == "page" else ExtractError), (kind, one)
@@ -158,13 +170,13 @@ def test_pages_beside_a_bad_one_are_extracted() -> None:
 
 def test_a_worker_killed_from_outside_is_replaced() -> None:
     async def main(extraction: Extraction) -> None:
-        first = await extraction.value(TEXT, "where")
+        first = await value(extraction, TEXT, "where")
         assert first is not None
         (worker,) = multiprocessing.active_children()
         assert first.text == str(worker.pid)
         os.kill(int(first.text), signal.SIGKILL)
         await asyncio.to_thread(worker.join)
-        again = await extraction.value(TEXT, "where")
+        again = await value(extraction, TEXT, "where")
         assert again is not None
         assert again.text != first.text
 
@@ -173,16 +185,16 @@ def test_a_worker_killed_from_outside_is_replaced() -> None:
 
 def test_closing_ends_what_is_under_way() -> None:
     async def main(extraction: Extraction) -> None:
-        await extraction.value(TEXT, "page")
+        await value(extraction, TEXT, "page")
         kinds = ("hang", *["page"] * 8)
-        waiting = [asyncio.create_task(extraction.value(TEXT, kind)) for kind in kinds]
+        waiting = [asyncio.create_task(value(extraction, TEXT, kind)) for kind in kinds]
         await asyncio.sleep(0)
         await extraction.close()
         ended = await asyncio.gather(*waiting, return_exceptions=True)
         assert isinstance(ended[0], ExtractError)
         assert all(isinstance(one, ExtractError | Value) for one in ended), ended
         with pytest.raises(ExtractError, match="closed"):
-            await extraction.value(TEXT, "page")
+            await value(extraction, TEXT, "page")
         await extraction.close()
 
     run(main, Extract(workers=1, deadline=Span(seconds=60)))
@@ -190,13 +202,13 @@ def test_closing_ends_what_is_under_way() -> None:
 
 def test_a_cancelled_visit_is_cancelled() -> None:
     async def main(extraction: Extraction) -> None:
-        await extraction.value(TEXT, "page")
-        waiting = asyncio.create_task(extraction.value(TEXT, "hang"))
+        await value(extraction, TEXT, "page")
+        waiting = asyncio.create_task(value(extraction, TEXT, "hang"))
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
-        assert await extraction.value(TEXT, "page") is not None
+        assert await value(extraction, TEXT, "page") is not None
 
     run(main, Extract(workers=1, deadline=Span(seconds=60)))
 
@@ -218,7 +230,7 @@ def test_workers_that_never_answer_are_given_up(
         config = Extract(workers=1, deadline=Span(seconds=0.05))
         extraction = Extraction(config, extractors={"page": f"{part}:Stuck"})
         with pytest.raises(ExtractError, match="no worker answers"):
-            await extraction.value(TEXT, "page")
+            await value(extraction, TEXT, "page")
         await extraction.close()
         assert not multiprocessing.active_children()
 
@@ -236,6 +248,6 @@ def test_an_unknown_part_is_named() -> None:
     async def main() -> None:
         extraction = Extraction(FAST, extractors={"page": "nosuch"})
         with pytest.raises(PluginError, match="nosuch"):
-            await extraction.value(TEXT, "page")
+            await value(extraction, TEXT, "page")
 
     asyncio.run(main())

@@ -7,7 +7,7 @@ from random import Random
 
 from salticus.errors import ExtractError
 from salticus.extract.base import Content, Extractor
-from salticus.types import Value
+from salticus.types import Reading, Status, Value
 
 _URL = "https://shop.example/kettle"
 _TYPES = ("", "text/html", "text/html; charset=utf-8", "text/plain", "application/json")
@@ -38,11 +38,31 @@ def check_content(extractor: Extractor, content: Content) -> None:
     """Run the laws on one page of your own."""
     found = _found(extractor, content)
     assert found == _found(extractor, content), f"law: pure ({content.body[:80]!r})"
-    if found is not None:
+    if isinstance(found, Reading):
+        check_reading(found)
+    elif found is not None:
         _is_value(found)
 
 
-def _found(extractor: Extractor, content: Content) -> Value | None:
+def check_reading(found: Reading) -> None:
+    """Run the laws of a whole `Reading`.
+
+    >>> check_reading(Reading(fault="the page is empty"))
+    """
+    if found.value is not None:
+        _is_value(found.value)
+    failed = found.status is not Status.OK
+    assert not (failed and found.value), "law: a visit that failed has no value"
+    assert not (failed and found.entries), "law: a visit that failed names no pages"
+    assert not failed or found.fault, "law: a status that is not OK has a fault that says why"
+    for text in (found.fault, found.canonical, *(entry.title for entry in found.entries)):
+        assert text is None or text, "law: nothing to say is None, not an empty text"
+        assert text is None or _storable(text), "law: encodable as UTF-8 and without NUL"
+    for url in (found.canonical, *(entry.url for entry in found.entries)):
+        assert url is None or _address(url), f"law: addresses are absolute and of the web: {url!r}"
+
+
+def _found(extractor: Extractor, content: Content) -> Value | Reading | None:
     before = bytes(content.body)
     try:
         found = extractor.extract(content)
@@ -57,13 +77,17 @@ def _found(extractor: Extractor, content: Content) -> Value | None:
 
 
 def _is_value(found: Value) -> None:
-    assert isinstance(found, Value), "law: a Value or None"
+    assert isinstance(found, Value), "law: a Value, a Reading or None"
     assert found.kind, "law: a value has a kind"
     assert found.text, "law: a page without a value gives None, not an empty text"
     assert found.text == found.text.strip(), "law: no space at either end of the text"
     for part in (found.kind, found.text, *found.fields, *found.fields.values()):
         assert isinstance(part, str), f"law: kind, text and fields are text, not {part!r}"
         assert _storable(part), "law: encodable as UTF-8 and without NUL"
+
+
+def _address(url: str) -> bool:
+    return url.startswith(("http://", "https://")) and "#" not in url and not url.endswith("//")
 
 
 def _storable(text: str) -> bool:
@@ -107,6 +131,11 @@ def _hostile() -> Iterator[Content]:
     ):
         yield Content(_URL, _script(said), "text/html")
     yield Content(_URL, b"<div>" * 1000 + b"deep", "text/html")
+    for link in (b"javascript:1", b"//", b"http://", b"http://[::1", b"\xff", b"/" * deep, b"\0"):
+        yield Content(_URL, b'<head><link rel="canonical" href="%b"></head><p>Text.' % link)
+    yield Content(_URL, b"[" * deep, "application/json")
+    yield Content(_URL, b'{"a": 1e999999999, "b": "\\ud800"}', "application/json")
+    yield Content(_URL, b"%PDF-1.7\n" + b"1 0 obj<</Kids[1 0 R]>>" * 9, "application/pdf")
     yield Content(_URL, b"&#xD800;&#0;&#x110000;", "text/html")
     yield Content(_URL, b"\0" * deep)
     yield Content("", b"")

@@ -10,6 +10,9 @@ import unicodedata
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]+")
 
+_ASIAN = re.compile("[\u3040-\u9fff\uac00-\ud7af]")
+_LETTERS = 3  # a word, where words are not set apart
+
 
 def canonical(text: str) -> str:
     """The text with single spaces, composed characters, and nothing that cannot be stored.
@@ -24,3 +27,13 @@ def canonical(text: str) -> str:
     text = text.encode("utf-8", "replace").decode("utf-8")
     text = unicodedata.normalize("NFC", _UNSEEN.sub("", _CONTROLS.sub(" ", text)))
     return " ".join(text.split())
+
+
+def length(text: str) -> int:
+    """How long a text is, in words, also where words are not set apart.
+
+    >>> length("three short words"), length("お探しのページは見つかりません")
+    (3, 5)
+    """
+    words = len(text.split())
+    return words if text.isascii() else max(words, len(_ASIAN.findall(text)) // _LETTERS)

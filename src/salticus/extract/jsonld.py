@@ -1,11 +1,13 @@
 """JSON-LD read straight from the bytes of a page, without building a document.
 
 Every step is bounded, because it runs inside the event loop: a page without JSON-LD costs a few
-substring searches, one with more than `MAX_BLOCKS` blocks or `MAX_BYTES` of them is not read.
+substring searches, one with more than `MAX_BLOCKS` blocks or `MAX_BYTES` of them is not read. In
+a worker process the bounds are `WIDE` times as wide.
 """
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterator
@@ -24,10 +26,14 @@ MAX_NODES = 300
 MAX_TAG = 2048
 MAX_REPAIR = 64 * 1024
 MAX_FOLD = 1024 * 1024
+MAX_HOPS = 50
+WIDE = 16
 
 _OPENED_IN_ORDER = ("mainEntity", "@graph")
-_OPENED = frozenset(_OPENED_IN_ORDER)
+_SUBJECTS = {"WebPage": "about", "ItemPage": "about", "BuyAction": "object"}
+_OPENED = frozenset((*_OPENED_IN_ORDER, *_SUBJECTS.values()))
 _MARK = b"application/ld+json"
+_PLUS = _MARK.index(b"+")
 _USUAL = b'<script type="application/ld+json">'
 _ESCAPED = (b"application/ld&#x2b;json", b"application/ld&#43;json")
 # Possessive, so that no input makes them go back.
@@ -37,62 +43,87 @@ _TYPE = re.compile(
     re.IGNORECASE,
 )
 _END = re.compile(rb"</(?i:script)")
+_HIDING = ((b"<!--", b"-->"), (b"<template", b"</template"), (b"<textarea", b"</textarea"))
 
 # Numbers with a fraction stay text: prices are exact decimals, never floats.
 _STRICT = msgspec.json.Decoder(float_hook=str)
 _LENIENT = json.JSONDecoder(strict=False, parse_float=str, parse_int=str, parse_constant=str)
 _WRAPPING = re.compile(r"(?:[\s\ufeff]++|//|/\*|\*/|<!--|<!\[CDATA\[)*+")
-_SPARE_COMMA = re.compile(r'("(?:[^"\\]++|\\.?)*+(?:"|\Z))|,(?=\s*+[}\]])', re.DOTALL)
+_ESCAPE = re.compile(r"""(\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})|\\(')|\\""")
+_SPARE = re.compile(
+    r"""("(?:[^"\\]++|\\.?)*+(?:"|\Z))|,(?=\s*+[}\]])|//[^\n"]*+(?=\n)|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)""",
+    re.DOTALL,
+)
 
 
-def nodes(content: Content) -> list[Node]:
+def nodes(content: Content, wide: int = 1) -> list[Node]:
     """The objects that JSON-LD puts at the top of a page, in the order of the page.
 
-    Lists, ``@graph`` and ``mainEntity`` are opened; everything else is left folded.
+    Lists, ``@graph`` and ``mainEntity`` are opened; everything else is left folded. `wide`
+    multiplies what may be read.
 
     >>> page = b'<script type="application/ld+json">[{"name": "a"}, {"name": "b"}]</script>'
     >>> [node["name"] for node in nodes(Content("http://a.example/", page))]
     ['a', 'b']
     """
-    found = list(blocks(content.body))
-    if not found or sum(map(len, found)) > MAX_BYTES:
+    found = list(blocks(content.body, MAX_BLOCKS * wide))
+    if sum(map(len, found)) > MAX_BYTES * wide:
         return []
-    return _unfolded([parse(_utf8(block, content)) for block in found])
+    return unfolded([parse(_utf8(block, content)) for block in found])
 
 
-def blocks(body: bytes) -> Iterator[bytes]:
-    """What stands inside each JSON-LD script element that is not commented out."""
+def blocks(body: bytes, most: int = MAX_BLOCKS) -> Iterator[bytes]:
+    """What stands inside each JSON-LD script element that is not commented out, nor in an element
+    whose content is no part of the page."""
     past = 0
-    for mark in _marks(body):
+    for mark in _marks(body, most):
         if mark < past or (tag := _tag(body, mark, past)) is None:
             continue
-        if closed := _comment(body, past, tag):
+        if closed := _hidden(body, past, tag):
             past = closed
-        elif end := _END.search(body, tag[1]):
-            past = end.end()
-            yield body[tag[1] : end.start()]
+        elif (end := _end(body, tag[1])) >= 0:
+            past = end + len(b"</script")
+            yield body[tag[1] : end]
         else:
             return
 
 
-def _marks(body: bytes) -> list[int]:
+def _marks(body: bytes, most: int) -> list[int]:
     """Where the media type is written; in any case or escaped if not in its usual form."""
-    usual = _occurrences(body, _MARK)
+    usual = _sparse(body)
+    if usual is None:
+        usual = _occurrences(body, _MARK, most)
     if usual:
-        return usual
+        return usual if len(usual) <= most else []
     folded = body[:MAX_FOLD].lower()
-    rare = (_occurrences(folded, mark) for mark in (_MARK, *_ESCAPED))
+    rare = (_occurrences(folded, mark, most) for mark in (_MARK, *_ESCAPED))
     return next(filter(None, rare), [])
 
 
-def _occurrences(body: bytes, mark: bytes) -> list[int]:
+def _sparse(body: bytes) -> list[int] | None:
+    """Where the media type is written in its usual form; None where plus signs are too many.
+
+    Pages have few of them, and one byte is found ten times as fast as a word: 1 µs in 70 KB.
+    """
+    found: list[int] = []
+    at = body.find(b"+")
+    for _ in range(MAX_HOPS):
+        if at < 0:
+            return found
+        if at >= _PLUS and body.startswith(_MARK, at - _PLUS):
+            found.append(at - _PLUS)
+        at = body.find(b"+", at + 1)
+    return None
+
+
+def _occurrences(body: bytes, mark: bytes, most: int) -> list[int]:
     # From the end, because rfind is twice as fast as find on 70 KB.
     found: list[int] = []
     at = body.rfind(mark)
-    while at >= 0 and len(found) <= MAX_BLOCKS:
+    while at >= 0 and len(found) <= most:
         found.append(at)
         at = body.rfind(mark, 0, at)
-    return found[::-1] if len(found) <= MAX_BLOCKS else []
+    return found[::-1] if len(found) <= most else []
 
 
 def _tag(body: bytes, mark: int, past: int) -> tuple[int, int] | None:
@@ -106,12 +137,22 @@ def _tag(body: bytes, mark: int, past: int) -> tuple[int, int] | None:
     return tag.span() if tag and tag.end() > mark and _TYPE.search(tag[0]) else None
 
 
-def _comment(body: bytes, past: int, tag: tuple[int, int]) -> int:
-    """Where the comment around a tag ends; 0 if there is none."""
-    opened = body.rfind(b"<!--", past, tag[0])
-    if opened < 0 or body.find(b"-->", opened, tag[0]) >= 0:
-        return 0
-    return max(0, body.find(b"-->", tag[1]))
+def _end(body: bytes, start: int) -> int:
+    """Where the end tag of a script begins; -1 if there is none."""
+    at = body.find(b"</", start)  # the first one, nearly always
+    if body.startswith(b"script", at + 2):
+        return at
+    found = _END.search(body, start)
+    return found.start() if found else -1
+
+
+def _hidden(body: bytes, past: int, tag: tuple[int, int]) -> int:
+    """Where the comment or inert element around a tag ends; 0 if there is none."""
+    for opening, closing in _HIDING:
+        opened = body.rfind(opening, past, tag[0])
+        if opened >= 0 and body.find(closing, opened, tag[0]) < 0:
+            return max(0, body.find(closing, tag[1]))
+    return 0
 
 
 def _utf8(block: bytes, content: Content) -> bytes:
@@ -123,8 +164,9 @@ def _utf8(block: bytes, content: Content) -> bytes:
 def parse(block: bytes) -> Any:
     """What a block says; None if it cannot be read, even after the usual repairs.
 
-    Repaired are comment and CDATA wrappers, byte order marks, spare commas, raw control
-    characters and bad escapes inside strings, invalid bytes, and anything after the first value.
+    Repaired are comments, CDATA wrappers, byte order marks, spare commas, escaped quotes, raw
+    control characters and bad escapes inside strings, invalid bytes, and anything after the first
+    value.
 
     >>> parse(b'<!-- {"price": 19.90,} -->')
     {'price': '19.90'}
@@ -139,14 +181,18 @@ def parse(block: bytes) -> Any:
 
 def _repaired(block: bytes) -> Any:
     text = block.decode("utf-8", "replace")
+    if '"' not in text and "&quot;" in text:
+        text = html.unescape(text)
+    text = _ESCAPE.sub(lambda found: found[1] or found[2] or "\\\\", _SPARE.sub(r"\1", text))
     text = text[_WRAPPING.match(text).end() :]  # type: ignore[union-attr]
     try:
-        return _LENIENT.raw_decode(_SPARE_COMMA.sub(r"\1", text))[0]
+        return _LENIENT.raw_decode(text)[0]
     except (ValueError, RecursionError):
         return None
 
 
-def _unfolded(roots: list[Any]) -> list[Node]:
+def unfolded(roots: list[Any]) -> list[Node]:
+    """The objects at the top of a page: of lists, graphs, and what a page is said to be about."""
     if len(roots) == 1 and type(roots[0]) is dict and _OPENED.isdisjoint(roots[0]):
         return roots
     found: list[Node] = []
@@ -160,4 +206,7 @@ def _unfolded(roots: list[Any]) -> list[Node]:
         elif isinstance(item, dict):
             found.append(item)
             waiting += [item[key] for key in _OPENED_IN_ORDER if key in item]
+            kind = item.get("@type")
+            if type(kind) is str and (key := _SUBJECTS.get(kind)) in item:
+                waiting.append(item[key])
     return found

@@ -4,38 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
+from msgspec.structs import replace
 from pebble import ProcessExpired, ProcessPool
 
 from salticus import plugins
-from salticus.config import Extract
+from salticus.config import Extract, Rule
 from salticus.errors import ExtractError
-from salticus.extract import BUILTIN, worker
+from salticus.extract import BUILTIN, reader, worker
 from salticus.extract.base import Content, Extractor
-from salticus.types import Value
+from salticus.extract.canonical_link import canonical_link
+from salticus.extract.route import Route, Routes
+from salticus.extract.rules import Rules
+from salticus.types import Reading, Status, Target
 
-BY_KIND = {"offer": "offer", "page": "text"}
 QUEUE = 4  # tasks a worker that are handed to the pool at once; the others wait outside
 RESTART_S = 2.0  # what replacing a worker may take
+_PRELOAD = ("salticus.extract.text", "salticus.extract.judge")
 TRIES = 2  # a task whose pool broke under it is tried once more in a new one
 
 
 class Extraction:
-    """Finds the value of a page with the extractor of its kind.
+    """Reads the bodies of pages, each on the route of its kind and of the first rule it matches.
 
-    `extractors` maps a kind to the name of a part; kinds that are not listed are read like pages,
-    and a page of unknown kind first like an offer, then like a page. A part that hangs, crashes,
-    or eats its memory costs its own page an ExtractError; the next page is extracted as ever.
-    Workers start when first needed.
+    Parts that are fast run in place; for all others the page makes one trip to a worker. A part
+    that hangs, crashes, or eats its memory costs its own page an ExtractError; the next page is
+    read as ever. `extractors` maps kinds to parts of the user's. Workers start when first needed.
     """
 
-    def __init__(self, config: Extract, *, extractors: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        config: Extract,
+        *,
+        rules: Sequence[Rule] = (),
+        extractors: Mapping[str, str] | None = None,
+    ) -> None:
         self.config = config
-        self.extractors = {**BY_KIND, **(extractors or {})}
+        self.rules = Rules(rules)
+        self.routes = Routes(rules, extractors)
         self._parts: dict[str, Extractor] = {}
         self._slots = asyncio.Semaphore(QUEUE * config.workers)
         self._starting = asyncio.Lock()
@@ -43,18 +53,21 @@ class Extraction:
         self._tasks: set[Future[bytes]] = set()
         self._closed = False
 
-    async def value(self, content: Content, kind: str | None) -> Value | None:
-        """The value of a page; None if it has none. Raises nothing but ExtractError, and
-        PluginError if an extractor cannot be loaded."""
-        for name in self._names(kind):
+    async def read(self, content: Content, target: Target) -> Reading:
+        """What the body of a page says. Raises nothing but ExtractError, and PluginError if an
+        extractor cannot be loaded."""
+        route = self.routes.route(target.kind, self.rules.find(target.url))
+        rule = None if route.rule is None else self.rules.rules[route.rule]
+        if self.config.links or (rule is not None and (rule.select or rule.value)):
+            return await self._outside(content, route)
+        for at, name in enumerate(route.names):
             part = self._parts.get(name) or self._load(name)
-            if part.fast:
-                found = worker.extract(part, content)
-            else:
-                found = await self._outside(name, content)
-            if found is not None:
-                return found
-        return None
+            if not part.fast:
+                return await self._outside(content, replace(route, names=route.names[at:]))
+            found = reader.extract(part, content)
+            if found.value is not None or found.status is not Status.OK:
+                return replace(found, canonical=found.canonical or canonical_link(content))
+        return Reading()
 
     async def close(self) -> None:
         """Stop the workers; pages still waiting for them end with ExtractError."""
@@ -66,26 +79,20 @@ class Extraction:
         if pool is not None:
             await asyncio.to_thread(_stop, pool)
 
-    def _names(self, kind: str | None) -> tuple[str, ...]:
-        page = self.extractors["page"]
-        if kind is None:
-            return self.extractors["offer"], page
-        return (self.extractors.get(kind, page),)
-
     def _load(self, name: str) -> Extractor:
         part: Extractor = plugins.load("extractor", name, BUILTIN)()
         self._parts[name] = part
         return part
 
-    async def _outside(self, name: str, content: Content) -> Value | None:
+    async def _outside(self, content: Content, route: Route) -> Reading:
         async with self._slots:
             for _ in range(TRIES):
                 pool = await self._started(content.url)
                 try:
-                    return worker.read(await self._run(pool, name, content), content)
+                    return worker.read(await self._run(pool, content, route), content)
                 except BrokenProcessPool:
                     await self._discard(pool)
-        raise ExtractError(f"{content.url}: no worker answers for {name!r}")
+        raise ExtractError(f"{content.url}: no worker answers")
 
     async def _started(self, url: str) -> ProcessPool:
         async with self._starting:
@@ -94,8 +101,8 @@ class Extraction:
             if self._pool is not None:
                 return self._pool
             try:
-                parts = sorted(set(self.extractors.values()))
-                pool = await asyncio.to_thread(_start, self.config.workers, parts)
+                given = (self.routes.names, self.config, self.rules.rules)
+                pool = await asyncio.to_thread(_start, self.config.workers, given)
             except (OSError, BrokenProcessPool) as error:
                 raise ExtractError(f"{url}: the workers cannot be started: {error}") from error
             self._pool = pool
@@ -107,9 +114,9 @@ class Extraction:
                 self._pool = None
                 await asyncio.to_thread(_stop, pool)
 
-    async def _run(self, pool: ProcessPool, name: str, content: Content) -> bytes:
+    async def _run(self, pool: ProcessPool, content: Content, route: Route) -> bytes:
         deadline_s = self.config.deadline.total_seconds()
-        task = _schedule(pool, (name, content, deadline_s), deadline_s)
+        task = _schedule(pool, (content, route, deadline_s), deadline_s)
         self._tasks.add(task)
         patience_s = 2 * QUEUE * (deadline_s + RESTART_S)
         try:
@@ -145,13 +152,13 @@ def _failure(url: str, error: Exception, deadline_s: float) -> ExtractError:
         return ExtractError(f"{url}: the extractor took longer than {deadline_s:g} s")
     if isinstance(error, ProcessExpired):
         return ExtractError(f"{url}: the extractor crashed its worker (exit code {error.exitcode})")
-    return worker.failure(url, error)
+    return reader.failure(url, error)
 
 
-def _start(workers: int, parts: list[str]) -> ProcessPool:
+def _start(workers: int, given: tuple[Any, ...]) -> ProcessPool:
     context = multiprocessing.get_context(worker.METHOD)
-    context.set_forkserver_preload(["__main__", "salticus.extract.pool", "salticus.extract.text"])
-    pool = ProcessPool(workers, initializer=worker.prepare, initargs=(parts,), context=context)
+    context.set_forkserver_preload(["__main__", "salticus.extract.pool", *_PRELOAD])
+    pool = ProcessPool(workers, initializer=worker.prepare, initargs=given, context=context)
     if not pool.active:  # asking starts the workers, here rather than in the event loop
         raise BrokenProcessPool("the workers did not start")
     return pool

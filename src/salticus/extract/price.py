@@ -1,51 +1,71 @@
-"""Prices, currencies and schema.org words in one canonical form each."""
+"""Prices in one canonical form, however they are written."""
 
 from __future__ import annotations
 
+import html
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-import price_parser
+from salticus.extract.money import SIGNS, THOUSANDTHS, WHOLE, currency, signed
+from salticus.extract.words import availability, condition, term
+
+__all__ = [
+    "Price", "Shown", "availability", "condition", "currency", "dotted", "price", "rival", "term",
+]  # fmt: skip
 
 _PLAIN = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,20})?")
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,2})?")
+_WHOLE = r"""
+    (?P<whole> [1-9][0-9]{0,2} (?P<gap>[ .,'])[0-9]{3} (?:(?P=gap)[0-9]{3}){0,3}  # 1.299.000
+      | [1-9][0-9]? (?:,[0-9]{2}){1,4} ,[0-9]{3}                                  # 1,29,999
+      | [0-9]{1,15}
+    )"""
 _LOCAL = re.compile(
-    r"""
-    (?: \d{1,15}                                             # 1299
-      | [1-9]\d{0,2} (?P<gap>[ .,'])\d{3} (?:(?P=gap)\d{3}){0,3}  # 1.299.000
-      | [1-9]\d? (?:,\d{2}){1,4} ,\d{3}                       # 1,29,999
-    )
-    (?: [.,]\d{1,2} | [.,][-\u2013\u2014]{1,2} )?             # 12,50 and 12,-
-    """,
+    rf"""(?P<before>[^0-9]{{0,24}}?)
+    {_WHOLE}
+    (?: (?!(?P=gap))[.,] (?P<cents>[0-9]{{1,2}}|[0-9]{{2}}00)(?![0-9])
+      | [.,:]\s?[-\u2013\u2014\u2212]{{1,2}}                                      # 12,- and 12:-
+    )?
+    (?P<after>[^0-9]{{0,40}})""",
     re.VERBOSE,
 )
-_LONGEST = 40
-_GAPS = re.compile(r"[\s_-]")
-
-# Signs that stand for one currency only; "$", "¥" and "kr" do not.
-_SIGNS = {
-    "€": "EUR", "£": "GBP", "₽": "RUB", "₹": "INR", "₩": "KRW", "₺": "TRY", "₴": "UAH",
-    "₪": "ILS", "₫": "VND", "฿": "THB", "₱": "PHP", "₦": "NGN", "₸": "KZT", "₾": "GEL",
-    "zł": "PLN", "Zł": "PLN", "Kč": "CZK", "Ft": "HUF", "лв": "BGN", "лв.": "BGN", "грн": "UAH",
-    "грн.": "UAH", "руб": "RUB", "руб.": "RUB", "lei": "RON", "Rp": "IDR", "euro": "EUR",
-    "US$": "USD", "CA$": "CAD", "C$": "CAD", "AU$": "AUD", "A$": "AUD", "NZ$": "NZD",
-    "HK$": "HKD", "NT$": "TWD", "S$": "SGD", "MX$": "MXN", "R$": "BRL", "CN¥": "CNY",
-}  # fmt: skip
-
-
-def _words(*words: str) -> dict[str, str]:
-    """Every usual spelling of schema.org's words; the rest is left to `_word`."""
-    spelt = ("{}", "https://schema.org/{}", "http://schema.org/{}")
-    usual = {spelling.format(word): word for word in words for spelling in spelt}
-    return usual | {word.lower(): word for word in words}
-
-
-_AVAILABILITY = _words(
-    "BackOrder", "Discontinued", "InStock", "InStoreOnly", "LimitedAvailability", "MadeToOrder",
-    "OnlineOnly", "OutOfStock", "PreOrder", "PreSale", "Reserved", "SoldOut",
-)  # fmt: skip
-_CONDITION = _words("DamagedCondition", "NewCondition", "RefurbishedCondition", "UsedCondition")
+_SPLIT = re.compile(
+    rf"(?P<before>){_WHOLE}\s?(?P<after>[^0-9\s.,]{{1,3}})\s?(?P<cents>[0-9]{{2}})", re.VERBOSE
+)
+_DOUBT = re.compile(r"0*([1-9][0-9]{0,2})([.,])([0-9]{3})")
+_LONGEST = 80
+_DIGITS = (0xFF10, 0x0660, 0x06F0, 0x0966, 0x09E6, 0x0E50)  # wide, Arabic, Persian, Indian, Thai
+_UNSEEN = (0xAD, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_TABLE: dict[int, str] = {
+    **{zero + digit: str(digit) for zero in _DIGITS for digit in range(10)},
+    **dict.fromkeys(map(ord, "\u2019\u02bc\u2018`\u00b4\u02b9"), "'"),
+    **dict.fromkeys(_UNSEEN, ""),
+    **{ord(wide): plain for wide, plain in zip("．，：￥＄￦－（）", ".,:¥$₩-()", strict=True)},
+    ord("٫"): ".",
+    ord("٬"): ",",
+    ord("،"): ",",
+}
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_CENTS = re.compile(r"(?<=[0-9])[⁰¹²³⁴⁵⁶⁷⁸⁹]{2}")
+# What may stand beside a price and leaves it what it is. "From", "per" and "plus tax" do not.
+_NOTES = re.compile(
+    r"""\b(?:inkl?|incl?|including|inclusive|includes|mit|der|gesetzl|mwst|ust|vat|gst|tax(?:es)?
+    |ttc|tva|iva|btw|moms|dph|áfa|kdv|ндс|comprise?|inclus[aei]?|incluid[ao]|incluíd[ao]|dahil
+    |preis|price|prix|precio|prezzo|preço|prijs|cena|pris|ár|цена|fiyat|our|your|unser|ihr|votre
+    |nur|only|now|jetzt|seulement|solo|sólo|nu|aktuell(?:er)?|current|sale|de|con|med|s\sdph|vč)\b\.?
+    |(?:/|\b(?:pro|per|par|je|à|por)\b)\s*
+    (?:stück|stk|piece|pcs?|stuk|pièce|pezzo|pieza|unidad|unidade|szt|ks|db|шт|adet|個|개)\b\.?
+    |税込み?|税込価格|価格|价格|価额|가격|السعر|[*:()¹²†]|,\s*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SIGN = re.compile("|".join(sorted(map(re.escape, SIGNS), key=len, reverse=True)))
+_DOLLAR = re.compile(r"\b(US|CA|AU|NZ|HK|NT|MX|C|A|S|R)\s\$")
+# Languages in which the decimal mark is a dot; in the others it is a comma.
+_LANGUAGES = "en ja zh ko th he hi bn ta ur ms fil ar mt ga cy"
+_REGIONS = "ch li mx gt hn ni pa pe do sv pr us gb au in"
+_DOTTED, _DOTTED_REGIONS = frozenset(_LANGUAGES.split()), frozenset(_REGIONS.split())
 
 
 class Price(NamedTuple):
@@ -55,27 +75,102 @@ class Price(NamedTuple):
     currency: str = ""
 
 
-def price(raw: Any) -> Price | None:
-    """The price that a JSON value states; None unless it states exactly one.
+class Shown(str):
+    """A text that people see, in their own notation, rather than a value for machines."""
+
+    __slots__ = ()
+
+
+def price(raw: Any, code: str = "", tongue: str = "") -> Price | None:
+    """The price that a value states; None unless it states exactly one.
 
     The amount has no sign, no exponent, no group separators, no leading and no trailing zeros:
     equal prices have equal text. Numbers and plain decimals are taken as schema.org defines them
-    (``"1.299"`` is less than two); only what is neither is read as people write prices.
+    (``"1.299"`` is less than two); only what is neither is read as people write prices. `code` is
+    the currency where it is known from elsewhere, `tongue` the language of the page.
 
     >>> price("19.90"), price(19), price("1.299,00 €")
     (Price(amount='19.9', currency=''), Price(amount='19', currency=''), \
 Price(amount='1299', currency='EUR'))
+    >>> price("1.299", "JPY"), price(Shown("1.299"), tongue="de"), price("1 299 kr", tongue="sv")
+    (Price(amount='1299', currency=''), Price(amount='1299', currency=''), \
+Price(amount='1299', currency='SEK'))
     >>> price("call us"), price(-1), price("from 5 to 7 €"), price("free")
     (None, None, None, None)
     """
+    if type(raw) is str and len(raw) <= _LONGEST:
+        return _read(raw, code, tongue)
     if isinstance(raw, int) and not isinstance(raw, bool):
         raw = str(raw) if abs(raw) < 10**15 else None
-    if not isinstance(raw, str) or len(raw) > _LONGEST:
-        return None
+    if isinstance(raw, list):
+        return _one(raw, code, tongue)
+    if isinstance(raw, dict):
+        raw = raw.get("@value")
+        return price(raw, code, tongue) if isinstance(raw, str | int) else None
+    return _stated(raw, code, tongue) if isinstance(raw, str) and len(raw) <= _LONGEST else None
+
+
+@lru_cache(1 << 14)  # the same prices are asked everywhere
+def _read(raw: str, code: str, tongue: str) -> Price | None:
     if _PLAIN.fullmatch(raw):
-        return Price(_shortest(raw))
+        return Price(_shortest(_regrouped(raw, code) if raw[-4:-3] == "." else raw))
+    return _stated(raw, code, tongue)
+
+
+def _stated(raw: str, code: str, tongue: str) -> Price | None:
+    """The price that a text states, as machines write it or as people do."""
     text = raw.strip()
-    return _checked(Decimal(text)) if _NUMBER.fullmatch(text) else _local(text)
+    grouped = code not in THOUSANDTHS and _people(raw, tongue) and _DOUBT.fullmatch(text)
+    if _NUMBER.fullmatch(text) and not grouped:
+        return _checked(Decimal(_regrouped(text, code)))
+    return _local(text, code, tongue)
+
+
+def rival(raw: Any, code: str = "", tongue: str = "") -> str:
+    """The other amount that a value may just as well mean; empty if there is no doubt.
+
+    Three digits after the only mark are thousands or thousandths. The currency decides where it
+    has no decimals or three, the language where the mark can be only one thing in it.
+
+    >>> rival("1.299", "EUR", "de"), rival("1.299", "EUR", "en"), rival("1.299", "JPY", "de")
+    ('1299', '', '')
+    """
+    if isinstance(raw, list) and raw:
+        raw = raw[0]
+    if not isinstance(raw, str) or len(raw) > _LONGEST or code in WHOLE:
+        return ""
+    found = _DOUBT.fullmatch(_bare(raw))
+    if not found or dotted(tongue) or (_people(raw, tongue) and found[2] == "."):
+        return ""
+    grouped, decimal = found[1] + found[3], _shortest(f"{found[1]}.{found[3]}")
+    if found[2] == ",":
+        return decimal if tongue else ""
+    plain = tongue and code not in THOUSANDTHS and _NUMBER.fullmatch(raw.strip())
+    return grouped if plain else ""
+
+
+def dotted(tongue: str) -> bool:
+    """Whether the decimal mark is a dot in a language."""
+    language, _, region = tongue.lower().partition("-")
+    return language in _DOTTED or region in _DOTTED_REGIONS
+
+
+def _people(raw: str, tongue: str) -> bool:
+    """Whether a text is in the notation of a language that groups by dots."""
+    return isinstance(raw, Shown) and bool(tongue) and not dotted(tongue)
+
+
+def _one(raw: list[Any], code: str, tongue: str) -> Price | None:
+    """The price on which all in a list that state one agree."""
+    read = {price(part, code, tongue) for part in raw[:20] if not isinstance(part, list)}
+    found = sorted(part for part in read if part)
+    return found[-1] if len({part.amount for part in found}) == 1 else None
+
+
+def _regrouped(text: str, code: str) -> str:
+    """A decimal with three digits after the dot, as a whole number in currencies of these only."""
+    grouped = code in WHOLE and (found := _DOUBT.fullmatch(text))
+    return found[1] + found[3] if grouped and found else text
 
 
 def _shortest(text: str) -> str:
@@ -92,57 +187,37 @@ def _checked(amount: Decimal, currency: str = "") -> Price | None:
     return Price(_shortest(text), currency) if _PLAIN.fullmatch(text) else None
 
 
-def _local(text: str) -> Price | None:
+def _clean(text: str) -> str:
+    if "&" in text:
+        text = html.unescape(text)
+    if not text.isascii():
+        text = _CENTS.sub(lambda found: "." + found[0].translate(_RAISED), text.translate(_TABLE))
+    return " ".join(text.split())
+
+
+def _bare(text: str) -> str:
+    """The number of a text without what stands around it."""
+    return re.sub(r"^[^0-9]+|[^0-9]+$", "", _clean(text))
+
+
+def _local(text: str, code: str, tongue: str) -> Price | None:
     """A price as people write it, with nothing else around it than a currency."""
-    text = " ".join(text.replace("\u2019", "'").split())
-    parsed = price_parser.Price.fromstring(text)
-    sign = parsed.currency or ""
-    if parsed.amount is None or not _LOCAL.fullmatch(text.replace(sign, "", 1).strip()):
+    text = _clean(text)
+    found = _LOCAL.fullmatch(text) or _SPLIT.fullmatch(text)
+    sign = found and _beside(f"{found['before']} {found['after']}", tongue)
+    if not found or sign is None:
         return None
-    return _checked(parsed.amount, currency(sign))
+    if (code or sign) in THOUSANDTHS and _NUMBER.fullmatch(found["whole"]):
+        return _checked(Decimal(found["whole"]), sign)
+    digits = re.sub("[^0-9]", "", found["whole"])
+    return _checked(Decimal(f"{digits}.{found['cents'] or '0'}"), sign)
 
 
-def currency(raw: Any) -> str:
-    """The ISO 4217 code in capitals; empty when unknown.
-
-    >>> currency("eur"), currency("€"), currency("$"), currency(None)
-    ('EUR', 'EUR', '', '')
-    """
-    if not isinstance(raw, str):
-        return ""
-    text = raw.strip()
-    code = text.upper() if len(text) == 3 and text.isascii() and text.isalpha() else ""
-    return _SIGNS.get(text, code)
-
-
-def availability(raw: Any) -> str:
-    """The last part of a schema.org ItemAvailability; empty when unknown.
-
-    >>> availability("http://schema.org/InStock"), availability("in stock"), availability("yes")
-    ('InStock', 'InStock', '')
-    """
-    return _word(raw, _AVAILABILITY)
-
-
-def condition(raw: Any) -> str:
-    """The last part of a schema.org OfferItemCondition; empty when unknown."""
-    return _word(raw, _CONDITION)
-
-
-def _word(raw: Any, known: dict[str, str]) -> str:
-    if isinstance(raw, list) and raw:
-        raw = raw[0]
-    if isinstance(raw, dict):
-        raw = raw.get("@id")
-    if not isinstance(raw, str):
-        return ""
-    return known.get(raw) or known.get(_GAPS.sub("", term(raw)).lower(), "")
-
-
-def term(name: str) -> str:
-    """A schema.org name without its prefix.
-
-    >>> term("https://schema.org/Product"), term("schema:Product"), term("Product")
-    ('Product', 'Product', 'Product')
-    """
-    return name.strip().rstrip("/").rpartition("/")[2].rpartition(":")[2].rpartition("#")[2]
+def _beside(around: str, tongue: str) -> str | None:
+    """The currency among the words beside a number; None if there is any other word."""
+    left = _NOTES.sub(" ", _DOLLAR.sub(r"\1$", around))
+    codes = [signed(token, tongue) for token in _SIGN.sub(r" \g<0> ", left).split()]
+    if None in codes or len(codes) > 3:
+        return None
+    known = {code for code in codes if code}
+    return None if len(known) > 1 else next(iter(known), "")

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from resiliparse.extract.html2text import extract_plain_text
-from resiliparse.parse.encoding import detect_encoding
 from resiliparse.parse.html import HTMLTree
 
 from salticus.errors import ExtractError
+from salticus.extract import json_value, pdf
 from salticus.extract.base import Content
-from salticus.extract.canonical import canonical
-from salticus.extract.charset import declared
-from salticus.types import Value
+from salticus.extract.canonical import canonical, length
+from salticus.extract.document import LINKS, Document, document_of
+from salticus.extract.ignore import FURNITURE, Ignored
+from salticus.types import Reading, Value
 
-_HTML = frozenset({"text/html", "application/xhtml+xml"})
-_OPAQUE = ("image/", "audio/", "video/", "font/", "application/pdf", "application/zip")
-_MAGIC = (b"%PDF-", b"PK\x03\x04", b"\x89PNG", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"\x1f\x8b")
-_HEAD = 1024
 _MAX_FIELD = 500
+_LONG = 250  # words of a text that is beyond doubt
+_MORE = 2  # times as many words that the rest must have to be worth more
+_AROUND = [
+    "nav", "header", "footer", "aside", "dialog", "form", "[role=navigation]", "[role=banner]",
+    "[role=contentinfo]", "[role=dialog]", "[role=search]", "[role=menu]", "[hidden]", ".nav",
+    ".navbar", ".navigation", ".menu", ".sidebar", ".breadcrumb", ".breadcrumbs", ".footer",
+    ".header", ".related", ".comments", "#nav", "#menu", "#sidebar", "#footer", "#header",
+    "#comments",
+]  # fmt: skip
 
 
 class Text:
     """Main text without navigation, comments, dates of posts, and layout.
 
     Whitespace, invisible marks and the form of accents do not count, nor does mark-up: the same
-    words in the same order are the same value. A page in which no main part is found is read
-    whole. Text that is not HTML is taken as it is; what is not text has no value.
+    words in the same order are the same value. Nor do advertisements, cookie banners, clocks,
+    counters of visitors and "3 minutes ago", where they stand by themselves, and what `ignore`
+    lists. A page in which no main part is found is read whole. JSON is read as JSON, a PDF if
+    `pdf` is set, other text is taken as it is; what is not text has no value.
 
     >>> Text().extract(Content("http://a.example/", b"<p>Good  <b>day</b></p>")).text
     'Good day'
@@ -32,45 +42,58 @@ class Text:
 
     fast = False
 
-    def extract(self, content: Content) -> Value | None:
-        charset = declared(content)
-        if _opaque(content, charset):
-            return None
-        charset = charset or detect_encoding(content.body)
-        decoded = content.body.decode(charset, "replace")
-        return _read(content.url, decoded) if _is_html(content, decoded) else _plain(decoded)
+    def __init__(self, *, ignore: Sequence[str] = (), pdf: bool = False) -> None:
+        self.ignore = ignore
+        self.pdf = pdf
+        self._ignored = Ignored(ignore)
+
+    def extract(self, content: Content) -> Value | Reading | None:
+        document = document_of(content)
+        if document.is_pdf:
+            return self._pdf(document)
+        if document.opaque:
+            return Reading(fault=f"not text: the body is {document.opaque}")
+        if document.is_html:
+            return self._html(document)
+        return self._value(_json(document) if document.is_json else canonical(document.text))
+
+    def _pdf(self, document: Document) -> Value | Reading | None:
+        if not self.pdf:
+            return Reading(fault=pdf.OFF)
+        try:
+            return self._value(pdf.text(document.content.body))
+        except ExtractError as error:
+            return Reading(fault=str(error))
+
+    def _html(self, document: Document) -> Value | None:
+        tree = self._ignored.tree(document)
+        return self._value(_text(tree, list(FURNITURE)), _fields(tree))
+
+    def _value(self, text: str, fields: dict[str, str] | None = None) -> Value | None:
+        text = self._ignored.passages(text)
+        return Value("page", text, fields or {}) if text else None
 
 
-def _opaque(content: Content, charset: str | None) -> bool:
-    head = content.body[:_HEAD]
-    wide = charset is not None and charset.startswith("utf-16")
-    return (
-        content.content_type.lower().startswith(_OPAQUE)
-        or head.startswith(_MAGIC)
-        or (b"\0" in head and not wide)
-    )
-
-
-def _is_html(content: Content, decoded: str) -> bool:
-    kind = content.content_type.partition(";")[0].strip().lower()
-    return kind in _HTML or (not kind and decoded[:_HEAD].lstrip("\ufeff \t\r\n").startswith("<"))
-
-
-def _plain(decoded: str) -> Value | None:
-    text = canonical(decoded)
-    return Value("page", text) if text else None
-
-
-def _read(url: str, decoded: str) -> Value | None:
+def _json(document: Document) -> str:
     try:
-        tree = HTMLTree.parse(decoded)
-    except ValueError as error:
-        raise ExtractError(f"{url}: the HTML cannot be parsed: {error}") from error
-    text = canonical(_main(tree)) or canonical(_whole(tree))
-    return Value("page", text, _fields(tree)) if text else None
+        return json_value.shown(document.json)
+    except ExtractError:
+        return canonical(document.text)
 
 
-def _main(tree: HTMLTree) -> str:
+def _text(tree: HTMLTree, cut: list[str]) -> str:
+    """The main text; if that is next to nothing, all but what surrounds it on every page."""
+    main = canonical(_main(tree, [*cut, f"[{LINKS}]"]))
+    words = length(main)
+    if words >= _LONG:
+        return main
+    inner = canonical(_whole(tree, cut + _AROUND))
+    if length(inner) > _MORE * words:
+        return inner
+    return main or canonical(_whole(tree, cut))
+
+
+def _main(tree: HTMLTree, cut: list[str]) -> str:
     found: str = extract_plain_text(
         tree,
         preserve_formatting=False,
@@ -79,13 +102,14 @@ def _main(tree: HTMLTree) -> str:
         alt_texts=False,
         comments=False,
         post_meta=False,
+        skip_elements=cut,
     )
     return found
 
 
-def _whole(tree: HTMLTree) -> str:
+def _whole(tree: HTMLTree, cut: list[str]) -> str:
     found: str = extract_plain_text(
-        tree, preserve_formatting=False, list_bullets=False, alt_texts=False
+        tree, preserve_formatting=False, list_bullets=False, alt_texts=False, skip_elements=cut
     )
     return found
 

@@ -1,0 +1,224 @@
+"""Which of the offers of a page counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from salticus.extract.about import address, nearness
+from salticus.extract.jsonld import Node
+from salticus.extract.lazy import lazy
+from salticus.extract.naming import different, is_a, same
+from salticus.extract.price import price
+from salticus.extract.stated import Sale, for_sale, readiness, sale, stock
+from salticus.extract.subject import OFFERS, Subject, is_list
+
+MAX_OFFERS = 200
+MAX_DEPTH = 6
+
+_PLANS = frozenset({"SoftwareApplication", "WebApplication", "MobileApplication", "Service"})
+_VARIANTS = frozenset({"hasVariant", "model"})
+_INHERITED = frozenset({"priceCurrency", "availability", "itemCondition", "offerCount"})
+_SELECTING = (
+    "sku", "productID", "mpn", "gtin", "gtin8", "gtin12", "gtin13", "gtin14", "identifier", "@id",
+    "color", "size", "material", "pattern",
+)  # fmt: skip
+
+
+class Choice(Subject):
+    """The offer that counts among those of the page's product, with what is known of both.
+
+    `left` bounds the offers looked at: references may run in rings.
+    """
+
+    left = MAX_OFFERS
+
+    @lazy
+    def product(self) -> Node:
+        """What is known of the product; the offer itself if there is no other."""
+        if self.products:
+            sold = self.sale and next((p for p in self.products if _holds(p, self.sale)), None)
+            return sold or self.products[0]
+        return self.sale.product if self.sale else {}
+
+    @lazy
+    def sale(self) -> Sale | None:
+        """The offer that counts."""
+        if len(self.context) > 1 and is_list(self.context):
+            return None
+        if len(self.products) == 1 and (found := self._within(self.products[0], 0)):
+            return found
+        every = (self._within(product, 0) for product in self.products[1:] and self.products)
+        options = [found for found in every if found]
+        if self.vague and len({found.amount for found in options}) > 1:
+            return None
+        return self._best(options) or self._loose()
+
+    @property
+    def stock(self) -> str:
+        """The first availability that an offer of the product states, with a price or without."""
+        for product in self.products:
+            for offer in (*self._listed(product.get("offers")), product):
+                if word := stock(offer, {}):
+                    return word
+        return ""
+
+    def _within(self, node: Node, depth: int) -> Sale | None:
+        """The sale that counts among a node's offers and its variants' offers."""
+        if depth > MAX_DEPTH:
+            return None
+        alone = _VARIANTS.isdisjoint(node)
+        only = node.get("offers")
+        if alone and type(only) is dict and "@id" not in only:  # nearly all pages
+            return self._sale(only, node, depth)
+        offers = self._offered(node, depth)
+        if alone:
+            return offers[0] if len(offers) == 1 else self._best(offers, plans=is_a(node, _PLANS))
+        variants = [
+            found
+            for key in sorted(_VARIANTS.intersection(node))
+            for variant in self._listed(node[key])
+            if (found := self._within(variant, depth + 1))
+        ]
+        selected = _narrowed(variants, [self._selected(s) for s in variants])
+        return selected or self._best(offers or variants, plans=is_a(node, _PLANS))
+
+    def _offered(self, node: Node, depth: int) -> list[Sale]:
+        found = [self._sale(offer, node, depth) for offer in self._listed(node.get("offers"))]
+        if not found and ("price" in node or "lowPrice" in node):
+            found = [sale(node, node, self.about)]
+        return [one for one in found if one]
+
+    def _sale(self, offer: Node, product: Node, depth: int) -> Sale | None:
+        if not for_sale(offer) or ("itemOffered" in offer and _of_another(offer, product)):
+            return None
+        if "highPrice" in offer and _is_plans(offer, product):
+            return None
+        if "offers" not in offer or depth >= MAX_DEPTH:
+            return sale(offer, product, self.about)
+        inner = self._offered(offer, depth + 1)
+        found = _narrowed(inner, [self._selected(s) for s in inner])
+        if found is None and (own := sale(offer, product, self.about)):
+            return own
+        found = found or self._best(inner)
+        return self._known(found, offer, product) if found else None
+
+    def _known(self, inner: Sale, offer: Node, product: Node) -> Sale:
+        """An offer inside another, with what only the outer one tells."""
+        outer = {key: part for key, part in offer.items() if key in _INHERITED}
+        whole = inner._replace(offer={**outer, **inner.offer}, product=product)
+        return whole if inner.currency else (sale(whole.offer, product, self.about) or whole)
+
+    def _best(self, sales: list[Sale], *, plans: bool = False) -> Sale | None:
+        """The one that the page's address selects, else the first in stock, else the first."""
+        if len(sales) <= 1:
+            return sales[0] if sales else None
+        near = [self._selected(s) for s in sales]
+        if found := _narrowed(sales, near):
+            return found
+        if plans and len({s.amount for s in sales}) > 1:
+            return None
+        ranks = [
+            (rank, self._for_here(s), readiness(stock(s.offer, s.product)))
+            for s, rank in zip(sales, near, strict=True)
+        ]
+        return sales[ranks.index(max(ranks))]
+
+    def _for_here(self, found: Sale) -> bool:
+        """Whether an offer is meant for the country of the page."""
+        region = found.offer.get("eligibleRegion")
+        region = region.get("name") if isinstance(region, dict) else region
+        regions = region if isinstance(region, list) else [region]
+        return region is not None and self.about.country in regions
+
+    def _selected(self, found: Sale) -> int:
+        """How much of the page's address points at a sale; 2 and more select it."""
+        nodes = (found.offer, found.product)
+        where = (address(n.get(key), self.about.url) for n in nodes for key in ("url", "@id"))
+        near = max((nearness(one, self.about.own) for one in where if one), default=0)
+        words = (n.get(key) for n in nodes for key in _SELECTING)
+        asked = (str(w).casefold().lstrip("#") for w in words if isinstance(w, str | int))
+        return max(near, 2) if any(word in self.about.asked for word in asked) else near
+
+    def _loose(self) -> Sale | None:
+        """An offer that stands beside its product, or alone."""
+        if self.crowded:
+            return None
+        found = []
+        for offer in (node for node in self.nodes if is_a(node, OFFERS) and for_sale(node)):
+            item = self._resolved(offer.get("itemOffered")) or offer
+            if not self.products and not self.fits(item):
+                continue
+            if self.products and not any(same(item, product) for product in self.products):
+                continue
+            found.append(self._sale(offer, item, 0))
+        sales = [one for one in found if one]
+        if not self.products and any(different(sales[0].product, s.product) for s in sales[1:]):
+            return None
+        return self._best(sales)
+
+    def _listed(self, raw: Any) -> list[Node]:
+        """The nodes that a property holds."""
+        if raw is None:
+            return []
+        if isinstance(raw, dict) and "@id" not in raw:
+            return [raw] if self._spend(1) else []
+        items = raw if isinstance(raw, list) else [raw]
+        if any(isinstance(item, list) for item in items):
+            items = [
+                part for item in items for part in (item if isinstance(item, list) else [item])
+            ]
+        found = filter(None, map(self._resolved, items[: self.left]))
+        return list(found) if self._spend(len(items)) else []
+
+    def _spend(self, offers: int) -> bool:
+        had = self.left
+        self.left = max(0, had - offers)
+        return had > 0
+
+    def _resolved(self, raw: Any) -> Node | None:
+        """The node itself, or the one at the top of the page that it refers to."""
+        if isinstance(raw, dict) and _full(raw):
+            return raw
+        name = raw.get("@id") if isinstance(raw, dict) else raw
+        return self._named.get(name) if isinstance(name, str) else None
+
+    def resolved(self, raw: Any) -> Any:
+        """What a property says, or the node that it refers to."""
+        if isinstance(raw, dict) and not _full(raw):
+            return self._resolved(raw)
+        return raw
+
+    @lazy
+    def _named(self) -> dict[str, Node]:
+        ids = ((node.get("@id"), node) for node in reversed(self.nodes) if _full(node))
+        return {name: node for name, node in ids if isinstance(name, str)}
+
+
+def _full(node: Node) -> bool:
+    """Whether a node says anything, rather than refer to one that does."""
+    return not node.keys() <= {"@id", "@type"}
+
+
+def _is_plans(offer: Node, product: Node) -> bool:
+    """Whether a range is that of plans, from which one chooses, rather than of one thing."""
+    return is_a(product, _PLANS) and price(offer["highPrice"]) != price(offer.get("lowPrice"))
+
+
+def _of_another(offer: Node, product: Node) -> bool:
+    """Whether an offer names a thing that it sells, and that is another."""
+    item = offer["itemOffered"]
+    return isinstance(item, dict) and product is not item and different(item, product)
+
+
+def _narrowed(sales: list[Sale], ranks: list[int]) -> Sale | None:
+    """The sale that the page's address selects; None if it selects none, or all alike."""
+    top = max(ranks, default=0)
+    if top < 2 or (len(ranks) > 1 and min(ranks) == top):
+        return None
+    best = [s for s, rank in zip(sales, ranks, strict=True) if rank == top]
+    return max(best, key=lambda s: readiness(stock(s.offer, s.product)))
+
+
+def _holds(product: Node, found: Sale) -> bool:
+    """Whether a sale is of the product or of one of its variants."""
+    return found.product is product or same(found.product, product)

@@ -1,0 +1,149 @@
+"""A body that is decoded, and parsed in each way at most once."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+from lxml import etree
+from resiliparse.parse.html import HTMLTree
+from selectolax.lexbor import LexborHTMLParser
+
+from salticus.errors import ExtractError
+from salticus.extract import charset, json_value
+from salticus.extract.base import Content
+from salticus.extract.restless import settled
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+_JSON = re.compile(r"(?:application|text)/(?:[\w.-]+\+)?(?:json|x-json)")
+_XML = re.compile(r"(?:application|text)/(?:[\w.-]+\+)?xml")
+_LANGUAGE = re.compile(r"""<html[^>]{0,500}?\slang\s{0,3}=\s{0,3}["']?([\w-]{2,20})""", re.I)
+_HEAD = 1024
+LINKS = "data-links-alone"
+MAX_DEPTH = 4000  # reading time grows with its square
+_NESTED = re.compile(
+    r"<(/)?(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr|p|li|dt|dd|option"
+    r"|t[rdh]|path|circle|rect|use)\b)[a-z]",
+    re.I,
+)
+_APART = {"</td>": " </td>", "</th>": " </th>", "</ul>": "</ol>", "</UL>": "</ol>"}
+# A list whose first item is nothing but a link.
+_LIST = re.compile(
+    r"<ul\b(?=([^>]{0,500}>\s*<li\b[^>]{0,500}>\s*<a\b.{0,600}?</a>\s*(?:</li>|<li))?)", re.I | re.S
+)
+
+
+class Document:
+    """The views of one body that selectors, text and judgement share."""
+
+    def __init__(self, content: Content) -> None:
+        self.content = content
+        self.body = content.body
+        self.kind = content.content_type.partition(";")[0].strip().lower()
+
+    @cached_property
+    def opaque(self) -> str:
+        """What the body is if it is not text."""
+        return charset.opaque(self.content)
+
+    @cached_property
+    def text(self) -> str:
+        """The body, decoded."""
+        return charset.decoded(self.content)
+
+    @cached_property
+    def is_html(self) -> bool:
+        start = self.text[:_HEAD].lstrip("\ufeff \t\r\n")
+        return self.kind in _HTML or (not self.kind and start.startswith("<"))
+
+    @property
+    def is_json(self) -> bool:
+        return bool(_JSON.fullmatch(self.kind))
+
+    @property
+    def is_pdf(self) -> bool:
+        return self.kind == "application/pdf" or self.content.body.startswith(b"%PDF-")
+
+    @cached_property
+    def language(self) -> str:
+        """The language that the page says it is in; empty if it does not."""
+        found = _LANGUAGE.search(self.text[:_HEAD])
+        return found[1].lower() if found else ""
+
+    @cached_property
+    def tree(self) -> HTMLTree:
+        """For main text and judgement, without text that changes by itself."""
+        return parsed(self.content.url, self.text)
+
+    @cached_property
+    def nodes(self) -> LexborHTMLParser:
+        """For CSS."""
+        return LexborHTMLParser(self.text)
+
+    @cached_property
+    def elements(self) -> Any:
+        """For XPath; None if there is no element at all."""
+        body = self.text.encode("utf-8", "replace")
+        parser: Any = etree.HTMLParser(encoding="utf-8")
+        if _XML.fullmatch(self.kind) and self.kind not in _HTML:
+            parser = etree.XMLParser(encoding="utf-8", resolve_entities=False, recover=True)
+        try:
+            return etree.fromstring(body, parser) if body.strip() else None
+        except (etree.LxmlError, ValueError) as error:
+            raise ExtractError(f"the page cannot be parsed: {error}") from error
+
+    @cached_property
+    def json(self) -> Any:
+        """For JSONPath."""
+        if self.text[:_HEAD].lstrip("\ufeff \t\r\n").startswith("<"):
+            raise ExtractError("the body is not JSON; name an element: json:script#state|$.price")
+        return json_value.parse(self.text)
+
+
+def parsed(url: str, text: str) -> HTMLTree:
+    """The tree of an HTML text, made ready for `extract_plain_text`.
+
+    That glues the cells of tables together, and takes most lists for menus. So cells are set apart,
+    and all lists are ordered ones, which it keeps; those of links alone are marked. What never
+    rests is left out.
+    """
+    if depth(text) > MAX_DEPTH:
+        raise ExtractError(f"{url}: elements are nested more than {MAX_DEPTH} deep")
+    text = _LIST.sub(_ordered, settled(text))
+    for one, other in _APART.items():
+        text = text.replace(one, other)
+    try:
+        return HTMLTree.parse(text)
+    except ValueError as error:
+        raise ExtractError(f"{url}: the HTML cannot be parsed: {error}") from error
+
+
+def depth(text: str) -> int:
+    """How deep elements are nested, at most; 0 if there are too few for that to matter.
+
+    Elements that need no end tag are not counted.
+
+    >>> depth("<div><b>" * 30_000), depth("<p>A paragraph." * 30_000)
+    (60000, 0)
+    """
+    if text.count("<") <= MAX_DEPTH:
+        return 0
+    steps = accumulate(-1 if tag[1] else 1 for tag in _NESTED.finditer(text))
+    return max(steps, default=0)
+
+
+def _ordered(found: re.Match[str]) -> str:
+    return f"<ol {LINKS}" if found[1] else "<ol"
+
+
+_last: Document | None = None
+
+
+def document_of(content: Content) -> Document:
+    """The document of a content; the same one if it is asked for again at once."""
+    global _last
+    if _last is None or _last.content is not content or _last.body is not content.body:
+        _last = Document(content)
+    return _last

@@ -1,0 +1,141 @@
+"""The links of an HTML page."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from selectolax.lexbor import LexborHTMLParser
+
+from salticus.extract.base import Content
+from salticus.extract.charset import declared
+from salticus.extract.listing import Listing, address
+from salticus.types import Entry
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+MOST = 500
+MOST_ALIKE = 100
+FARTHEST = 100
+MAX_SEEN = 5_000  # links that are looked at
+MAX_HTML = 4_000_000  # bytes that are
+
+_WANTED = "a[href], area[href], link[rel~=next][href]"
+_SHUNNED = frozenset({"nofollow", "ugc", "sponsored"})
+_NUMBER = re.compile(r"\d+")
+_FILES = (
+    ".jpg", ".jpeg", ".png", ".gif", ".webp", ".avif", ".svg", ".ico", ".bmp", ".css", ".js",
+    ".mp3", ".mp4", ".webm", ".ogg", ".wav", ".avi", ".mov", ".woff", ".woff2", ".ttf", ".zip",
+    ".gz", ".rar", ".7z", ".exe", ".dmg", ".iso", ".apk", ".doc", ".docx", ".xls", ".xlsx", ".ppt",
+    ".pptx",
+)  # fmt: skip
+_SUSPECT = ("sess", "sid", "cfid", "cftoken", "zenid", "/(s(")
+_IN_PATH = re.compile(r";(?:jsessionid|phpsessid|sid)=[^?#;/]*|/\([sS]\([^/()]*\)\)", re.I)
+_SESSION = re.compile(
+    r"(?:(?:php|j|asp)?sess(?:ion)?_?id\w*|cfid|cftoken|zenid|oscsid|xtcsid)=[^&]*"
+    r"|(?:sid|session|sess)=(?=[^&]*\d)[0-9a-z_-]{16,}",
+    re.I,
+)
+
+
+def read_links(content: Content) -> tuple[Entry, ...]:
+    """The pages of its own site that a page links to, in order.
+
+    `a`, `area` and the page that comes next; not those marked nofollow, ugc or sponsored, nor
+    images, archives and the like. Sessions that the server wrote into links are taken out. At most
+    500, and at most 100 that differ in numbers alone: a page that names more makes them up.
+
+    >>> page = b"<a href='/1'>1</a> <a href='/2;jsessionid=9'>2</a> <a rel=nofollow href=/3>3</a>"
+    >>> [entry.url for entry in read_links(Content("http://shop.example/", page))]
+    ['http://shop.example/1', 'http://shop.example/2']
+    """
+    charset = declared(content) or "utf-8"
+    if b"href" not in content.body.lower() and not charset.startswith("utf-16"):
+        return ()
+    tree = LexborHTMLParser(content.body[:MAX_HTML].decode(charset, "replace"))
+    listing = Listing(content.url, most=MOST)
+    if _closed(tree):
+        return ()
+    base = _base(tree, content.url)
+    alike: Counter[str] = Counter()
+    for node in tree.css(_WANTED)[:MAX_SEEN]:
+        _note(node, base, listing, alike)
+    return listing.entries
+
+
+def links_of(content: Content) -> tuple[Entry, ...]:
+    """The links of an ordinary page, which may lead to pages that link to others, and so on.
+
+    As `read_links`, but of the pages whose URL differs from this one's in numbers alone, only those
+    whose other numbers are 100 at most. So page 2 leads to page 3, but calendars end with the year,
+    and no counter is followed for ever.
+    """
+    own = address(content.url, content.url)
+    if own is None:
+        return ()
+    shape, numbers = _shape(own.url), _NUMBER.findall(own.url)
+    return tuple(
+        entry
+        for entry in read_links(content)
+        if _shape(entry.url) != shape or _near(_NUMBER.findall(entry.url), numbers)
+    )
+
+
+def _near(numbers: list[str], own: list[str]) -> bool:
+    """Whether all numbers that are not the same are small."""
+    pairs = zip(numbers, own, strict=True)
+    return all(one == other or (len(one) < 4 and int(one) <= FARTHEST) for one, other in pairs)
+
+
+def _shape(url: str) -> str:
+    return _NUMBER.sub("0", url)
+
+
+def _closed(tree: LexborHTMLParser) -> bool:
+    """Whether the page asks that none of its links be followed."""
+    found = tree.css_first('meta[name="robots" i]')
+    return found is not None and "nofollow" in (found.attributes.get("content") or "").lower()
+
+
+def _base(tree: LexborHTMLParser, url: str) -> str:
+    node = tree.css_first("base[href]")
+    found = address(node.attributes.get("href") or "", url) if node else None
+    return found.url if found else url
+
+
+def _note(node: LexborNode, base: str, listing: Listing, alike: Counter[str]) -> None:
+    attributes = node.attributes
+    raw = (attributes.get("href") or "").strip()
+    rel = attributes.get("rel")
+    if not raw or raw.startswith("#") or (rel and _SHUNNED & set(rel.lower().split())):
+        return
+    found = None if _is_file(raw) else address(raw, base)
+    if found is None:
+        return
+    url = without_session(found.url)
+    if url != found.url:
+        found = address(url, base) or found
+    shape = _shape(found.url)
+    if alike[shape] < MOST_ALIKE:
+        alike[shape] += listing.keep(found)
+
+
+def _is_file(raw: str) -> bool:
+    return raw.partition("?")[0].lower().endswith(_FILES)
+
+
+def without_session(url: str) -> str:
+    """The URL without the names that servers give to visitors.
+
+    >>> without_session("http://a.example/x;jsessionid=1F?a=1&PHPSESSID=abc&sid=7")
+    'http://a.example/x?a=1&sid=7'
+    """
+    small = url.lower()
+    if not any(word in small for word in _SUSPECT):
+        return url
+    path, mark, query = url.partition("?")
+    kept = [part for part in query.split("&") if not _SESSION.fullmatch(part)]
+    path = _IN_PATH.sub("", path)
+    return path + mark + "&".join(kept) if any(kept) else path

@@ -1,0 +1,150 @@
+"""One offer from all syntaxes of a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+from selectolax.lexbor import LexborHTMLParser
+
+from salticus.errors import ExtractError
+from salticus.extract import jsonld
+from salticus.extract.about import About
+from salticus.extract.base import Content
+from salticus.extract.charset import decoded
+from salticus.extract.choice import Choice
+from salticus.extract.jsonld import Node
+from salticus.extract.labels import known_of, labels
+from salticus.extract.markup import meta
+from salticus.extract.markup.walk import MICRODATA, RDFA, Walker
+from salticus.extract.naming import different
+from salticus.extract.offer import value
+from salticus.extract.price import dotted
+from salticus.extract.stated import Sale
+from salticus.types import Value
+
+_PREFIX = re.compile(r"schema:|https?://schema\.org/")
+_PREFIXED = re.compile(rb'"(?:schema:|https?://schema\.org/)([A-Za-z]{1,40})":')
+_UNSEEN = "script,style,noscript,template"
+MAX_TEXT = 2_000_000
+MAX_DEEP = 8000
+
+# Elements before which a browser looks for an open paragraph to close.
+_BLOCKS = re.compile(
+    r"<(/?)(?:address|article|aside|blockquote|center|details|dialog|dir|div|dl|dd|dt|fieldset"
+    r"|figcaption|figure|footer|form|h[1-6]|header|hgroup|main|menu|nav|ol|pre|search|section"
+    r"|summary|table|ul|li)(?=[\s/>])",
+    re.IGNORECASE,
+)
+
+
+def merged(content: Content) -> Value | None:
+    """The offer on which the syntaxes of a page agree, or that the first of them states."""
+    text = decoded(content).replace("\0", "\ufffd")
+    content = Content(content.url, text.encode("utf-8", "replace"), "text/html", "utf-8")
+    if text.count("<") > MAX_DEEP and _deep(text):
+        raise ExtractError(f"{content.url}: elements are nested more than {MAX_DEEP} deep")
+    about = About(content)
+    tree = LexborHTMLParser(text)
+    choices = _agreeing(list(_choices(content, tree, about)))
+    found = next((choice for choice in choices if choice.sale), None)
+    if found is None or found.sale is None:
+        return None
+    sale = _settled(found.sale, choices, tree, about) if found.sale.rival else found.sale
+    return value(_known(found, sale, choices), about) if sale else None
+
+
+def _deep(text: str) -> bool:
+    """Whether elements are nested so deep that parsing takes minutes: it asks each for all above.
+
+    Tags are only counted, so an element that closes others by itself counts as open: many
+    thousands of these in one page are as odd.
+    """
+    depth = 0
+    for tag in _BLOCKS.finditer(text):
+        depth = max(0, depth - 1) if tag[1] else depth + 1
+        if depth > MAX_DEEP:
+            return True
+    return False
+
+
+def _choices(content: Content, tree: LexborHTMLParser, about: About) -> Iterator[Choice]:
+    """What each syntax says, the most trusted first."""
+    folded = content.body.lower()
+    above: list[Node] = [_unprefixed(node) for node in jsonld.nodes(content, jsonld.WIDE)]
+    if above:
+        yield Choice(above, about)
+    for syntax, mark in ((MICRODATA, b"itemscope"), (RDFA, b"typeof")):
+        nodes = jsonld.unfolded(Walker(tree, syntax).nodes()) if mark in folded else []
+        if nodes:
+            yield Choice(nodes, about, above)
+            above = [*above, *nodes]
+    if said := meta.node(tree, about):
+        yield Choice([said], about, above)
+
+
+def _unprefixed(node: Node) -> Node:
+    """A node of JSON-LD whose names have no prefix; nearly all have none."""
+    if not any(type(key) is str and _PREFIX.match(key) for key in node):
+        return node
+    plain: Node = jsonld.parse(_PREFIXED.sub(rb'"\1":', msgspec.json.encode(node)))
+    return plain if isinstance(plain, dict) else node
+
+
+def _agreeing(choices: list[Choice]) -> list[Choice]:
+    """Those that speak of the same product as the first that names one."""
+    lead = next((choice.product for choice in choices if choice.product.get("name")), None)
+    if lead is None:
+        return choices
+    return [choice for choice in choices if not different(choice.product, lead)]
+
+
+def _known(found: Choice, sale: Sale, choices: list[Choice]) -> dict[str, str]:
+    """What the choice tells, completed by the others."""
+    known = known_of(found, sale)
+    for choice in choices:
+        if choice is found:
+            continue
+        other = choice.sale
+        more = known_of(choice, other) if other else labels(choice, None)
+        if "availability" not in known and (word := more.get("availability") or choice.stock):
+            known["availability"] = word
+        if other is None or other.amount != sale.amount:
+            more.pop("currency", None)
+            more.pop("list_price", None)
+        known = more | known
+    return known
+
+
+# ------------------------------------------------------------------------------------------- doubt
+
+
+def _settled(
+    sale: Sale, choices: list[Choice], tree: LexborHTMLParser, about: About
+) -> Sale | None:
+    """The sale with the one of its two amounts that another syntax or the text shows."""
+    readings = (sale.amount, sale.rival)
+    told = {c.sale.amount for c in choices if c.sale and not c.sale.rival} & {*readings}
+    told = told or _shown(readings, tree, about)
+    return sale._replace(amount=told.pop(), rival="") if len(told) == 1 else None
+
+
+def _shown(readings: tuple[str, str], tree: LexborHTMLParser, about: About) -> set[str]:
+    """Which of the amounts the text of the page shows."""
+    for element in tree.css(_UNSEEN):
+        element.decompose()
+    text = tree.body.text(separator=" ")[:MAX_TEXT] if tree.body else ""
+    return {amount for amount in readings if _spelling(amount, dotted(about.tongue)).search(text)}
+
+
+def _spelling(amount: str, dot: bool) -> re.Pattern[str]:
+    """How an amount is written in a language: with its marks, or without any."""
+    whole, _, cents = amount.partition(".")
+    point, gap = (r"\.", r"[,\s’']") if dot else (",", r"[.\s’']")
+    if cents:
+        last = f"{point}{cents}0*" if len(cents) > 1 else f"{point}{cents}0?"
+    else:
+        last = f"(?:{point}(?:00?|[-–—]+))?"
+    head = f"{whole[:-3]}{gap}?{whole[-3:]}" if len(whole) > 3 else whole
+    return re.compile(rf"(?<![\d.,]){head}{last}(?![\d]|[.,]\d)")

@@ -1,0 +1,71 @@
+"""The user's rules: which one a page falls under, and whether they can be obeyed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fnmatch import translate
+
+from salticus import plugins
+from salticus.config import Rule
+from salticus.errors import ConfigError, PluginError
+from salticus.extract import BUILTIN
+
+# What the mark-up of pages may give, for rules that do not select it.
+MARKED = frozenset(
+    ("price", "currency", "availability", "list_price", "low_price", "high_price", "condition",
+     "brand", "category", "title", "language", "country", "sku", "gtin")
+)  # fmt: skip
+
+
+class Rules:
+    """The rule of a page is the first whose pattern its URL matches.
+
+    >>> Rules([Rule("https://a.example/*"), Rule("*")]).find("https://b.example/1")
+    1
+    """
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules = tuple(rules)
+        self._patterns = [re.compile(translate(rule.match)) for rule in self.rules]
+
+    def find(self, url: str) -> int | None:
+        """The number of the rule, from 0; None if there is none."""
+        found = (i for i, pattern in enumerate(self._patterns) if pattern.match(url))
+        return next(found, None)
+
+
+def check_rules(rules: Sequence[Rule]) -> None:
+    """Refuse rules that can never be obeyed; ConfigError names the rule and the expression."""
+    for rule in rules:
+        try:
+            _check(rule)
+        except (ConfigError, PluginError) as error:
+            raise ConfigError(f"pages that match {rule.match!r}: {error}") from error
+
+
+def _check(rule: Rule) -> None:
+    from salticus.extract.fields import Fields  # selectors need three parsers
+    from salticus.extract.ignore import Ignored
+    from salticus.extract.select import Css
+
+    Fields(rule)
+    try:
+        Ignored(rule.ignore)
+    except ConfigError as error:
+        raise ConfigError(f"ignore: {error}") from error
+    if rule.wait is not None:
+        Css(rule.wait)
+    if rule.extractor is not None:
+        plugins.load("extractor", rule.extractor, BUILTIN)
+    else:
+        _check_names(rule)
+
+
+def _check_names(rule: Rule) -> None:
+    """Names that nothing can give are slips of the pen."""
+    for setting in ("value", "tolerance"):
+        unknown = set(getattr(rule, setting)) - set(rule.select) - MARKED
+        if unknown:
+            name = min(unknown)
+            raise ConfigError(f"{setting} names {name!r}, which is not selected; add select.{name}")
