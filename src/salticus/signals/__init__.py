@@ -1,0 +1,1 @@
+"""Signals: news about pages that did not cost a visit."""
