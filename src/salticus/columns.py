@@ -93,3 +93,12 @@ def unpack(blob: bytes) -> dict[str, State]:
             part, _, name = key.partition("/")
             states.setdefault(part, {})[name] = flat[key]
     return states
+
+
+def covered(cost: Floats, budget: float) -> int:
+    """How many, from the first on, a budget pays for.
+
+    >>> covered(np.array([1.0, 5.0, 1.0]), budget=6)
+    2
+    """
+    return int(np.searchsorted(np.cumsum(cost), budget + 1e-9, side="right"))

@@ -58,11 +58,11 @@ class Loop:
         pages = replace(pages, survival=self.predictor.survival(pages, tick.start))
         grant = self.ledger.grant(pages, tick)
         limits = forced(pages, grant.visits, grant.per_tick, tick)
-        pages, visits = less(pages, limits), grant.visits - len(limits)
+        pages, visits = less(pages, limits), grant.visits - int(pages.cost[limits].sum())
         expected = within_capacity(self.policy, pages, visits, limits)
         draw = self.spacing.draw(pages, expected, visits, tick)
         plan = self.planner.plan(pages, limits, draw, tick, grant)
-        self.ledger.spend(plan)
+        self.ledger.spend(plan, pages.cost[pages.rows(plan.page)])
         return plan
 
     async def make(self, plan: Plan) -> None:

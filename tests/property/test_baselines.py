@@ -73,7 +73,7 @@ def made(policy: str, spacing: str) -> tuple[Policy, Spacing]:
 
 def mixed(n: int, *, hosts: int = 3) -> Pages:
     """Pages unlike in demand and history."""
-    return replace(some_pages(n, hosts=hosts, seed=4), survival=None)
+    return replace(some_pages(n, hosts=hosts, seed=4), cost=np.ones(n), survival=None)
 
 
 @cache

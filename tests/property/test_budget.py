@@ -148,3 +148,24 @@ def test_a_maximum_interval_needs_two_ticks() -> None:
 def test_budget_comes_before_the_maximum_interval() -> None:
     pages = replace(blank_pages(50), max_interval=np.full(50, 0.5))
     assert busiest_day(crawl(pages, 30, days=4).times) <= 30
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.integers(1, 9), min_size=1, max_size=40),
+    st.sampled_from([0.7, 3, 20, "30%", "100%", "500%"]),
+    st.sampled_from([0.0, 0.2]),
+)
+def test_dear_visits_count_as_many(costs: list[int], budget: str | float, drop: float) -> None:
+    pages = replace(blank_pages(len(costs)), cost=np.array(costs, dtype=np.float64))
+    days = 40
+    world = crawl(pages, budget, days, drop=drop)
+    spent = [world.times_of(row).repeat(cost) for row, cost in enumerate(costs)]
+    daily = Budget.parse(budget).per_day(len(costs))
+    assert busiest_day(np.concatenate(spent)) <= max(daily, max(costs)) + 1e-9
+    useful = min(daily, 12 * sum(costs))  # a page is visited once a tick at most
+    if not drop:
+        total = sum(map(len, spent))
+        assert total <= daily * days + 2 * max(daily / 12, max(costs))
+        if daily >= 10 * max(costs):  # else the last visit of a day may not fit by far
+            assert total >= 0.9 * useful * days - 2 * max(costs)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salticus.checks.samples import some_pages
 from salticus.config import Budget
 from salticus.schedule.coin import Coin
 from salticus.schedule.ledger import Ledger
@@ -93,7 +92,7 @@ def test_the_propensity_is_what_was_expected() -> None:
 
 
 def test_full_hosts_leave_their_visits_to_others() -> None:
-    pages = replace(some_pages(60, hosts=3), capacity=np.array([2.0, 100.0, 0.0]))
+    pages = replace(blank_pages(60, hosts=3), capacity=np.array([2.0, 100.0, 0.0]))
     for number in range(20):
         rows = Coin().draw(pages, np.full(60, 0.2), 12, a_tick(number)).rows
         load = np.bincount(pages.host[rows], minlength=3)

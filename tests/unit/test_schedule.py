@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salticus.checks.samples import some_outcomes, some_pages
+from salticus.checks.samples import some_outcomes
 from salticus.clock import VirtualClock
 from salticus.coins import coins
 from salticus.columns import Keyed, pack, unpack
@@ -81,14 +81,14 @@ def test_each_hosts_visits_are_spread_evenly(hosts: list[int], seed: int) -> Non
 
 
 def test_visit_ids_are_never_used_twice_and_due_times_respect_the_ledger() -> None:
-    pages, planner, ledger = some_pages(50), Planner(), Ledger(Budget.parse(240))
+    pages, planner, ledger = blank_pages(50), Planner(), Ledger(Budget.parse(240))
     ids: list[int] = []
     for number in range(30):
         tick = a_tick(number)
         grant = ledger.grant(pages, tick)
         rows = np.arange(min(50, grant.visits))
         plan = planner.plan(pages, rows[:2], Draw(rows[2:], np.ones(len(rows[2:]))), tick, grant)
-        ledger.spend(plan)
+        ledger.spend(plan, np.ones(len(plan)))
         assert np.all(np.diff(plan.due.astype(np.int64)) >= 0)
         assert np.all(plan.due >= grant.release[: len(plan)])
         assert np.all((plan.due >= instant(tick.start)) & (plan.due < instant(tick.end)))

@@ -21,12 +21,14 @@ def within_capacity(policy: Policy, pages: Pages, visits: float, taken: Ints) ->
 
     A host that the policy would overfill gets exactly its capacity, and the policy spends the rest
     on the other hosts' pages, as if each full host had a local price of its own (Kolobov et al.
-    2019; ALGORITHMS §4.2). Sums to `visits` when the hosts have room.
+    2019; ALGORITHMS §4.2). Sums to `visits` when the hosts have room; where pages cost more than
+    1, to as many as `visits` cover at the mean cost.
 
     Cost: one call of the policy as long as no host is full, otherwise one more for each round in
     which further hosts fill up.
     """
     room = pages.capacity
+    visits = visits / float(pages.cost.mean()) if len(pages) else 0.0
     if not len(taken) and np.isinf(room).all():
         return policy.expected(pages, visits) if visits > 0 else np.zeros(len(pages))
     expected = np.zeros(len(pages))

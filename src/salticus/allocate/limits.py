@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.columns import rank_within
+from salticus.columns import covered, rank_within
 from salticus.errors import Infeasible
 from salticus.types import (
     DAY,
@@ -35,7 +35,8 @@ _SLACK = 6 / 5  # unlike intervals fit together only up to 5/6 of the visits (Ka
 def forced(pages: Pages, visits: int, per_tick: float, tick: Tick) -> Ints:
     """Rows to visit in this tick for their maximum interval, the most pressing first.
 
-    At most `visits` and no host beyond its capacity: politeness > budget > maximum interval.
+    They cost at most `visits`, and no host goes beyond its capacity: politeness > budget > maximum
+    interval.
     `per_tick` is what later ticks may spend.
     """
     limited = np.flatnonzero(np.isfinite(pages.max_interval))
@@ -47,7 +48,8 @@ def forced(pages: Pages, visits: int, per_tick: float, tick: Tick) -> Ints:
     pressing = np.lexsort((due, jobs.wait))
     chosen = limited[pressing[must[pressing]]]
     fits = rank_within(pages.host[chosen]) < np.ceil(pages.capacity)[pages.host[chosen]]
-    return chosen[fits][:visits]
+    chosen = chosen[fits]
+    return chosen[: covered(pages.cost[chosen], visits)]
 
 
 def deadlines(pages: Pages) -> Times:
@@ -145,7 +147,7 @@ def check_feasible(
         )
     renew = renewal(limited.max_interval, tick.days)
     each = _SLACK ** (len(np.unique(renew)) > 1) / (renew * tick.days)
-    needed = float(each.sum())
+    needed = float((each * limited.cost).sum())
     if needed > per_day * (1 + 1e-9):
         raise Infeasible(
             f"the maximum intervals need a budget of at least {np.ceil(needed):.0f} visits a day, "

@@ -21,12 +21,13 @@ def check_spacing(make: Callable[[], Spacing], *, seeds: int = 5) -> None:
     >>> check_spacing(Even)
     """
     for seed in range(seeds):
-        pages = some_pages(60, hosts=4, seed=seed)
+        pages = replace(some_pages(60, hosts=4, seed=seed), cost=np.ones(60))
         expected = np.random.default_rng(seed).random(60)
         expected[:5] = 0.0
         for visits in (0, 1, 13, 60, 100):
             _draws(make(), pages, expected, visits)
             _keeps_to_hosts(make(), pages, expected, visits)
+            _keeps_to_the_budget(make(), pages, expected, visits)
         _does_not_mind_order(make, pages, expected)
         _is_repeatable(make, pages, expected)
 
@@ -54,6 +55,12 @@ def _keeps_to_hosts(spacing: Spacing, pages: Pages, expected: Floats, visits: in
     draw = spacing.draw(tight, expected, visits, a_tick())
     load = np.bincount(tight.host[draw.rows], minlength=4)
     assert np.all(load <= np.ceil(tight.capacity)), "law: no host beyond its capacity"
+
+
+def _keeps_to_the_budget(spacing: Spacing, pages: Pages, expected: Floats, visits: int) -> None:
+    cost = np.random.default_rng(5).integers(1, 6, len(pages)).astype(np.float64)
+    draw = spacing.draw(replace(pages, cost=cost), expected, visits, a_tick())
+    assert cost[draw.rows].sum() <= visits, "law: no more than the visits given cover"
 
 
 def _does_not_mind_order(make: Callable[[], Spacing], pages: Pages, expected: Floats) -> None:

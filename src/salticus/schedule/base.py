@@ -10,10 +10,10 @@ from salticus.types import Draw, Floats, Outcomes, Pages, Tick
 class Spacing(Protocol):
     """Turns expected visits per page into visits.
 
-    Laws: draws as many rows as `expected` sums to, rounded up, but at most `visits`, and fewer only
-    if there is no more room on the hosts; no row twice; none where nothing is expected; no host
-    beyond `pages.capacity`; depends on ids, not on the order of rows; the same seed draws the same
-    visits.
+    Laws: draws as many rows as `expected` sums to, rounded up, but none beyond what `visits` cover
+    of their `pages.cost`, and fewer only if there is no more room on the hosts; no row twice; none
+    where nothing is expected; no host beyond `pages.capacity`; depends on ids, not on the order of
+    rows; the same seed draws the same visits.
     """
 
     def draw(self, pages: Pages, expected: Floats, visits: int, tick: Tick) -> Draw: ...

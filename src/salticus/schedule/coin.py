@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from salticus.coins import coins
-from salticus.schedule.even import highest
+from salticus.schedule.even import highest, paid
 from salticus.types import Draw, Floats, Outcomes, Pages, Tick
 
 _OTHERS = 1 << 32  # the planner flips coins of the same seed, page and tick
@@ -43,7 +43,7 @@ class Coin:
         score = np.full(len(pages), -np.inf)
         score[some] = _score(chance, coins(self.seed + _OTHERS, pages.ids[some], tick.number))
         near = -1.0 - 6.0 / math.sqrt(wanted + 1.0)  # a ratio below 1, u < π, is as common
-        rows = highest(score, expected > 0, wanted, pages, near=near)
+        rows = paid(score, highest(score, expected > 0, wanted, pages, near=near), visits, pages)
         return Draw(rows, chance[np.searchsorted(some, rows)])
 
     def learn(self, outcomes: Outcomes) -> None:

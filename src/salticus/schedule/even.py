@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from salticus.coins import coins
-from salticus.columns import Keyed, State, rank_within
+from salticus.columns import Keyed, State, covered, rank_within
 from salticus.types import Bools, Draw, Floats, Ints, Outcomes, Pages, Tick
 
 
@@ -41,7 +41,8 @@ class Even:
         total = float(expected.sum())
         wanted = min(visits, math.ceil(total - 1e-9))
         near = self._cut - total / max(1, len(pages))
-        rows = highest(_sure_first(credit, expected), expected > 0, wanted, pages, near=near)
+        score = _sure_first(credit, expected)
+        rows = paid(score, highest(score, expected > 0, wanted, pages, near=near), visits, pages)
         self._cut = float(credit[rows].min(initial=math.inf))
         credit[rows] -= 1.0
         return Draw(rows, np.ones(len(rows)))
@@ -84,6 +85,15 @@ def highest(
     order = rows[np.argsort(-score[rows], kind="stable")]
     fits = rank_within(pages.host[order]) < room[pages.host[order]]
     return order[fits][:visits]
+
+
+def paid(score: Floats, rows: Ints, visits: int, pages: Pages) -> Ints:
+    """Those of the rows with the highest score whose cost `visits` cover together."""
+    cost = pages.cost[rows]
+    if float(cost.sum()) <= visits:
+        return rows
+    order = np.argsort(-score[rows], kind="stable")
+    return rows[order[: covered(cost[order], visits)]]
 
 
 def _top(score: Floats, n: int) -> Ints:

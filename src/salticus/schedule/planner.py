@@ -24,17 +24,18 @@ class Planner:
         self.next_visit_ = 1
 
     def plan(self, pages: Pages, limits: Ints, draw: Draw, tick: Tick, grant: Grant) -> Plan:
-        """The visits forced by `limits` and those that spacing drew."""
+        """The visits forced by `limits` and those that spacing drew; the grant covers the cost."""
         rows = np.concatenate([limits, draw.rows])
         purpose = np.repeat([Purpose.LIMIT, Purpose.POLICY], [len(limits), len(draw.rows)])
         due = self._due(pages, rows, tick)
         order = np.argsort(due, kind="stable")
         rows = rows[order]
+        paid = np.cumsum(pages.cost[rows]).astype(np.int64) - 1
         first, self.next_visit_ = self.next_visit_, self.next_visit_ + len(rows)
         return Plan(
             visit=np.arange(first, self.next_visit_),
             page=pages.ids[rows],
-            due=np.maximum(due[order], grant.release[: len(rows)]),
+            due=np.maximum(due[order], grant.release[paid]),
             purpose=purpose[order].astype(np.int8),
             propensity=np.concatenate([np.ones(len(limits)), draw.propensity])[order],
             tick=tick,
