@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +15,7 @@ import numpy as np
 from salticus import allocate, plugins, predict, schedule
 from salticus.allocate.limits import check_feasible
 from salticus.clock import Clock, SystemClock
-from salticus.config import Config
+from salticus.config import Config, Rule
 from salticus.errors import ConfigError
 from salticus.loop import Loop
 from salticus.memory import Memory
@@ -21,13 +23,19 @@ from salticus.observe import digest
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
+from salticus.store.base import PageState, Query
 from salticus.store.lock import instance_lock
 from salticus.store.sqlite import SqliteStore
-from salticus.types import Plan, Tick
+from salticus.types import Plan, Purpose, Tick, instant
 
 if TYPE_CHECKING:
+    from salticus.fetch.base import Renderer
+    from salticus.fetch.polite import PoliteFetcher
     from salticus.worlds.live import Live
 
+RENDERED = 5  # what a rendered visit costs if its rule does not say
+MANUAL = 1000  # pages that are visited by one order of the user's
+_PATIENCE_S = 3600.0  # wall seconds that these visits may take in all
 _LESSON = 50_000  # stored visits that are learnt at a time
 
 
@@ -57,35 +65,122 @@ async def crawler(config: Config, *, once: bool = False) -> AsyncIterator[Loop]:
     Raises StoreLocked if another crawler runs on the store, ConfigError and Infeasible for
     settings that cannot be kept.
     """
+    clock = clock_of(config)
+    async with _live(config, clock) as (world, store):
+        await _check(config, world, clock)
+        loop = _loop(config, world, clock, store, once=once)
+        async with _hooks(config, store):
+            yield loop
+
+
+@asynccontextmanager
+async def _live(config: Config, clock: Clock) -> AsyncIterator[tuple[Live, SqliteStore]]:
+    """The live web as a world on the store that the settings name, which is locked meanwhile."""
     if not config.fetch.contact:
         raise ConfigError(
             "fetch.contact is empty; give an e-mail or web address that site owners can turn to"
         )
     from salticus.extract.pool import Extraction
-    from salticus.fetch.http import HttpEngine  # aiohttp takes a while; other commands need it not
-    from salticus.fetch.polite import PoliteFetcher
-    from salticus.worlds.live import Live
+    from salticus.extract.rules import check_rules
+    from salticus.worlds.live import Live  # aiohttp takes a while; other commands need it not
 
-    clock = clock_of(config)
+    check_rules(config.pages)
     with instance_lock(Path(config.store)):
-        async with stored(config) as store:
-            fetcher = PoliteFetcher(HttpEngine(config.fetch, clock), config, clock)
-            extraction = Extraction(config.extract)
+        async with stored(config) as store, fetching(config, clock) as fetcher:
+            extraction = Extraction(config.extract, rules=config.pages)
             try:
                 fetcher.restore(await store.hosts())
-                world = Live(
-                    store,
-                    fetcher,
-                    extraction,
-                    clock,
-                    max_interval=config.max_interval_days,
-                    retention=config.retention,
-                )
-                await _check(config, world, clock)
-                yield _loop(config, world, clock, store, once=once)
+                costs = [(rule.match, cost_of(rule)) for rule in config.pages]
+                world = Live(store, fetcher, extraction, clock, config, costs)
+                world.watch.restore([(a.host, a.kind) for a in await store.alerts()])
+                yield world, store
             finally:
                 await extraction.close()
-                await fetcher.close()
+
+
+@asynccontextmanager
+async def fetching(config: Config, clock: Clock) -> AsyncIterator[PoliteFetcher]:
+    """A polite fetcher; with a browser behind it if a rule asks for one."""
+    from salticus.fetch.http import HttpEngine
+    from salticus.fetch.identity import Identities
+    from salticus.fetch.polite import PoliteFetcher
+
+    engine = HttpEngine(config.fetch, clock, identities=Identities(config))
+    fetcher = PoliteFetcher(engine, config, clock, _renderer(config))
+    try:
+        yield fetcher
+    finally:
+        await fetcher.close()
+
+
+def _renderer(config: Config) -> Renderer | None:
+    if not any(rule.render for rule in config.pages):
+        return None
+    from salticus.fetch.render import BrowserRenderer  # playwright is an extra
+
+    return BrowserRenderer(config.fetch)
+
+
+def cost_of(rule: Rule) -> float:
+    """What a visit to a page of this rule costs; rendering asks a host for far more than a page."""
+    return float(rule.cost or (RENDERED if rule.render else 1))
+
+
+@asynccontextmanager
+async def _hooks(config: Config, store: SqliteStore) -> AsyncIterator[None]:
+    """Whatever the settings want done on changes is done meanwhile."""
+    if config.on_change is None:
+        yield
+        return
+    from salticus.hooks import Hooks
+
+    stop = asyncio.Event()
+    running = asyncio.create_task(
+        Hooks(config.on_change, store, Path(config.folder)).run(stop), name="hooks"
+    )
+    try:
+        yield
+    finally:
+        stop.set()
+        await running
+
+
+async def visit_now(config: Config, urls: Sequence[str]) -> list[PageState]:
+    """Visit known pages at once, and the sitemaps that sitemaps among them name.
+
+    These visits are the user's own: they are polite like all others, but do not count against the
+    budget. Raises StoreLocked if a crawler runs on the store.
+    """
+    clock = clock_of(config)
+    async with _live(config, clock) as (world, store):
+        waiting = [await store.page(url) for url in urls]
+        seen: dict[int, PageState] = {}
+        while waiting and len(seen) < MANUAL:
+            await _make(world, clock, [page.page for page in waiting])
+            seen |= {page.page: await store.page(page.url) for page in waiting}
+            sources = await store.find(Query(kind="source", state="new"))
+            waiting = [p for p in sources if p.page not in seen and p.sources][:MANUAL]
+        async for _ in world.finish():
+            pass
+        return list(seen.values())
+
+
+async def _make(world: Live, clock: Clock, pages: Sequence[int]) -> None:
+    """Visit pages now. The visits are numbered by the time, below 0: the rest is the planner's."""
+    now = clock.now()
+    tick = Tick(0, now, now + timedelta(seconds=_PATIENCE_S * clock.speed))
+    await world.pages(tick)
+    first = -int(now.timestamp() * 1e6) - len(pages)
+    plan = Plan(
+        visit=np.arange(first, first + len(pages)),
+        page=np.array(pages, dtype=np.int64),
+        due=np.full(len(pages), instant(now)),
+        purpose=np.full(len(pages), Purpose.MANUAL, dtype=np.int8),
+        propensity=np.ones(len(pages)),
+        tick=tick,
+    )
+    async for _ in world.visit(plan):
+        pass
 
 
 async def import_log(config: Config, folder: Path, *, values: bool = True) -> dict[str, int]:
@@ -152,8 +247,12 @@ def _parts(config: Config, clock: Clock, *, once: bool) -> dict[str, Any]:
 
 
 async def _check(config: Config, world: Live, clock: SystemClock) -> None:
-    """Refuse settings that cannot hold together."""
+    """Refuse settings that cannot hold together.
+
+    What hosts can take is counted over a day: now they may be asleep, or asking for patience.
+    """
     now = clock.now()
+    pages = await world.pages(Tick(0, now, now + timedelta(days=1)))
     tick = Tick(0, now, now + config.tick)
-    pages = await world.pages(tick)
+    pages = replace(pages, tick=tick, capacity=pages.capacity * tick.days)
     check_feasible(pages, config.budget.per_day(len(pages)), tick, world.census.hosts)

@@ -1,21 +1,25 @@
-"""What a visit taught us: (fetched, value, what we held) → observation. Pure."""
+"""What a visit taught us: (fetched, reading, what we held) → observation. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from hashlib import blake2b
+from urllib.parse import urlsplit
 
-from salticus.types import Fetched, Observation, Status, Target, Value
+from salticus.config import Tolerance
+from salticus.types import Fetched, Observation, Reading, Status, Target, Value
 
 
-def observe(target: Target, fetched: Fetched, value: Value | None) -> Observation:
+def observe(target: Target, fetched: Fetched, reading: Reading) -> Observation:
     """The observation of one visit; who made it and why is filled in by the caller.
 
     The value decides "changed", never the bytes. Nothing is said about change when there was no
     earlier value, when the visit failed, or when the page lost its value (status `lost`).
 
-    >>> target = Target(page=1, url="http://a/", host="a", digest=digest("1 EUR"), seen=5)
-    >>> observe(target, Fetched("http://a/", Status.OK, 9), Value("offer", "2 EUR")).changed
+    >>> target = Target(page=1, url="http://a/1", host="a", digest=digest("1 EUR"), seen=5)
+    >>> fetched = Fetched("http://a/1", Status.OK, 9)
+    >>> observe(target, fetched, Reading(Value("offer", "2 EUR"))).changed
     True
     """
     seen = Observation(
@@ -34,18 +38,45 @@ def observe(target: Target, fetched: Fetched, value: Value | None) -> Observatio
         elapsed_s=fetched.elapsed_s,
     )
     if fetched.status is Status.OK:
-        _judge(seen, target, value)
+        _judge(seen, target, fetched, reading)
     elif fetched.status is Status.NOT_MODIFIED and target.digest is not None:
         seen.changed, seen.digest = False, target.digest
     return seen
 
 
-def _judge(seen: Observation, target: Target, value: Value | None) -> None:
+def _judge(seen: Observation, target: Target, fetched: Fetched, reading: Reading) -> None:
+    value = reading.value
+    if reading.status is not Status.OK:
+        seen.status, seen.fault = reading.status.label, reading.fault
+    elif _sent_home(target, fetched, value):
+        seen.status, seen.fault = Status.SOFT_404.label, f"it leads to {fetched.url}, the home page"
+    elif value is None:
+        seen.status = Status.OK.label if target.digest is None else Status.LOST.label
+        lost = "the page had a value and has none now" if target.digest else "no value found"
+        seen.fault = f"{lost}: {reading.fault}" if reading.fault else lost
+    else:
+        seen.fault = reading.fault
+        _compare(seen, target, value)
+
+
+def _sent_home(target: Target, fetched: Fetched, value: Value | None) -> bool:
+    """Whether what we held is gone, and the site sends us to its front door instead.
+
+    A page that always led there and still does is none of these: the user may have added it so.
+    """
+    if target.digest is None or not _home(fetched.url) or _home(target.url):
+        return False
     if value is None:
-        if target.digest is not None:
-            seen.status = Status.LOST.label
-        seen.fault = "the page had a value and has none now" if target.digest else "no value found"
-        return
+        return True
+    return fetched.moved is not None and digest(value.text) != target.digest
+
+
+def _home(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.path in ("", "/") and not parts.query
+
+
+def _compare(seen: Observation, target: Target, value: Value) -> None:
     seen.digest = digest(value.text)
     if seen.digest == target.digest:
         seen.changed = False
@@ -53,6 +84,37 @@ def _judge(seen: Observation, target: Target, value: Value | None) -> None:
     seen.changed = None if target.digest is None else True
     seen.value = value
     seen.age_s = _age(seen.last_modified, seen.at)
+
+
+def tolerated(before: Value, after: Value, tolerance: Mapping[str, Tolerance]) -> bool:
+    """Whether two values differ only in numbers, and by less than is worth a word.
+
+    >>> one, other = (Value("offer", f"{p} EUR", {"price": p}) for p in ("100", "100.5"))
+    >>> tolerated(one, other, {"price": Tolerance.parse("1%")})
+    True
+    """
+    texts = [before.text, after.text]
+    for name, allowed in tolerance.items():
+        was, now = before.fields.get(name), after.fields.get(name)
+        if was is None or now is None or was == now:
+            continue
+        if not _covers(allowed, was, now):
+            return False
+        texts = [texts[0].replace(was, "\0", 1), texts[1].replace(now, "\0", 1)]
+    return texts[0] == texts[1]
+
+
+def _covers(allowed: Tolerance, was: str, now: str) -> bool:
+    try:
+        return allowed.covers(float(was), float(now))
+    except ValueError:
+        return False
+
+
+def kept(seen: Observation, target: Target) -> None:
+    """The change was too small to count: the value that was held stays."""
+    seen.changed, seen.digest = False, target.digest
+    seen.value = seen.age_s = None
 
 
 def digest(text: str) -> str:

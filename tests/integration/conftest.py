@@ -63,10 +63,13 @@ class Street:
         """Open the mall and add all its pages to the store."""
         flags = [f"--{key.replace('_', '-')}={value}" for key, value in options.items()]
         flags += [f"--fault={fault}" for fault in faults]
-        mall = self.start("mall", self.folder, *flags)
+        self.opened(self.start("mall", self.folder, *flags))
+        self.add("--file", self.folder / "urls.txt")
+
+    def opened(self, mall: subprocess.Popen[str]) -> None:
+        """Wait until the mall is open."""
         wait_for(lambda: (self.folder / "urls.txt").exists() or mall.poll() is not None, "the mall")
         assert mall.poll() is None, mall.communicate()
-        self.add("--file", self.folder / "urls.txt")
 
     def add(self, *words: str | Path) -> None:
         code, _, err = finished(self.start("add", *words, "-c", self.settings))

@@ -38,7 +38,7 @@ def test_a_fault_can_be_written_on_one_line(text: str, fault: Fault) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "flood", "hang:lots", "hang:2", "hang:-0.1", "hang:0.1:0.2", "429:retry=soon",
+    ["", "plague", "hang:lots", "hang:2", "hang:-0.1", "hang:0.1:0.2", "429:retry=soon",
      "slow:pace=3", "redirect:to=moon"],
 )  # fmt: skip
 def test_a_wrong_fault_is_refused_with_its_text(text: str) -> None:

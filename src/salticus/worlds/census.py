@@ -7,15 +7,19 @@ from dataclasses import fields
 
 import numpy as np
 
-from salticus.store.base import PageTable, Store
-from salticus.types import Ints, Outcomes, Pages, Tick
+from salticus.store.base import DROPPED, PageTable, Store
+from salticus.types import DAY, Bools, Codes, Ints, Outcomes, Pages, Status, Tick, Times, instant
+
+_LONGEST = 30  # days that such a page rests at most
+_IDLE = (Status.GONE, Status.SOFT_404, Status.DISALLOWED, Status.UNSAFE)
+_ANSWERED = (Status.OK, Status.NOT_MODIFIED)
 
 
 class Census:
     """The columns of all pages: read once, then only what was added or edited.
 
     Hosts are numbered in the order in which they are met. A page without a maximum interval of
-    its own gets `max_interval` (days).
+    its own gets `max_interval` (days). Pages that rest are left out, for as long as they do.
     """
 
     def __init__(self, store: Store, *, max_interval: float = np.inf) -> None:
@@ -39,7 +43,7 @@ class Census:
         if self._table is None:
             raise RuntimeError("refresh the census first")
         table = self._table
-        return Pages(
+        pages = Pages(
             tick=tick,
             ids=table.ids,
             host=self._host,
@@ -53,13 +57,20 @@ class Census:
             ),
             capacity=np.array([capacity(name) for name in self.hosts], dtype=np.float64),
         )
+        up = ~table.rests & awake(table.idle, table.last_visit, tick)
+        return pages if up.all() else pages.take(up)
 
     def learn(self, outcomes: Outcomes) -> None:
         """These pages were visited."""
-        if self._table is not None:
-            made = outcomes.take(outcomes.made)
-            rows = np.searchsorted(self._table.ids, made.page)
-            self._table.last_visit[rows] = made.at
+        if self._table is None:
+            return
+        made = outcomes.take(outcomes.made)
+        rows = np.searchsorted(self._table.ids, made.page)
+        known = rows < len(self._table.ids)
+        known[known] = self._table.ids[rows[known]] == made.page[known]
+        rows, made = rows[known], made.take(known)
+        self._table.last_visit[rows] = made.at
+        self._table.idle[rows] = _idle(self._table.idle[rows], made.status)
 
     def _numbers(self, names: list[str]) -> Ints:
         for name in names:
@@ -67,6 +78,29 @@ class Census:
                 self._number[name] = len(self.hosts)
                 self.hosts.append(name)
         return np.array([self._number[name] for name in names], dtype=np.int64)
+
+
+def awake(idle: Ints, last_visit: Times, tick: Tick) -> Bools:
+    """Which pages may be visited in a tick, judged by how often there was nothing to come back for.
+
+    The first time may be a mishap. After the second a page rests for a day, then for two, four, up
+    to thirty; after the ninth it is dropped.
+
+    >>> from salticus.testing import a_tick
+    >>> now = np.repeat(instant(a_tick().start), 3)
+    >>> awake(np.array([0, 1, 2]), now, a_tick()).tolist()
+    [True, True, False]
+    """
+    if not idle.any():
+        return np.ones(len(idle), dtype=np.bool_)
+    days = np.minimum(2.0 ** np.clip(idle - 2, 0, 10), _LONGEST) * (idle > 1)
+    until = last_visit + (days * DAY.astype(np.int64)).astype("m8[us]")
+    return np.asarray((idle < DROPPED) & ~(until >= instant(tick.end)))
+
+
+def _idle(before: Ints, status: Codes) -> Ints:
+    """Visits in a row with nothing to come back for; a failure of the network says nothing."""
+    return np.where(np.isin(status, _ANSWERED), 0, before + np.isin(status, _IDLE))
 
 
 def _merge(old: PageTable, new: PageTable) -> PageTable:

@@ -46,6 +46,7 @@ class Journal:
         self._waiting.append(record)
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._run())
+            self._writer.add_done_callback(_heard)
         if urgent or len(self._waiting) >= self.most:
             self._wake.set()
         elif self._timer is None:
@@ -80,3 +81,9 @@ class Journal:
         self._room.set()
         await self.store.record(batch)
         self.committed([record.observation for record in batch])
+
+
+def _heard(writer: asyncio.Task[None]) -> None:
+    """Its error has been told to `committed`; asyncio would tell it again, as a traceback."""
+    if not writer.cancelled():
+        writer.exception()

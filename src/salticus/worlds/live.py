@@ -5,40 +5,45 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator
-from dataclasses import KW_ONLY, dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import msgspec
 import numpy as np
 
 from salticus.clock import Clock, until_or
+from salticus.config import Config
 from salticus.errors import ExtractError
 from salticus.extract.base import Content
+from salticus.extract.listing import not_after
 from salticus.extract.pool import Extraction
 from salticus.fetch.base import Fetcher
-from salticus.observe import observe
+from salticus.observe import kept, observe, tolerated
 from salticus.store.base import Store
 from salticus.types import (
+    Entry,
     Fetched,
     Observation,
     Outcomes,
     Pages,
     Plan,
     Purpose,
+    Reading,
     Record,
     Status,
     Target,
     Tick,
-    Value,
     instant,
 )
+from salticus.watch import Watch
 from salticus.worlds.census import Census
 from salticus.worlds.journal import Journal
 
 logger = logging.getLogger(__name__)
 
 _CHUNK = 500  # targets read from the store at a time
+_MET = 2_000_000  # links that are remembered, so that the store is not asked about each again
 _PURPOSES = [purpose.label for purpose in Purpose]
 
 
@@ -56,20 +61,20 @@ class Live:
     """The world that is fetched. Each host has a queue, worked off by as many workers as it allows.
 
     Outcomes are yielded once they are committed. A visit in flight at the end of its tick goes on,
-    and its outcome comes with a later tick's. Pages without a maximum interval get `max_interval`
-    (days); observations older than `retention` are deleted.
+    and its outcome comes with a later tick's. Of the settings, the maximum interval, the retention
+    and the tolerances of rules matter here; `costs` are those of pages by patterns of their URLs.
     """
 
     store: Store
     fetcher: Fetcher
     extraction: Extraction
     clock: Clock
-    _: KW_ONLY
-    max_interval: float = np.inf
-    retention: timedelta | None = None
+    config: Config = Config()
+    costs: Sequence[tuple[str, float]] = ()
 
     def __post_init__(self) -> None:
-        self.census = Census(self.store, max_interval=self.max_interval)
+        self.census = Census(self.store, max_interval=self.config.max_interval_days)
+        self.watch = Watch()
         self._journal = Journal(self.store, self._committed)
         self._news: asyncio.Queue[Outcomes | BaseException | Plan] = asyncio.Queue()
         self._queues: defaultdict[str, deque[Job]] = defaultdict(deque)
@@ -78,12 +83,14 @@ class Live:
         self._busy: set[int] = set()
         self._all_out = False  # all visits of the plan have been handed out
         self._stopped = asyncio.Event()
+        self._met: set[int] = set()
 
     # ------------------------------------------------------------------------------ the contract
 
     async def pages(self, tick: Tick) -> Pages:
-        if self.retention is not None:
-            await self.store.prune(int((tick.start - self.retention).timestamp() * 1e6))
+        if self.config.retention is not None:
+            await self.store.prune(int((tick.start - self.config.retention).timestamp() * 1e6))
+        await self.store.charge(self.costs)
         await self.census.refresh()
         seconds = (tick.end - tick.start).total_seconds() / self.clock.speed
         now = self.clock.wall()
@@ -153,14 +160,18 @@ class Live:
         before, now = self.clock.wall() + left, self.clock.now()
         for start in range(0, len(plan), _CHUNK):
             await self._wait(due[start])
-            targets = await self.store.targets(plan.page[start : start + _CHUNK])
-            for row, target in enumerate(targets, start):
+            some = plan.page[start : start + _CHUNK]
+            targets = {target.page: target for target in await self.store.targets(some)}
+            for row, page in enumerate(some.tolist(), start):
                 if now < due[row]:
                     await self._wait(due[row])
                     now = self.clock.now()
                 if now >= plan.tick.end or self._stopped.is_set():
                     return row
-                self._queue(Job(row, plan, target, before))
+                if page in targets:
+                    self._queue(Job(row, plan, targets[page], before))
+                else:  # forgotten since it was planned
+                    self._drop(plan, [row])
         self._all_out = True
         return len(plan)
 
@@ -209,30 +220,63 @@ class Live:
             self._busy.discard(job.target.page)
             self._drop(job.plan, [job.row])
             return
-        value = await self._value(job.target, fetched)
-        seen = observe(job.target, fetched, value)
+        reading = await self._read(job.target, fetched)
+        seen = observe(job.target, fetched, reading)
         plan, row = job.plan, job.row
         seen.visit = int(plan.visit[row])
         seen.purpose = _PURPOSES[plan.purpose[row]]
         seen.propensity = float(plan.propensity[row])
-        hosts = tuple(self.fetcher.news())
-        content = fetched.body if seen.value is not None else None
-        record = Record(seen, hosts, content, fetched.content_type)
-        await self._journal.write(record, urgent=bool(hosts))
+        if seen.changed:
+            await self._tolerate(job.target, seen)
+        record = self._record(job.target, fetched, reading, seen)
+        await self._journal.write(record, urgent=bool(record.hosts))
 
-    async def _value(self, target: Target, fetched: Fetched) -> Value | None:
-        """The page's value; whatever an extractor does wrong is the fault of this visit alone."""
+    def _record(
+        self, target: Target, fetched: Fetched, reading: Reading, seen: Observation
+    ) -> Record:
+        record = Record(seen, tuple(self.fetcher.news()))
+        record.alerts = self.watch.see(target.host, seen)
+        if seen.value is not None:
+            record.content, record.content_type = fetched.body, fetched.content_type
+        if seen.digest is not None:  # only a page that is well tells of others
+            record.moved, record.canonical = fetched.moved, reading.canonical
+            record.complete = reading.complete
+            record.entries = self._named(reading, fetched.at)
+        return record
+
+    def _named(self, reading: Reading, at: int) -> tuple[Entry, ...] | None:
+        """The pages that a page names: of a source all of them, of others those not met before."""
+        entries = not_after(reading.entries, at)
+        if reading.value is not None and reading.value.kind == "source":
+            return entries
+        fresh = tuple(entry for entry in entries if hash(entry.url) not in self._met)
+        if len(self._met) > _MET:
+            self._met.clear()
+        self._met.update(hash(entry.url) for entry in fresh)
+        return fresh or None
+
+    async def _tolerate(self, target: Target, seen: Observation) -> None:
+        """Changes that the user's rule calls too small are none."""
+        rule = self.config.rule(target.url) if self.config.pages else None
+        if rule is None or not rule.tolerance or seen.value is None:
+            return
+        held = await self.store.value(target.page)
+        if held is not None and tolerated(held, seen.value, rule.tolerance):
+            kept(seen, target)
+
+    async def _read(self, target: Target, fetched: Fetched) -> Reading:
+        """What the page says; whatever an extractor does wrong is the fault of this visit alone."""
         if fetched.status is not Status.OK:
-            return None
+            return Reading()
         content = Content(fetched.url, fetched.body, fetched.content_type, fetched.charset)
         try:
-            return await self.extraction.value(content, target.kind)
+            return await self.extraction.read(content, target)
         except ExtractError as error:
             fetched.status, fetched.fault = Status.BROKEN, str(error)
         except Exception as error:
             logger.exception("an extractor broke its contract", extra={"url": target.url})
             fetched.status, fetched.fault = Status.BROKEN, f"{type(error).__name__}: {error}"
-        return None
+        return Reading()
 
     def _committed(self, batch: list[Observation] | BaseException) -> None:
         if isinstance(batch, BaseException):

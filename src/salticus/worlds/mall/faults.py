@@ -16,12 +16,19 @@ import msgspec
 from aiohttp import web
 
 from salticus.errors import ConfigError
+from salticus.worlds.mall.zoo import PATHS
 
 Kind = Literal[
-    "slow", "hang", "reset", "truncated", "huge", "bomb", "redirect",
-    "404", "410", "429", "500", "503",
+    "slow", "hang", "reset", "truncated", "huge", "bomb", "brotli-bomb", "redirect", "moved",
+    "401", "403", "404", "410", "429", "500", "503",
+    # the zoo's
+    "half", "latin", "utf-16", "invalid", "twins", "broken-json", "enormous-json", "deep-json",
+    "deep", "skewed", "sessions", "wall", "captcha", "soft-404", "binary", "calendar",
+    "huge-robots", "huge-sitemap", "sitemap-cycle", "xml-bomb", "drip", "flood", "hang-status",
+    "hang-headers", "hang-body", "injection", "garbage", "chunks",
 ]  # fmt: skip
-Aim = Literal["offer", "shop", "loop", "private"]
+Aim = Literal["offer", "shop", "loop", "private", "inside", "metadata", "home"]
+INSIDE = {"inside": "http://10.0.0.1/admin", "metadata": "http://169.254.169.254/latest/meta-data/"}
 
 _PIECES = 20  # in which a slow body arrives
 _CHUNK = 1 << 16
@@ -33,19 +40,26 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `hosts` fits ``127.0.0.1:port`` or the shop's number. Kinds: `slow` (the body takes `seconds`),
     `hang` (no answer until the client leaves), `reset` (cut by a reset in mid-body), `truncated`
-    (closed in mid-body), `huge` and `bomb` (`size` bytes, the latter only when inflated),
-    `redirect` (`to` another offer, another shop's offer, a loop, or a private path), or a status.
-    A 429, and a 503 if `retry` is given, sends Retry-After and the shop is then closed so long.
+    (closed in mid-body), `huge`, `bomb` and `brotli-bomb` (`size` bytes, the bombs only when
+    inflated), `redirect` and `moved` (for now and for good; `to` another offer, another shop's, a
+    loop, a path that robots.txt forbids, the home page, or an address off limits), a beast of the
+    `zoo`, or a status. A 429, and a 503 if `retry` is given, sends Retry-After and the shop is then
+    closed so long.
     """
 
     kind: Kind
     share: float = 0.01
     hosts: str = "*"
-    paths: str = "/o/*"
+    paths: str = ""  # where the beast lives; offers if it may live anywhere
     retry: int | None = None
     seconds: float = 2.0
     size: int | None = None
     to: Aim = "offer"
+
+    @property
+    def pattern(self) -> str:
+        """Which paths it may befall."""
+        return self.paths or PATHS.get(self.kind, "/o/*")
 
     def concerns(self, host: str, shop: int) -> bool:
         """Whether this may befall requests to the shop."""
@@ -82,7 +96,7 @@ class Dice:
 
     def __init__(self, faults: Sequence[Fault], *, seed: int, host: str, shop: int) -> None:
         chosen = [fault for fault in faults if fault.concerns(host, shop)]
-        self._faults = [(fault, re.compile(translate(fault.paths))) for fault in chosen]
+        self._faults = [(fault, re.compile(translate(fault.pattern))) for fault in chosen]
         self._salt = f"{seed}:{shop}"
         self._asked: dict[str, int] = {}
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+
+import msgspec
 
 from salticus.clock import SystemClock
 from salticus.errors import InputError
 from salticus.types import moment
+from salticus.worlds.mall.cages import cages
 from salticus.worlds.mall.faults import Fault
 from salticus.worlds.mall.from_log import stock_from_log
 from salticus.worlds.mall.generate import generate
+from salticus.worlds.mall.markup import STYLES
 from salticus.worlds.mall.server import Mall, serve
 from salticus.worlds.mall.stock import Stock
 
@@ -40,7 +44,8 @@ wall_origin = {wall}
 class Plot:
     """What to build: a generated mall, or the log in folder `log`.
 
-    `speed` is world seconds a wall second; `delay` the seconds between two requests to a shop.
+    `speed` is world seconds a wall second; `delay` the seconds between two requests to a shop. The
+    shops write their offers in the styles of `markup` in turn; the last `zoo` shops are zoos.
     """
 
     _: KW_ONLY
@@ -53,12 +58,24 @@ class Plot:
     page_size: int | None = None
     faults: Sequence[Fault] = ()
     log: Path | None = None
+    markup: Sequence[str] = ("jsonld",)
+    zoo: int = 0
 
     def stock(self) -> Stock:
         """The truth; the same for the same plot."""
         if self.log is not None:
-            return stock_from_log(self.log, self.shops)
-        return generate(self.shops, self.offers, self.days, self.seed)
+            return self._dressed(stock_from_log(self.log, self.shops))
+        return self._dressed(generate(self.shops, self.offers, self.days, self.seed))
+
+    def _dressed(self, stock: Stock) -> Stock:
+        """The same stock, each shop's pages in its style."""
+        if unknown := sorted({*self.markup} - {*STYLES}):
+            raise InputError(f"no markup is called {unknown[0]!r}; known: {', '.join(STYLES)}")
+        pages = [
+            msgspec.structs.replace(page, markup=self.markup[page.shop % len(self.markup)])
+            for page in stock.pages
+        ]
+        return replace(stock, pages=pages)
 
 
 def paths(folder: Path) -> dict[str, Path]:
@@ -83,7 +100,7 @@ async def open_mall(
     mall = Mall(
         stock,
         clock,
-        faults=plot.faults,
+        faults=[*plot.faults, *cages(stock, plot.zoo)],
         seed=plot.seed,
         page_size=plot.page_size,
         log_path=files["access"],

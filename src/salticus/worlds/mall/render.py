@@ -1,20 +1,13 @@
-"""The bytes of a mall: offers with JSON-LD, articles, listings, robots.txt, sitemaps."""
+"""The bytes of a mall: offers, articles, listings, robots.txt, sitemaps."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from decimal import Decimal
 from html import escape
 from xml.sax.saxutils import escape as escape_xml
 
+from salticus.worlds.mall.markup import written
 from salticus.worlds.mall.stock import Page
-
-_CONDITIONS = {
-    "new": "NewCondition",
-    "used": "UsedCondition",
-    "refurbished": "RefurbishedCondition",
-}
 
 _CARD = (
     '<li class="card" data-slot="{:04d}"><a class="card__link" href="/more/{:04d}"><picture><source'
@@ -27,12 +20,12 @@ _TAIL = b"</ul></aside><footer><p>Shown %s</p></footer></body></html>\n"
 
 
 def page_head(page: Page, text: str) -> bytes:
-    """A page up to the padding: for an offer with JSON-LD, else with `text` as its main text."""
+    """A page up to the padding: an offer in its markup, else `text` as its main text."""
     title = escape(page.title)
-    data = _json_ld(page, text) if page.kind == "offer" else ""
-    main = (
-        _offer(page, text) if page.kind == "offer" else f"<article><p>{escape(text)}</p></article>"
-    )
+    if page.kind == "offer":
+        data, main = written(page, text)
+    else:
+        data, main = "", f"<article><p>{escape(text)}</p></article>"
     return (
         f'<!DOCTYPE html><html lang="{escape(page.language)}"><head><meta charset="utf-8">'
         f"<title>{title}</title>{data}"
@@ -93,52 +86,6 @@ def _sitemap(root: str, item: str, entries: Iterable[tuple[str, str]]) -> bytes:
     space = "http://www.sitemaps.org/schemas/sitemap/0.9"
     head = '<?xml version="1.0" encoding="UTF-8"?>\n'
     return f'{head}<{root} xmlns="{space}">\n{body}</{root}>\n'.encode()
-
-
-def _json_ld(page: Page, text: str) -> str:
-    price, currency, availability = text.split(" ")
-    condition = _CONDITIONS.get(page.condition, page.condition)
-    product = {
-        "@context": "https://schema.org",
-        "@type": "Product",
-        "name": page.title,
-        "sku": page.page_id,
-        "category": page.category,
-        "brand": page.brand and {"@type": "Brand", "name": page.brand},
-        "offers": {
-            "@type": "Offer",
-            "url": page.path,
-            "price": shown_price(price),
-            "priceCurrency": currency,
-            "availability": f"https://schema.org/{availability}",
-            "itemCondition": f"https://schema.org/{condition}",
-        },
-    }
-    known = {key: value for key, value in product.items() if value is not None}
-    data = json.dumps(known, ensure_ascii=False).replace("<", "\\u003c")
-    return f'<script type="application/ld+json">{data}</script>'
-
-
-def shown_price(price: str) -> str:
-    """A price as shops write it, with two decimals at least.
-
-    >>> shown_price("19.9"), shown_price("20"), shown_price("1.678")
-    ('19.90', '20.00', '1.678')
-    """
-    decimals = len(price.partition(".")[2])
-    return price if decimals >= 2 else f"{Decimal(price):.2f}"
-
-
-def _offer(page: Page, text: str) -> str:
-    price, currency, availability = text.split(" ")
-    trail = "".join(f"<li>{escape(part)}</li>" for part in (page.category or "").split(" > "))
-    return (
-        f'<ol class="trail">{trail}</ol><h1>{escape(page.title)}</h1>'
-        f'<p class="brand">{escape(page.brand or "")}</p>'
-        f'<p class="price">{shown_price(price)} {currency}</p>'
-        f'<p class="stock {availability}">{availability}</p>'
-        "<p>Dispatched within two working days, returns accepted for thirty days.</p>"
-    )
 
 
 _CARD_SIZE = len(_CARD.format(*[0] * 7))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ from typing import Any
 from aiohttp import web
 
 from salticus.clock import Clock
-from salticus.worlds.mall import faults, render
+from salticus.worlds.mall import faults, markup, render, zoo
 from salticus.worlds.mall.access import AccessLog, Entry
 from salticus.worlds.mall.display import SECOND, Shown, show, unmodified
 from salticus.worlds.mall.faults import Dice, Fault, coin
@@ -24,6 +25,8 @@ DISALLOWED = "/private/"
 
 _HTML = {"Content-Type": "text/html; charset=utf-8"}
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
+_JSON = {"Content-Type": "application/json"}
+_SCRIPT = {"Content-Type": "text/javascript"}
 _XML = {"Content-Type": "application/xml; charset=utf-8"}
 _KEPT = 50_000  # rendered pages, of some 2 KB each
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -163,11 +166,24 @@ class Shop:
         if path in ("/loop/a", "/loop/b"):
             other = "/loop/b" if path.endswith("a") else "/loop/a"
             return self._plain(entry, 302, b"", {"Location": other})
+        if path == "/app.js":
+            return self._plain(entry, 200, markup.SCRIPT.encode(), _SCRIPT)
+        if path.startswith("/api/"):
+            return self._api(entry)
         if path.startswith("/sitemap"):
             return self._found(entry, self.shelves.sitemap(path, when), _XML)
         if path.startswith("/c/"):
             return self._found(entry, self.shelves.category(path, when), _HTML)
         return self._found(entry, self.shelves.home() if path == "/" else None, _HTML)
+
+    def _api(self, entry: Entry) -> web.Response:
+        """An offer as data, for the pages that are built by script: ``/api/o/17``."""
+        row = self.rows.get(entry.path.removeprefix("/api"))
+        shown = None if row is None else self._show(row, entry.world)
+        if row is None or shown is None or shown.value is None:
+            return self._found(entry, None, _JSON)
+        data = markup.product(self.ground.stock.pages[row], shown.value)
+        return self._plain(entry, 200, json.dumps(data).encode(), _JSON)
 
     def _found(self, entry: Entry, body: bytes | None, headers: Mapping[str, str]) -> web.Response:
         if body is None:
@@ -197,12 +213,32 @@ class Shop:
                 entry.status = 200
                 packed = {**_HTML, "Content-Encoding": "gzip"}
                 return await faults.pour(request, faults.bomb(fault.size or _BOMB), packed)
-            case "redirect":
-                return self._plain(entry, 302, b"", {"Location": self._aim(fault, entry.path)})
+            case "brotli-bomb":
+                entry.status = 200
+                packed = {**_HTML, "Content-Encoding": "br"}
+                return await faults.pour(request, zoo.brotli_bomb(fault.size or _BOMB), packed)
+            case "redirect" | "moved":
+                code = 301 if fault.kind == "moved" else 302
+                return self._plain(entry, code, b"", {"Location": self._aim(fault, entry.path)})
+            case kind if kind in zoo.RAW:
+                return await zoo.raw(request, kind)
+            case kind if not kind.isdecimal():
+                return self._beast(kind, entry, request)
         status = int(fault.kind)
         if status == 429 or fault.retry is not None:
             return self._closed(entry, status, fault.retry or _PATIENCE)
         return self._plain(entry, status, b"Something went wrong.\n", _TEXT)
+
+    def _beast(self, kind: str, entry: Entry, request: web.BaseRequest) -> web.Response:
+        """One of the zoo's: something else than the right answer, or that answer spoilt."""
+        if kind in zoo.INSTEAD:
+            body, headers = zoo.INSTEAD[kind](entry.path)
+            return self._plain(entry, 200, body, headers)
+        answer = self._answer(entry, request)
+        if answer.status != 200 or not isinstance(answer.body, bytes):
+            return answer
+        body, headers = zoo.SPOILT[kind](answer.body)
+        return self._plain(entry, 200, body, headers)
 
     async def _spoil(
         self, fault: Fault, entry: Entry, request: web.BaseRequest
@@ -223,6 +259,10 @@ class Shop:
             return "/loop/a"
         if fault.to == "private":
             return DISALLOWED + path.rpartition("/")[2]
+        if fault.to == "home":
+            return "/"
+        if fault.to in faults.INSIDE:
+            return faults.INSIDE[fault.to]
         urls, here = self.ground.urls, f"http://{self.host}/"
         first = int(coin(path) * len(urls))
         for step in range(len(urls)):

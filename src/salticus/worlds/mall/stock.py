@@ -26,6 +26,7 @@ class Page(msgspec.Struct, frozen=True):
     language: str = "en"
     condition: str = "new"
     kind: str = "offer"
+    markup: str = "jsonld"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,379 @@
+"""What the user wants done on every change: a command, or a Python callable."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import functools
+import logging
+import math
+import multiprocessing
+import os
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from salticus import plugins
+from salticus.config import Hook
+from salticus.errors import ConfigError, PluginError
+from salticus.store.base import Store
+from salticus.types import Change
+
+READER, BEGUN = "hook", "hook begun"
+POLL_S = 1.0
+RETRY_S = 1.0
+START_S = 10.0  # that a process may take to start
+BATCH = 1000
+IN_FLIGHT = 4  # changes a worker that are begun before it is noted how far we are
+SHOWN = 1000  # characters of a value in the environment, where space is short
+
+logger = logging.getLogger(__name__)
+Message = dict[str, Any]
+
+
+class HookFailed(Exception):
+    """The command or callable did not do its work; the words say why."""
+
+
+class HookTimeout(HookFailed):
+    """It did not end in time, and would not the second time either."""
+
+
+class Action(Protocol):
+    """Does what the user wants with one change, or raises HookFailed."""
+
+    async def act(self, message: Message) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class Hooks:
+    """Follows the changes in the store, and runs the user's command or callable for each.
+
+    Every change is handled at least once, in groups in the order in which they were stored: how far
+    we are is noted in the store, so a crash repeats at most the group in flight. The first start
+    begins with what comes then. What fails is tried once more, then logged in a line that names the
+    page, and counted in `failures`; the crawl goes on.
+    """
+
+    def __init__(self, hook: Hook, store: Store, folder: Path) -> None:
+        self.hook = hook
+        self.store = store
+        self.handled = 0
+        self.failures = 0
+        self.action = _action(hook, folder)
+        self._slots = asyncio.Semaphore(max(1, hook.workers))
+        self._news = asyncio.Event()
+        self._end = math.inf
+
+    def poke(self) -> None:
+        """There may be changes: look now rather than in a second."""
+        self._news.set()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Handle changes until `stop`, and then those that are there, as far as one time-out
+        allows; the others are handled at the next start."""
+        try:
+            after = await self._begin()
+            while not stop.is_set():
+                after = await self._catch_up(after, stop)
+                await self._rest(stop)
+            await self._catch_up(after, stop)
+        finally:
+            await self.action.close()
+
+    async def _begin(self) -> int:
+        if not await self.store.done(BEGUN):
+            await self.store.done(READER, await self.store.last_change())
+            await self.store.done(BEGUN, 1)
+        return await self.store.done(READER)
+
+    async def _rest(self, stop: asyncio.Event) -> None:
+        waits = [asyncio.ensure_future(event.wait()) for event in (stop, self._news)]
+        await asyncio.wait(waits, timeout=POLL_S, return_when=asyncio.FIRST_COMPLETED)
+        for each in waits:
+            each.cancel()
+        self._news.clear()
+
+    # ----------------------------------------------------------------------------------- changes
+
+    async def _catch_up(self, after: int, stop: asyncio.Event) -> int:
+        """Handle what is stored after a change; returns up to where everything is handled."""
+        while changes := await self.store.changes(after, limit=BATCH):
+            for group in _groups(changes, self._wants, IN_FLIGHT * self.hook.workers):
+                done = await asyncio.gather(*(self._handle(each, stop) for each in group))
+                if not all(done):
+                    return after
+                after = await self.store.done(READER, group[-1].seq)
+            after = await self.store.done(READER, changes[-1].seq)
+        return after
+
+    def _wants(self, change: Change) -> bool:
+        first = change.before is None
+        wanted = not self.hook.tags or not set(self.hook.tags).isdisjoint(change.tags)
+        return wanted and (self.hook.first or not first) and change.after.kind != "source"
+
+    async def _handle(self, change: Change, stop: asyncio.Event) -> bool:
+        """Handle one change; False if there is no more time for it."""
+        async with self._slots:
+            if self._is_late(stop):
+                return False
+            content = await self.store.content(change.page)
+            message = await asyncio.to_thread(message_of, change, content)
+            await self._try(change.url, message)
+            self.handled += 1
+            return True
+
+    def _is_late(self, stop: asyncio.Event) -> bool:
+        now = asyncio.get_running_loop().time()
+        if stop.is_set():
+            self._end = min(self._end, now + self.hook.timeout.total_seconds())
+        return now >= self._end
+
+    async def _try(self, url: str, message: Message) -> None:
+        try:
+            try:
+                await self.action.act(message)
+            except HookTimeout:
+                raise
+            except HookFailed:
+                await asyncio.sleep(RETRY_S)
+                await self.action.act(message)
+        except HookFailed as error:
+            self.failures += 1
+            logger.warning("the hook failed for %s: %s", url, error)
+
+
+def message_of(change: Change, content: tuple[bytes, str] | None) -> Message:
+    """What a hook is told of a change. `content` is the latest that is kept: as text under
+    "content", or if it is none under "content_base64"."""
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=change.at)
+    told: Message = {
+        "seq": change.seq,
+        "url": change.url,
+        "tags": list(change.tags),
+        "at": at.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "before": msgspec.to_builtins(change.before),
+        "after": msgspec.to_builtins(change.after),
+        "content_type": None,
+        "content": None,
+    }
+    return told if content is None else told | _told_content(*content)
+
+
+def _told_content(body: bytes, content_type: str) -> Message:
+    from salticus.extract.base import Content
+    from salticus.extract.charset import decoded, opaque
+    from salticus.fetch.http import charset
+
+    content = Content("", body, content_type, charset(content_type))
+    if opaque(content):
+        encoded = base64.b64encode(body).decode("ascii")
+        return {"content_type": content_type, "content_base64": encoded}
+    return {"content_type": content_type, "content": decoded(content)}
+
+
+def _groups(changes: Sequence[Change], wants: Any, size: int) -> Iterator[list[Change]]:
+    wanted = list(filter(wants, changes))
+    return (wanted[i : i + size] for i in range(0, len(wanted), size))
+
+
+def _action(hook: Hook, folder: Path) -> Action:
+    timeout_s = hook.timeout.total_seconds()
+    if hook.command is not None:
+        return Command(hook.command, folder, timeout_s)
+    return Function(str(hook.python), folder, timeout_s, max(1, hook.workers))
+
+
+# ------------------------------------------------------------------------------------- a command
+
+
+class Command:
+    """Runs a program, without a shell; the change is on its standard input as JSON.
+
+    The program runs in the folder of the settings. It has failed if its exit code is not 0.
+    """
+
+    def __init__(self, command: str, folder: Path, timeout_s: float) -> None:
+        self.words = _words(command, folder)
+        self.folder = folder
+        self.timeout_s = timeout_s
+
+    async def act(self, message: Message) -> None:
+        """Run the program, and end it with all that it started if its time is over."""
+        with tempfile.TemporaryFile() as said:
+            process = await self._start(message, said)
+            try:
+                async with asyncio.timeout(self.timeout_s):
+                    await process.communicate(msgspec.json.encode(message))
+            except TimeoutError:
+                raise HookTimeout(f"it took longer than {self.timeout_s:g} s") from None
+            finally:
+                await _end(process)
+            if process.returncode:
+                raise HookFailed(f"exit code {process.returncode}{_last_line(said)}")
+
+    async def close(self) -> None:
+        """Nothing is left open."""
+
+    async def _start(self, message: Message, said: Any) -> asyncio.subprocess.Process:
+        try:
+            return await asyncio.create_subprocess_exec(
+                *self.words,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=said,
+                stderr=said,
+                cwd=self.folder,
+                env={**os.environ, **environment(message)},
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise HookFailed(f"{self.words[0]} cannot be started: {error}") from error
+
+
+def environment(message: Message) -> dict[str, str]:
+    """The change in short, for programs that would rather not read JSON."""
+    before, after = message["before"] or {}, message["after"]
+    short = {
+        "URL": message["url"],
+        "AT": message["at"],
+        "TAGS": ",".join(message["tags"]),
+        "BEFORE": before.get("text", "")[:SHOWN],
+        "AFTER": after["text"][:SHOWN],
+    }
+    return {f"SALTICUS_{name}": text.replace("\0", "") for name, text in short.items()}
+
+
+def _words(command: str, folder: Path) -> list[str]:
+    try:
+        program, *rest = shlex.split(command)
+    except ValueError as error:
+        reason = "it is empty" if not command.strip() else str(error)
+        raise ConfigError(f"on_change.command: {reason}") from error
+    named = str(folder.absolute() / program) if os.sep in program else program
+    found = shutil.which(named)
+    if found is None:
+        raise ConfigError(f"on_change.command: there is no program {program!r}")
+    return [found, *rest]
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)
+            else:
+                process.kill()
+        await process.wait()
+
+
+def _last_line(said: Any) -> str:
+    said.seek(max(0, said.seek(0, os.SEEK_END) - 2000))
+    lines = said.read().decode("utf-8", "replace").strip().splitlines()
+    return f": {lines[-1][:300]}" if lines else ""
+
+
+# -------------------------------------------------------------------------------- a Python callable
+
+
+class Function:
+    """Calls a function with the change, in a process of its own that can be ended.
+
+    The function is named ``file.py:function``, the file relative to the settings, or
+    ``module:function``. Its process works in the folder of the settings, and keeps what it loads
+    for the next change.
+    """
+
+    def __init__(self, name: str, folder: Path, timeout_s: float, workers: int) -> None:
+        self.name = _anchored(name, folder)
+        self.folder = folder
+        self.timeout_s = timeout_s
+        self.workers = workers
+        self._pool: Any = None
+
+    async def act(self, message: Message) -> None:
+        """Call the function, and end its process if its time is over."""
+        from pebble import ProcessExpired
+
+        args = (self.name, msgspec.msgpack.encode(message))
+        try:
+            # the pool keeps the time, unless a process that was killed took its lock along
+            async with asyncio.timeout(2 * self.timeout_s + START_S) as patience:
+                task = self._started().schedule(_call, args=args, timeout=self.timeout_s)
+                fault = await asyncio.wrap_future(task)
+        except TimeoutError:
+            if patience.expired():
+                await self.close()
+            raise HookTimeout(f"it took longer than {self.timeout_s:g} s") from None
+        except ProcessExpired as error:
+            raise HookFailed(f"its process ended with exit code {error.exitcode}") from error
+        except (BrokenProcessPool, RuntimeError, OSError) as error:
+            await self.close()  # the next call starts another
+            raise HookFailed(f"no process to call it in: {error}") from error
+        if fault:
+            raise HookFailed(fault)
+
+    async def close(self) -> None:
+        """End the processes."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.stop()
+            await asyncio.to_thread(pool.join)
+
+    def _started(self) -> Any:
+        from pebble import ProcessPool
+
+        if self._pool is None:
+            # not forked: the crawler has threads and connections that must stay its own
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPool(
+                self.workers,
+                initializer=_prepare,
+                initargs=(str(self.folder.absolute()),),
+                context=context,
+            )
+        return self._pool
+
+
+def _anchored(name: str, folder: Path) -> str:
+    where, _, function = name.rpartition(":")
+    if not where or not function:
+        raise ConfigError(f"on_change.python: {name!r} is not file.py:function or module:function")
+    if not where.endswith(".py"):
+        return name
+    path = folder.absolute() / where
+    if not path.is_file():
+        raise ConfigError(f"on_change.python: there is no file {where!r} beside the settings")
+    return f"{path}:{function}"
+
+
+def _prepare(folder: str) -> None:
+    os.chdir(folder)
+    sys.path.insert(0, folder)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the crawler
+
+
+def _call(name: str, message: bytes) -> str | None:
+    """In a process of its own: call the function; what went wrong, in words."""
+    try:
+        _function(name)(msgspec.msgpack.decode(message))
+    except PluginError as error:
+        return str(error)
+    except BaseException as error:  # SystemExit must not travel to the crawler
+        return f"{type(error).__name__}: {error}"[:300]
+    return None
+
+
+@functools.cache
+def _function(name: str) -> Any:
+    return plugins.load("hook", name, {})

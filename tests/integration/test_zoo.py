@@ -1,0 +1,197 @@
+"""Every fault of the zoo in one crawl: it finishes, names each, and healthy shops do not notice."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from salticus.config import load
+from salticus.worlds.mall.audit import Visits, audit, freshness_over
+from salticus.worlds.mall.cages import cages
+from salticus.worlds.mall.faults import Fault
+from salticus.worlds.mall.folder import Plot
+from salticus.worlds.mall.stock import Stock, offsets_of
+
+from .conftest import Street
+
+# what a page with this beast must end as, and a word that its fault must hold
+NAMED: dict[str, tuple[set[str], str]] = {
+    "drip": ({"timeout"}, "time"),
+    "hang": ({"timeout"}, "time"),
+    "hang-status": ({"timeout"}, "time"),
+    "hang-headers": ({"timeout"}, "time"),
+    "hang-body": ({"timeout"}, "time"),
+    "flood": ({"network", "broken", "too_large"}, "header"),
+    "injection": ({"network", "broken"}, "HTTP"),
+    "garbage": ({"network", "broken"}, "HTTP"),
+    "chunks": ({"network", "broken", "too_large"}, ""),
+    "reset": ({"network", "broken"}, "bro"),
+    "truncated": ({"broken"}, "bro"),
+    "huge": ({"too_large"}, "larger"),
+    "bomb": ({"too_large"}, "larger"),
+    "brotli-bomb": ({"too_large"}, "larger"),
+    "wall": ({"blocked"}, ""),
+    "captcha": ({"blocked"}, "captcha"),
+    "soft-404": ({"soft_404"}, ""),
+    "binary": ({"ok", "broken"}, ""),
+    "broken-json": ({"ok"}, "value"),
+    "half": ({"ok", "broken"}, ""),
+    "redirect:loop": ({"redirects"}, "circle"),
+    "redirect:private": ({"disallowed"}, "robots.txt"),
+    "redirect:inside": ({"unsafe"}, "10.0.0.1"),
+    "redirect:metadata": ({"unsafe"}, "169.254.169.254"),
+    "redirect:home": ({"ok", "soft_404"}, ""),
+    "moved:home": ({"ok", "soft_404"}, ""),
+    "401": ({"blocked"}, "401"),
+    "403": ({"blocked"}, "403"),
+    "404": ({"gone"}, "404"),
+    "410": ({"gone"}, "410"),
+    "500": ({"http"}, "500"),
+}
+# what looks bad and can be read all the same
+READ = {
+    "latin", "invalid", "twins", "enormous-json", "deep-json", "deep", "skewed", "sessions", "slow",
+}  # fmt: skip
+
+
+def name_of(fault: Fault) -> str:
+    return f"{fault.kind}:{fault.to}" if fault.kind in ("redirect", "moved") else fault.kind
+
+
+def peak_while(process: subprocess.Popen[str], within_s: float) -> float:
+    """The most memory (MB) that a process and its children had, until it ends by itself."""
+    deadline, most = time.monotonic() + within_s, 0.0
+    while process.poll() is None:
+        assert time.monotonic() < deadline, "the crawl does not end"
+        most = max(most, sum(map(_memory, _family(process.pid))))
+        time.sleep(0.2)
+    return most
+
+
+def _family(pid: int) -> list[int]:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    return [pid, *(member for child in children for member in _family(int(child)))]
+
+
+def _memory(pid: int) -> float:
+    """Megabytes, those shared with others counted in part."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1000
+
+
+def visit_zoo(street: Street, plot: Plot, seconds: float) -> float:
+    """Crawl a mall with a zoo for some seconds; the peak memory in MB."""
+    options = {"shops": plot.shops, "offers": plot.offers, "days": plot.days, "seed": plot.seed}
+    mall = street.start(
+        "mall",
+        street.folder,
+        f"--zoo={plot.zoo}",
+        f"--speed={plot.speed}",
+        f"--delay={plot.delay}",
+        *(f"--{key}={value}" for key, value in options.items()),
+    )
+    street.opened(mall)
+    street.set("timeout", '"2s"')
+    street.add("--file", street.folder / "urls.txt", "--kind", "offer")
+    crawl = street.crawl("--for", f"{seconds}s")
+    peak = peak_while(crawl, seconds + 60)
+    out, err = crawl.communicate()
+    assert crawl.returncode == 0, out + err
+    assert "Traceback" not in err, err
+    return peak
+
+
+def check_faults(street: Street, plot: Plot) -> None:
+    """Every page of the zoo was visited, and its observation names its fault."""
+    urls = (street.folder / "urls.txt").read_text().split()
+    stock = plot.stock()
+    path_of = {(page.shop, page.path): urls[row] for row, page in enumerate(stock.pages)}
+    seen: dict[str, list[tuple[str, str]]] = {}
+    for url, status, fault in street.sql(
+        "SELECT url, o.status, coalesce(o.fault, '') FROM observations o "
+        "JOIN pages ON pages.id = o.page"
+    ):
+        seen.setdefault(str(url), []).append((str(status), str(fault)))
+    beasts = [fault for fault in cages(stock, plot.zoo) if fault.paths]
+    assert {name_of(beast) for beast in beasts} >= {*NAMED, *READ}
+    wrong = []
+    for beast in beasts:
+        visits = seen.get(path_of[int(beast.hosts), beast.paths], [])
+        if not _as_it_should(name_of(beast), visits):
+            wrong.append((name_of(beast), visits[:2]))
+    assert not wrong, wrong
+
+
+def _as_it_should(name: str, visits: list[tuple[str, str]]) -> bool:
+    # a host may be left alone for its other pages' sake: that says nothing of this page
+    told = [(status, fault) for status, fault in visits if status != "busy"]
+    if name in READ:
+        return any(status in ("ok", "not_modified") for status, _ in told)
+    statuses, word = NAMED.get(name, ({status for status, _ in told}, ""))
+    return bool(told) and all(status in statuses and word in fault for status, fault in told)
+
+
+def healthy_freshness(street: Street, plot: Plot, start: datetime, end: datetime) -> float:
+    """True freshness of the shops that are no zoos, from `start` to `end`."""
+    urls = (street.folder / "urls.txt").read_text().split()
+    stock = plot.stock()
+    rows = [row for row, page in enumerate(stock.pages) if page.shop < plot.shops - plot.zoo]
+    place = {urls[row]: number for number, row in enumerate(rows)}
+    spans = [range(int(stock.offsets[row]), int(stock.offsets[row + 1])) for row in rows]
+    points = [point for span in spans for point in span]
+    part = Stock(
+        [stock.pages[row] for row in rows],
+        offsets_of(np.repeat(np.arange(len(rows)), [len(span) for span in spans]), len(rows)),
+        stock.times[points],
+        [stock.values[point] for point in points],
+    )
+    found = street.sql('SELECT url, v.at, v.value FROM "values" v JOIN pages ON pages.id = v.page')
+    held = [(place[str(url)], at, str(value)) for url, at, value in found if url in place]
+    visits = Visits(
+        np.array([row for row, _, _ in held], dtype=np.int64),
+        np.array([at for _, at, _ in held], dtype=np.int64).view("M8[us]"),
+        [value for _, _, value in held],
+    )
+    return freshness_over(part, visits, start, end)
+
+
+def test_a_crawl_of_a_small_zoo(street: Street) -> None:
+    plot = Plot(shops=12, offers=156, days=30, zoo=8, speed=8640.0, delay=0.02)
+    peak = visit_zoo(street, plot, 25)
+    assert peak < 500
+    check_faults(street, plot)
+
+
+@pytest.mark.soak
+def test_a_hundred_shops_with_and_without_their_faults(tmp_path: Path) -> None:
+    seconds, fresh = 100.0, {}
+    for zoo in (0, 40):
+        street = Street(tmp_path / f"zoo-{zoo}")
+        plot = Plot(shops=100, offers=2000, days=30, seed=4, zoo=zoo, speed=4320.0, delay=0.02)
+        try:
+            peak = visit_zoo(street, plot, seconds)
+            start = load(street.settings).clock.world_origin
+            assert start is not None
+            whole = timedelta(seconds=seconds * plot.speed)
+            healthy = Plot(shops=100, offers=2000, days=30, seed=4, zoo=40)
+            span = (start.astimezone(UTC) + whole / 2, start.astimezone(UTC) + whole)
+            fresh[zoo] = healthy_freshness(street, healthy, *span)
+            print(f"zoo {zoo}: peak {peak:.0f} MB, healthy freshness {fresh[zoo]:.4f}")
+            assert peak < 500
+            if zoo:
+                check_faults(street, plot)
+            assert not audit(street.entries(), delay=plot.delay).breaches
+        finally:
+            street.close()
+    assert fresh[40] == pytest.approx(fresh[0], abs=0.01)
