@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -211,7 +211,7 @@ def test_a_crawl_from_init_to_backup(tmp_path: Path, mall: Mall) -> None:
     assert [visit["status"] for visit in shown["visits"]] == ["ok"]
     assert found["value"] == truth
     assert mall.stock.pages[row].title in found["content"]
-    assert log["rows"] == {"pages": 10, "visits": 10, "signals": 0}
+    assert log["rows"] == {"pages": 10, "visits": 10, "signals": 0, "links": 0}
     assert table["rows"] == {"visits": 10}
     assert len((tmp_path / "visits.csv").read_text().splitlines()) == 11
     assert copied["bytes"] == (tmp_path / "copy.db").stat().st_size > 0
@@ -273,6 +273,118 @@ def test_one_crawl_at_a_time_and_it_ends_softly(place: Place, mall: Mall) -> Non
         out, _ = first.communicate(timeout=PATIENCE_S)
     assert first.returncode == 0
     assert json.loads(out)["failures"] == 0
+
+
+# ------------------------------------------------------------------------------------------ sources
+
+
+def shop_of(url: str) -> str:
+    return url.partition("/o/")[0]
+
+
+def test_a_shop_is_added_by_its_sitemap(place: Place, mall: Mall) -> None:
+    home = shop_of(mall.urls[0])
+    source, inside = f"{home}/sitemap.xml", sorted(u for u in mall.urls if shop_of(u) == home)
+    said = place.ok("add", "--sitemap", source, "--tag", "x")
+    assert said.splitlines() == [
+        "1 new, 0 known already",
+        f"1 source read, {len(inside)} new pages found",
+    ]
+    pages = place.json("pages", "--state", "new")
+    assert [page["url"] for page in pages] == inside
+    assert all(page["sources"] == [source] for page in pages)
+    again = place.json("add", "--sitemap", source)
+    assert again == {"new": 0, "known": 1, "sources": {"read": 1, "found": 0, "failed": {}}}
+
+
+def test_a_source_that_cannot_be_read_is_named(place: Place, mall: Mall) -> None:
+    home = shop_of(mall.urls[0])
+    done = place.run("add", "--feed", f"{home}/nosuch.xml", "--sitemap", f"{home}/sitemap.xml")
+    assert done.returncode == 1
+    assert f"{home}/nosuch.xml could not be read: gone" in done.stdout
+    assert "1 source read, " in done.stdout
+
+
+def test_sources_may_wait_for_the_crawl(place: Place, mall: Mall) -> None:
+    source = f"{shop_of(mall.urls[0])}/sitemap.xml"
+    assert place.json("add", source, "--kind", "source", "--no-visit") == {"new": 1, "known": 0}
+    with crawling(place):
+        said = place.ok("add", "--sitemap", source)
+        assert "a crawl is running: it will read them at its next tick" in said
+        refused = place.one_line("visit", source)
+        assert "in use by another `salticus run`" in refused
+
+
+def test_pages_are_visited_at_once(place: Place, mall: Mall) -> None:
+    first, second = mall.urls[:2]
+    place.holds(first, second, "http://127.0.0.1:9/closed")
+    said = place.ok("visit", first)
+    assert said == f"{first}  first visit: {mall.stock.value(0, datetime.now(UTC))}\n"
+    assert f"{first}  unchanged: " in place.ok("visit", first)
+    failed = place.run("visit", second, "http://127.0.0.1:9/closed", "--json")
+    assert failed.returncode == 1
+    assert [page["state"] for page in json.loads(failed.stdout)] == ["well", "failing"]
+    assert place.sql("SELECT DISTINCT purpose FROM observations") == ["manual"]
+    assert "is not in the store" in place.one_line("visit", "http://127.0.0.1:9/other")
+
+
+# ------------------------------------------------------------------------------------------ reload
+
+
+@contextmanager
+def crawling(place: Place) -> Iterator[subprocess.Popen[str]]:
+    """A crawl that runs meanwhile, and is ended softly; its tally counts all visits stored."""
+    with subprocess.Popen(
+        command("run", "--json"),
+        cwd=place.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        lock = place.folder / "salticus.db.lock"
+        try:
+            wait_for(lambda: lock.exists() and lock.read_text() == str(process.pid), "the crawl")
+            yield process
+        finally:
+            process.send_signal(signal.SIGTERM)
+            out, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0
+    assert json.loads(out)["visits"] == visits_of(place)
+
+
+def visits_of(place: Place) -> int:
+    return int(place.sql("SELECT count(*) FROM observations")[0])
+
+
+def test_a_crawl_reads_its_settings_again(place: Place, mall: Mall) -> None:
+    """New settings are taken up, wrong ones are not, and nothing is lost meanwhile."""
+    settings = place.folder / "salticus.toml"
+    slow = SETTINGS.replace("100%", "1").replace("1d", "1s")
+    fast = SETTINGS.replace("100%", "2000000").replace("1d", "1s")
+    settings.write_text(slow)
+    place.holds(*mall.urls)
+    with crawling(place) as crawl:
+        assert crawl.stderr is not None
+        wait_for(lambda: place.sql("SELECT count(*) FROM state") == [1], "a plan")
+        before = visits_of(place)
+        settings.write_text(fast)
+        assert place.json("config", "reload") == {"process": crawl.pid}
+        assert crawl.stderr.readline() == "salticus: the settings were read again\n"
+        wait_for(lambda: visits_of(place) > before + 10, "visits under the new settings")
+        settings.write_text("nosuch = 1")
+        place.ok("config", "reload", "-c", given(place, fast))
+        warned = crawl.stderr.readline()
+        assert warned.startswith("salticus: the crawl goes on with its old settings: ")
+        assert "unknown field `nosuch`" in warned
+        between = visits_of(place)
+        wait_for(lambda: visits_of(place) > between + 10, "visits under the old settings")
+
+
+def given(place: Place, settings: str) -> Path:
+    """The same settings in another file of the folder."""
+    path = place.folder / "other.toml"
+    path.write_text(settings)
+    return path
 
 
 # ------------------------------------------------------------------------------------------- errors

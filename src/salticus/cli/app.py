@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from salticus.cli import (
     analyze,
+    changes,
     exchange,
+    feeds,
+    listing,
     logs,
     market,
     measure,
     pages,
     running,
+    settings,
+    showing,
     simulating,
     studying,
 )
@@ -42,27 +48,44 @@ def _main(
     pass
 
 
-for command in (
-    running.init,
-    pages.add,
-    running.run,
-    running.status,
-    pages.show,
-    pages.get,
-    pages.export,
-    running.backup,
-    simulating.simulate,
-    analyze.analyze,
-    studying.calibrate,
-    measure.demo,
-    measure.mall,
-):
-    app.command()(command)
+_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "A crawl": (running.init, pages.add, settings.doctor, running.run, running.status),
+    "What it found": (
+        changes.changes,
+        listing.pages,
+        showing.show,
+        showing.get,
+        showing.alerts,
+    ),
+    "Its pages and its data": (
+        pages.visit,
+        listing.forget,
+        exchange.export,
+        running.backup,
+    ),
+    "Logs and policies": (simulating.simulate, analyze.analyze, studying.calibrate),
+    "To try things out": (measure.demo, measure.mall),
+}
+for panel, commands in _PANELS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+
+feed = typer.Typer(help="Take in merchants' feeds, and judge them.", no_args_is_help=True)
+feed.command("import")(feeds.feed_import)
+feed.command("report")(feeds.feed_report)
+app.add_typer(feed, name="feed", rich_help_panel="Its pages and its data")
+
+config = typer.Typer(help="Print, check and reload the settings.", no_args_is_help=True)
+config.command("default")(settings.config_default)
+config.command("check")(settings.config_check)
+config.command("show")(settings.config_show)
+config.command("reload")(settings.config_reload)
+app.add_typer(config, name="config", rich_help_panel="A crawl")
 
 bench = typer.Typer(help="Measure Salticus beside other tools.", no_args_is_help=True)
 bench.command("fetch")(measure.bench_fetch)
 bench.command("simulate")(measure.bench_simulate)
-app.add_typer(bench, name="bench")
+app.add_typer(bench, name="bench", rich_help_panel="To try things out")
 
 log = typer.Typer(help="Check, describe, convert and make logs.", no_args_is_help=True)
 log.command("check")(logs.log_check)
@@ -71,5 +94,5 @@ log.command("convert")(exchange.log_convert)
 make = typer.Typer(help="Make synthetic logs.", no_args_is_help=True)
 make.command("market")(market.make_market)
 log.add_typer(make, name="make")
-app.add_typer(log, name="log")
-app.command("import")(exchange.import_)
+app.add_typer(log, name="log", rich_help_panel="Logs and policies")
+app.command("import", rich_help_panel="Its pages and its data")(exchange.import_)

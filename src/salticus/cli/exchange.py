@@ -1,15 +1,17 @@
-"""Commands that bring other people's data in: as a log, and into a live store."""
+"""Commands that bring other people's data in, and ours out."""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from salticus.cli.options import DEFAULT, ConfigFile, Json, settings, span
+from salticus.cli.options import DEFAULT, ConfigFile, Json, OfTag, Pattern, settings, span
 from salticus.cli.output import print_facts, print_json
+from salticus.config import Config
+from salticus.errors import InputError
 
 
 def log_convert(
@@ -75,7 +77,7 @@ def import_(
     config: ConfigFile = DEFAULT,
     json: Json = False,
 ) -> None:
-    """Warm the store with a log: its pages, its visits and its clicks. All of it, or nothing."""
+    """Warm the store with the pages, visits and clicks of a log."""
     from salticus.assemble import import_log
 
     new = asyncio.run(import_log(settings(config), log, values=not without_values))
@@ -83,3 +85,51 @@ def import_(
         print_json({"log": str(log), "new": new})
     else:
         print_facts(f"imported {log}", {f"new {what}": count for what, count in new.items()})
+
+
+Format = Literal["log", "csv", "jsonl", "warc"]
+
+
+def export(
+    out: Annotated[Path, typer.Argument(help="A new folder (log) or a file (the others).")],
+    pattern: Pattern = None,
+    format_: Annotated[
+        Format,
+        typer.Option("--format", help="Exchange format, rows of visits, or content as WARC."),
+    ] = "log",
+    tag: OfTag = None,
+    config: ConfigFile = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Export what was visited and learnt, or the content.
+
+    As a log in Salticus' exchange format, as a table of visits (csv, jsonl), or
+    as WARC, the web's archive format, with the content that is kept. PATTERN and
+    --tag choose a part of the content; the others are exported whole.
+    """
+    if format_ != "warc" and (pattern or tag):
+        raise InputError("only content can be exported in part: --format warc")
+    rows = asyncio.run(_export(settings(config), out, format_, pattern, tag))
+    if json:
+        print_json({"out": str(out), "rows": rows})
+    else:
+        print_facts(f"wrote {out}", rows)
+
+
+async def _export(
+    config: Config, out: Path, format_: Format, pattern: str | None, tag: str | None
+) -> dict[str, int]:
+    from salticus.assemble import stored
+    from salticus.log.write import export_log, export_rows
+
+    async with stored(config) as store:
+        if format_ == "log":
+            return export_log(store.scan, out, name=Path(config.store).stem)
+        if format_ != "warc":
+            return {"visits": export_rows(store.scan("visits"), out, format_)}
+        from salticus.report import listing
+        from salticus.report.warc import export_warc
+        from salticus.store.base import Query
+
+        query = Query(url=None if pattern is None else listing.pattern(pattern), tag=tag)
+        return {"records": await export_warc(store, out, query=query)}

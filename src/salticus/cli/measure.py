@@ -62,6 +62,11 @@ def mall(
     page_size: Annotated[int | None, typer.Option(help="Pad offers to so many bytes.")] = None,
     fault: Annotated[list[str] | None, typer.Option(help="E.g. 429:0.02:retry=2.")] = None,
     log: Annotated[Path | None, typer.Option(help="Serve the values of this log.")] = None,
+    markup: Annotated[
+        list[str] | None,
+        typer.Option(help="jsonld, microdata, rdfa, opengraph or script; shops take turns."),
+    ] = None,
+    zoo: Annotated[int, typer.Option(min=0, help="So many shops serve every fault known.")] = 0,
     json: Json = False,
 ) -> None:
     """Open a mall on loopback to crawl, with settings and addresses for it, until stopped."""
@@ -78,6 +83,8 @@ def mall(
         page_size=page_size,
         faults=[parse_fault(text) for text in fault or ()],
         log=log,
+        markup=markup or ("jsonld",),
+        zoo=zoo,
     )
 
     def opened(pages: int) -> None:
@@ -108,12 +115,15 @@ def bench_fetch(
     pages: Annotated[int, typer.Option(min=1, help="Pages that each fetches.")] = 16_000,
     rounds: Annotated[int, typer.Option(min=1, help="Each is run so often; medians count.")] = 3,
     size: Annotated[int, typer.Option(help="Bytes of a page.")] = 68_000,
+    mixed: Annotated[
+        bool, typer.Option("--mixed", help="A third of the pages in microdata, links wanted too.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Pages a second: a bare aiohttp loop, Salticus, and a bare Scrapy spider, side by side."""
     from salticus.bench.fetch import bench
 
-    rows = bench(pages=pages, rounds=rounds, size=size)
+    rows = bench(pages=pages, rounds=rounds, size=size, mixed=mixed)
     if json:
         print_json(rows)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 import typer
@@ -17,6 +17,20 @@ ConfigFile = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 DEFAULT = Path("salticus.toml")
+
+PageKind = Literal["offer", "article", "page", "source"]
+Pattern = Annotated[
+    str | None,
+    typer.Argument(help="A URL, a part of one, or a pattern: `*` stands for anything."),
+]
+OfTag = Annotated[str | None, typer.Option("--tag", help="Only pages with this label.")]
+OfHost = Annotated[
+    str | None, typer.Option("--host", help="Only pages of this host; `*` stands for anything.")
+]
+OfKind = Annotated[
+    PageKind | None,
+    typer.Option("--kind", metavar="KIND", help="Only of this kind: offer, article, page, source."),
+]
 
 T = TypeVar("T")
 
@@ -51,6 +65,21 @@ def day(name: str, text: str | None) -> datetime | None:
         return None
     when = flag(name, datetime.fromisoformat, text)
     return when.replace(tzinfo=when.tzinfo or UTC).astimezone(UTC)
+
+
+def moment(name: str, text: str | None, now: datetime) -> datetime | None:
+    """The time given to the flag `name`, if any: a day, a time, or how long before `now`."""
+    if text is None:
+        return None
+    try:
+        return now - duration(text)
+    except ValueError:
+        pass
+    try:
+        return day(name, text)
+    except typer.BadParameter:
+        what = f"--{name}: {text!r} is no time; write 2h, 3d, 2026-01-31 or 2026-01-31T12:00"
+        raise typer.BadParameter(what) from None
 
 
 def flag(name: str, parse: Callable[[str], T], text: str) -> T:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from textwrap import shorten
+from shutil import get_terminal_size
+from textwrap import shorten, wrap
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,11 +20,28 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _WIDE = 140  # columns of a table that is not shown on a terminal
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
 
 def print_json(data: Any) -> None:
     """One JSON document on standard output."""
     typer.echo(msgspec.json.format(msgspec.json.encode(data, enc_hook=_plain)).decode())
+
+
+def print_line(data: Any) -> None:
+    """One JSON document in one line."""
+    _now(msgspec.json.encode(data, enc_hook=_plain).decode())
+
+
+def print_now(text: str) -> None:
+    """One line for people."""
+    _now(clean(text))
+
+
+def _now(line: str) -> None:
+    """Write a line at once, because others may wait for it."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def write_json(data: Any, path: Path) -> None:
@@ -67,12 +86,21 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
+def clean(text: str) -> str:
+    """Text of pages without what a terminal would obey instead of show.
+
+    >>> clean("cheap\\x1b[31m tea")
+    'cheap�[31m tea'
+    """
+    return _CONTROL.sub("\ufffd", text)
+
+
 def print_facts(title: str, facts: Mapping[str, Any]) -> None:
     """A title and one line a fact."""
-    typer.echo(title)
+    typer.echo(clean(title))
     width = max(map(len, facts), default=0)
     for name, fact in facts.items():
-        typer.echo(f"  {name:<{width}}  {_shown(fact)}")
+        typer.echo(f"  {clean(name):<{width}}  {_shown(fact)}")
 
 
 def _shown(fact: Any) -> str:
@@ -89,18 +117,44 @@ def _shown(fact: Any) -> str:
         return f"{fact:,}"
     if isinstance(fact, list):
         fact = ", ".join(map(str, fact))
-    return shorten(str(fact or "-"), 200)
+    return clean(shorten(str(fact or "-"), 200, placeholder=" …"))
 
 
 def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """A table on standard output."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(*header, title=title, title_justify="left")
     for row in rows:
-        table.add_row(*(_cell(cell) for cell in row))
+        table.add_row(*(Text(clean(_cell(cell))) for cell in row))
     Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDE).print(table)
+
+
+def print_columns(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A plain table, one line a row, whose last column may be as long as it is: for URLs, which
+    must not be cut."""
+    cells = [list(header), *([clean(_cell(cell)) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)][:-1]
+    for row in cells:
+        padded = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False))
+        typer.echo("  ".join([*padded, row[-1]]))
+
+
+def print_wrapped(text: str, first: str = "", others: str | None = None) -> None:
+    """Text in lines of the terminal's width; the first begins with `first`, the others likewise."""
+    width = min(100, get_terminal_size().columns)
+    later = " " * len(first) if others is None else others
+    lines = wrap(
+        clean(text),
+        width,
+        initial_indent=first,
+        subsequent_indent=later,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    typer.echo("\n".join(lines))
 
 
 def _cell(cell: Any) -> str:

@@ -1,26 +1,24 @@
-"""Commands about pages: add them, look at them, take them away as data."""
+"""Commands that add pages and visit them at once."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 from datetime import timedelta
 from pathlib import Path
-from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from salticus.cli.options import DEFAULT, ConfigFile, Json, settings, span
-from salticus.cli.output import print_facts, print_json, print_table
+from salticus.cli.options import DEFAULT, ConfigFile, Json, PageKind, settings, span
+from salticus.cli.output import print_json, print_wrapped, steps
 from salticus.cli.urls import given_urls
 from salticus.config import Config
-from salticus.errors import InputError
+from salticus.errors import StoreLocked
+from salticus.report.words import counted
 
 if TYPE_CHECKING:
+    from salticus.store.base import PageState
     from salticus.types import NewPage
-
-Url = Annotated[str, typer.Argument(help="A page's URL, as it was added.")]
 
 
 def add(
@@ -30,30 +28,58 @@ def add(
     file: Annotated[
         Path | None, typer.Option("--file", "-f", help="A file with one URL a line.")
     ] = None,
+    sitemap: Annotated[
+        list[str] | None,
+        typer.Option(help="Add a sitemap, and every page that it names; may be repeated."),
+    ] = None,
+    feed: Annotated[
+        list[str] | None,
+        typer.Option(help="Add a feed (RSS, Atom, JSON), likewise; may be repeated."),
+    ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A label; may be repeated.")] = None,
-    kind: Annotated[str | None, typer.Option(help="offer, article or page.")] = None,
+    kind: Annotated[
+        PageKind | None,
+        typer.Option(metavar="KIND", help="offer, article, page, or source: it names other pages."),
+    ] = None,
     max_interval: Annotated[
         str | None, typer.Option(help="No longer between visits, e.g. 1d.")
     ] = None,
     demand: Annotated[float | None, typer.Option(help="Clicks a day.", min=0)] = None,
+    no_visit: Annotated[
+        bool, typer.Option("--no-visit", help="Do not read sources now; the crawl will.")
+    ] = False,
     config: ConfigFile = DEFAULT,
     json: Json = False,
 ) -> None:
-    """Add pages. All of them, or none if one is not a URL."""
+    """Add pages, or a sitemap or feed that names them.
+
+    All of them are added, or none if one is not a URL. Sitemaps and feeds are
+    read at once, and from then on whenever the crawl visits them.
+    """
     from salticus.types import NewPage
 
     chosen = settings(config)
     limit = span("max-interval", max_interval)
     days = None if limit is None else limit / timedelta(days=1)
+    named = [*(sitemap or ()), *(feed or ())]
+    plain = given_urls(urls or [], file) if urls or file or not named else []
+    sources = given_urls(named) if named else []
     wanted = [
-        NewPage(url, kind=kind, tags=tuple(tag or ()), max_interval=days, demand=demand)
-        for url in given_urls(urls or [], file)
+        NewPage(url, kind=what, tags=tuple(tag or ()), max_interval=days, demand=demand)
+        for url, what in [*((url, kind) for url in plain), *((url, "source") for url in sources)]
     ]
     new = asyncio.run(_add(chosen, wanted))
-    if json:
-        print_json({"new": new, "known": len(wanted) - new})
-    else:
+    told: dict[str, Any] = {"new": new, "known": len(wanted) - new}
+    if not json:
         typer.echo(f"{new:,} new, {len(wanted) - new:,} known already")
+    sources += plain if kind == "source" else []
+    failed = False
+    if sources and not no_visit:
+        told["sources"], failed = _read(chosen, sources, json=json)
+    if json:
+        print_json(told)
+    if failed:
+        raise typer.Exit(1)
 
 
 async def _add(config: Config, pages: list[NewPage]) -> int:
@@ -63,74 +89,73 @@ async def _add(config: Config, pages: list[NewPage]) -> int:
         return await store.add(pages, at=int(clock_of(config).now().timestamp() * 1e6))
 
 
-def show(url: Url, config: ConfigFile = DEFAULT, json: Json = False) -> None:
-    """Show a page: its value, its state, its history."""
-    from salticus.report.page import page_report, when
-
-    page = asyncio.run(page_report(settings(config), url))
-    if json:
-        print_json(page)
-        return
-    print_facts(page["url"], page["facts"])
-    values = [(when(v["at"]), shorten(v["value"], 200)) for v in page["values"][-10:]]
-    print_table("values", ("from", "value"), values)
-    visits = [
-        (
-            when(v["at"]),
-            v["purpose"],
-            v["status"],
-            {True: "yes", False: "no", None: "?"}[v["changed"]],
-        )
-        for v in page["visits"][-10:]
-    ]
-    print_table("last visits", ("at", "purpose", "status", "changed"), visits)
+def _read(config: Config, sources: list[str], *, json: bool) -> tuple[dict[str, Any], bool]:
+    """Read sources now, and tell what they name; True if one of them cannot be read."""
+    try:
+        with steps() as told:
+            told("reading")
+            read, found = asyncio.run(_visit_sources(config, sources))
+    except StoreLocked:
+        if not json:
+            typer.echo("a crawl is running: it will read them at its next tick")
+        return {"read": None}, False
+    well = [page for page in read if page.status in ("ok", "not_modified")]
+    poor = [page for page in read if page not in well]
+    if not json:
+        typer.echo(f"{counted(len(well), 'source')} read, {counted(found, 'new page')} found")
+        for page in poor:
+            print_wrapped(f"{page.url} could not be read: {_why(page)}")
+            print_wrapped(f"→ `salticus doctor {page.url}` tells what can be done", "  ")
+    faults = {page.url: _why(page) for page in poor}
+    return {"read": len(well), "found": found, "failed": faults}, bool(poor)
 
 
-def get(
-    url: Url,
-    value: Annotated[
-        bool, typer.Option("--value", help="The value instead of the content.")
-    ] = False,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
-) -> None:
-    """Write the latest content of a page to standard output."""
-    from salticus.report.page import latest
-
-    found = asyncio.run(latest(settings(config), url))
-    if json:
-        print_json({**found, "content": (found["content"] or b"").decode("utf-8", "replace")})
-    elif value:
-        typer.echo(found["value"] or "")
-    elif found["content"] is None:
-        raise InputError(f"no content of {url} is kept yet; see `salticus show {url}`")
-    else:
-        sys.stdout.buffer.write(found["content"])
-
-
-def export(
-    out: Annotated[Path, typer.Argument(help="A new folder (log) or file (csv, jsonl).")],
-    format_: Annotated[
-        Literal["log", "csv", "jsonl"], typer.Option("--format", help="Exchange format or rows.")
-    ] = "log",
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
-) -> None:
-    """Export what was visited and learnt: Salticus' log format, CSV or JSON lines."""
-    rows = asyncio.run(_export(settings(config), out, format_))
-    if json:
-        print_json({"out": str(out), "rows": rows})
-    else:
-        print_facts(f"wrote {out}", rows)
-
-
-async def _export(
-    config: Config, out: Path, format_: Literal["log", "csv", "jsonl"]
-) -> dict[str, int]:
-    from salticus.assemble import stored
-    from salticus.log.write import export_log, export_rows
+async def _visit_sources(config: Config, urls: list[str]) -> tuple[list[PageState], int]:
+    """The sources visited, those that they name included, and how many pages are new by them."""
+    from salticus.assemble import stored, visit_now
 
     async with stored(config) as store:
-        if format_ == "log":
-            return export_log(store.scan, out, name=Path(config.store).stem)
-        return {"visits": export_rows(store.scan("visits"), out, format_)}
+        before = (await store.summary()).pages
+    visited = await visit_now(config, urls)
+    async with stored(config) as store:
+        return visited, (await store.summary()).pages - before
+
+
+def _why(page: PageState) -> str:
+    return f"{page.status or 'it was not visited'}{f': {page.fault}' if page.fault else ''}"
+
+
+def visit(
+    urls: Annotated[list[str], typer.Argument(help="Pages that were added.")],
+    config: ConfigFile = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Visit pages now.
+
+    These visits are as polite as all others, but not taken from the budget.
+    Exit code 1 if one failed. Refused while a crawl is running.
+    """
+    from salticus.assemble import visit_now
+    from salticus.report.listing import as_json
+
+    chosen = settings(config)
+    with steps() as told:
+        told("visiting")
+        visited = asyncio.run(visit_now(chosen, given_urls(urls)))
+    if json:
+        print_json([as_json(page) for page in visited])
+    for page in () if json else visited:
+        print_wrapped(f"{page.url}  {_outcome(page)}")
+    if any(page.status not in ("ok", "not_modified") for page in visited):
+        raise typer.Exit(1)
+
+
+def _outcome(page: PageState) -> str:
+    """How the last visit of a page ended, in words."""
+    if page.status not in ("ok", "not_modified"):
+        return f"failed, {_why(page)}"
+    value = page.value or page.fault or "no value"
+    if page.visits == 1:
+        return f"first visit: {value}"
+    changed = page.last_change is not None and page.last_change == page.last_visit
+    return f"{'changed' if changed else 'unchanged'}: {value}"

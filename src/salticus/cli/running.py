@@ -7,39 +7,26 @@ import contextlib
 import logging
 import resource
 import signal
+import time
 import tomllib
+from collections.abc import Callable
 from datetime import timedelta
-from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from salticus.cli.options import DEFAULT, ConfigFile, Json, settings, span
-from salticus.cli.output import print_facts, print_json
+from salticus.cli.output import print_facts, print_json, print_wrapped
 from salticus.clock import collect_rarely, run_fast
 from salticus.config import Config, parse
-from salticus.errors import InputError
+from salticus.config.default import default_text
+from salticus.errors import ConfigError, InputError, PluginError
+from salticus.report.words import counted
 
-TEMPLATE = """\
-# Settings of one crawl. Everything but the contact may be left out.
-store = "salticus.db"
-budget = {budget}        # 10% or 0.1: visits per page and day; from 1 up: visits a day in all
-tick = "2h"            # how often visits are planned
-policy = "uniform"     # a name, or path/to/file.py:Class
-# max_interval = "7d"  # no page waits longer, if budget and politeness permit
-
-[fetch]
-contact = {contact}  # an e-mail or web address for site owners; sent with every request
-delay = "1s"           # between two requests to a host
-per_host = 1           # requests to a host at once
-timeout = "30s"
-max_size = "10 MB"
-
-# [[hosts]]            # other manners for some hosts; the first match wins
-# match = "*.example.org"
-# delay = "5s"
-"""
+if TYPE_CHECKING:
+    from salticus.loop import Loop
+    from salticus.report.progress import Progress
 
 
 def init(
@@ -52,14 +39,18 @@ def init(
     path = folder / DEFAULT
     if path.exists():
         raise InputError(f"{path} exists already; edit it, or choose another folder")
-    text = TEMPLATE.format(contact=dumps(contact), budget=dumps(budget))
+    text = default_text(contact=contact, budget=budget)
     parse(tomllib.loads(text))
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
     if json:
         print_json({"config": str(path)})
     else:
-        typer.echo(f"wrote {path}; add pages with `salticus add URL...`, then `salticus run`")
+        first = "" if contact else "Write your contact into it. "
+        print_wrapped(
+            f"wrote {path}. {first}Next: `salticus add URL`, or for a whole shop "
+            "`salticus add --sitemap URL`; then `salticus doctor` and `salticus run`."
+        )
 
 
 def run(
@@ -76,17 +67,33 @@ def run(
     seed: Annotated[int | None, typer.Option(help="Fixes every chance.")] = None,
     json: Json = False,
 ) -> None:
-    """Crawl: visit pages on the budget until stopped (SIGTERM ends visits in flight first)."""
+    """Crawl: visit pages on the budget, until stopped.
+
+    Ctrl-C and SIGTERM end it once the visits in flight are done. With SIGHUP, or
+    `salticus config reload`, it reads its settings again and goes on.
+    """
     _raise_file_limit()
     collect_rarely()
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    chosen = settings(config, policy=policy, budget=budget, tick=tick, seed=seed)
     length = span("for", for_)
-    tally = run_fast(_crawl(chosen, once=once, length=length))
+
+    def read() -> Config:
+        return settings(config, policy=policy, budget=budget, tick=tick, seed=seed)
+
+    tally = run_fast(_crawl(read, once=once, length=length))
     if json:
         print_json(tally)
-    else:
-        print_facts("crawled", tally)
+        return
+    print_facts("crawled", tally)
+    if alerts := asyncio.run(_open_alerts(read())):
+        typer.echo(f"{counted(alerts, 'open alert')}: see `salticus alerts`")
+
+
+async def _open_alerts(config: Config) -> int:
+    from salticus.assemble import stored
+
+    async with stored(config) as store:
+        return len(await store.alerts())
 
 
 def _raise_file_limit() -> None:
@@ -96,24 +103,96 @@ def _raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65_536), hard))
 
 
-async def _crawl(config: Config, *, once: bool, length: timedelta | None) -> dict[str, float]:
-    from salticus.assemble import clock_of, crawler
+class _Reins:
+    """What signals ask of a crawl: to end, or to begin again with the settings read anew."""
+
+    def __init__(self) -> None:
+        self.ended = self.again = False
+        self._loop: Loop | None = None
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._end)
+        loop.add_signal_handler(signal.SIGHUP, self._reload)
+
+    def take(self, loop: Loop) -> None:
+        """From now on it is this loop that is stopped."""
+        self._loop = loop
+        if self.ended or self.again:
+            loop.stop()
+
+    def _end(self) -> None:
+        self.ended = True
+        self._stop()
+
+    def _reload(self) -> None:
+        self.again = True
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._loop is not None:
+            self._loop.stop()
+
+
+async def _crawl(
+    read: Callable[[], Config], *, once: bool, length: timedelta | None
+) -> dict[str, float]:
+    """Crawl, and when told to reload begin again with new settings, or the old if they are wrong.
+
+    The store carries everything from one to the next, as it does across a restart.
+    """
     from salticus.report.progress import Progress
+
+    end = None if length is None else time.time() + length.total_seconds()
+    config, reins, tried = read(), _Reins(), None
+    with Progress() as progress:
+        while True:
+            try:
+                await _stretch(config, reins, progress, end=end, once=once)
+            except (ConfigError, PluginError) as error:
+                if tried is None:
+                    raise
+                _warn(error)
+                config, tried = tried, None
+                continue
+            if reins.ended or not reins.again:
+                return progress.tally()
+            reins.again = False
+            config, tried = _reread(read, config), config
+
+
+async def _stretch(
+    config: Config, reins: _Reins, progress: Progress, *, end: float | None, once: bool
+) -> None:
+    """Crawl until wall time `end`, or until the reins are drawn."""
+    from salticus.assemble import clock_of, crawler
     from salticus.schedule.ticks import FOREVER
 
     clock = clock_of(config)
-    until = FOREVER if length is None else clock.now() + length * clock.speed
     async with crawler(config, once=once) as loop:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, loop.stop)
-        with Progress() as progress:
-            loop.watchers.append(progress)
-            await loop.run(until, once=once)
-        return progress.tally()
+        reins.take(loop)
+        loop.watchers.append(progress)
+        left = None if end is None else timedelta(seconds=max(0.0, end - clock.wall()))
+        until = FOREVER if left is None else clock.now() + left * clock.speed
+        await loop.run(until, once=once)
+
+
+def _reread(read: Callable[[], Config], config: Config) -> Config:
+    """The settings as they stand in the file now; the old ones if those cannot be used."""
+    try:
+        config = read()
+    except (ConfigError, PluginError) as error:
+        _warn(error)
+    else:
+        typer.echo("salticus: the settings were read again", err=True)
+    return config
+
+
+def _warn(error: Exception) -> None:
+    typer.echo(f"salticus: the crawl goes on with its old settings: {error}", err=True)
 
 
 def status(config: ConfigFile = DEFAULT, json: Json = False) -> None:
-    """Show what the store holds and how the crawl keeps its promises."""
+    """Show what the store holds and how the crawl fares."""
     from salticus.report.status import status_of
 
     found = asyncio.run(status_of(settings(config)))

@@ -12,7 +12,7 @@ from salticus.store.urls import canonical
 _SHOWN = 10
 
 
-def given_urls(words: list[str], file: Path | None) -> list[str]:
+def given_urls(words: list[str], file: Path | None = None) -> list[str]:
     """All URLs given, in canonical form, each once. InputError names every line that is none."""
     bad: list[str] = []
     found: dict[str, None] = {}
@@ -20,13 +20,23 @@ def given_urls(words: list[str], file: Path | None) -> list[str]:
         try:
             found[canonical(text)[0]] = None
         except InputError as error:
-            bad.append(f"{where}: {error}")
+            bad.append(f"{where}: {error}{_hint(text)}")
     if bad:
         more = f"\n(and {len(bad) - _SHOWN} more)" if len(bad) > _SHOWN else ""
         raise InputError("nothing was added\n" + "\n".join(bad[:_SHOWN]) + more)
     if not found:
         raise InputError("no URL was given; name some, or use --file, or - for standard input")
     return list(found)
+
+
+def _hint(text: str) -> str:
+    """What was probably meant.
+
+    >>> _hint("shop.example/tea"), _hint("nonsense")
+    ('; did you mean https://shop.example/tea ?', '')
+    """
+    bare = "://" not in text and "." in text and " " not in text
+    return f"; did you mean https://{text} ?" if bare else ""
 
 
 def _lines(words: list[str], file: Path | None) -> Iterator[tuple[str, str]]:

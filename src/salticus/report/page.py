@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from salticus.assemble import stored
+from salticus.assemble import clock_of, stored
 from salticus.config import Config
+from salticus.memory import Memory
 from salticus.predict.gamma import Gamma, posterior
-from salticus.store.base import PageState
+from salticus.report.diff import difference
+from salticus.report.times import when
+from salticus.store.base import PageState, Store
+
+STATES = {
+    "new": "not visited yet",
+    "well": "its last visit was answered",
+    "failing": "its last visit failed",
+    "gone": "nothing to come back for: visited less and less, then no more",
+    "paused": "not visited until `salticus pages URL --resume`",
+    "unlisted": "the sources that named it name it no more; not visited",
+    "moved": "another page has taken its place",
+}
 
 
-async def page_report(config: Config, url: str) -> dict[str, Any]:
-    """What is known of a page; raises UnknownPage."""
+async def page_report(config: Config, url: str, *, diffs: int = 0) -> dict[str, Any]:
+    """What is known of a page, with its last `diffs` changes word by word; raises UnknownPage."""
     async with stored(config) as store:
         page = await store.page(url)
         visits = list(store.scan("visits", page.page))
         values = list(store.scan("values", page.page))
+        following = await _next(store, page, clock_of(config).now().timestamp() * 1e6)
     return {
         "url": page.url,
-        "facts": _facts(page, _rate(visits)),
+        "facts": _facts(page, _rate(visits), following),
         "values": values,
         "visits": visits,
+        "diffs": _diffs(values, diffs),
     }
 
 
@@ -44,6 +58,25 @@ async def latest(config: Config, url: str) -> dict[str, Any]:
     }
 
 
+def _diffs(values: list[dict[str, Any]], last: int) -> list[dict[str, Any]]:
+    """The last changes: when, and what is different; the newest first."""
+    pairs = list(pairwise(values))[-last:] if last else []
+    found = [(new["at"], difference(old["value"], new["value"])) for old, new in reversed(pairs)]
+    return [{"at": at, **told} for at, told in found]
+
+
+async def _next(store: Store, page: PageState, now: float) -> str | None:
+    """When the page's next visit is due, if it is planned already."""
+    recalled = await Memory({}, store).recall()
+    if recalled is None or page.state in ("paused", "moved"):
+        return None
+    plan, made = recalled
+    plan = plan.without(made.visit)
+    due = plan.due[plan.page == page.page].astype(np.int64)
+    ahead = due[due >= now]
+    return when(int(ahead.min())) if len(ahead) else None
+
+
 def _rate(visits: list[dict[str, Any]]) -> float:
     """Estimated changes a day, by the Gamma filter over the page's answered visits."""
     answered = [v for v in visits if v["status"] in ("ok", "not_modified")]
@@ -57,16 +90,19 @@ def _rate(visits: list[dict[str, Any]]) -> float:
     return float(a[0] / b[0])
 
 
-def _facts(page: PageState, rate: float) -> dict[str, Any]:
+def _facts(page: PageState, rate: float, following: str | None) -> dict[str, Any]:
     return {
         "kind": page.kind,
+        "state": f"{page.state} ({STATES[page.state]})",
         "value": page.value,
         **page.fields,
+        **_elsewhere(page),
         "tags": ", ".join(page.tags),
         "added": when(page.added),
         "last visit": when(page.last_visit),
         "last answer": when(page.last_answer),
         "last change": when(page.last_change),
+        "next visit": following or "not planned yet",
         "last status": page.status,
         "last fault": page.fault,
         "visits": page.visits,
@@ -77,12 +113,14 @@ def _facts(page: PageState, rate: float) -> dict[str, Any]:
     }
 
 
-def when(micros: int | None) -> str:
-    """A time for people.
-
-    >>> when(1_767_225_600_000_000)
-    '2026-01-01 00:00:00Z'
-    """
-    if micros is None:
-        return "never"
-    return datetime.fromtimestamp(micros / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+def _elsewhere(page: PageState) -> dict[str, Any]:
+    """What others say of the page, and it of itself; only what there is."""
+    told = page.told
+    said = told and f"{told.value.text} ({told.origin}, {when(told.at)})"
+    known = {
+        "moved to": page.moved,
+        "calls itself": page.canonical if page.canonical != page.url else None,
+        "named by": ", ".join(page.sources),
+        "a feed says": said,
+    }
+    return {name: value for name, value in known.items() if value}

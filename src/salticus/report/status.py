@@ -10,7 +10,8 @@ import numpy as np
 from salticus.allocate.limits import deadlines
 from salticus.assemble import clock_of, stored
 from salticus.config import Config
-from salticus.report.page import when
+from salticus.report.times import when
+from salticus.store.base import Query
 from salticus.store.lock import is_locked
 from salticus.types import Tick, instant
 from salticus.worlds.census import Census
@@ -26,6 +27,8 @@ async def status_of(config: Config) -> dict[str, Any]:
         now = clock.now()
         pages = census.pages(Tick(0, now, now + config.tick), lambda name: np.inf)
         hosts = await store.hosts()
+        alerts = await store.alerts()
+        sources = len(await store.find(Query(kind="source")))
     limited = pages.take(np.isfinite(pages.max_interval))
     overdue = int(np.count_nonzero(deadlines(limited) < instant(now)))
     return {
@@ -33,14 +36,17 @@ async def status_of(config: Config) -> dict[str, Any]:
         "running": is_locked(Path(config.store)),
         "pages": summary.pages,
         "never visited": summary.pages - summary.visited,
+        "resting": summary.resting,
+        "sources": sources,
         "hosts": summary.hosts,
         "visits": summary.visits,
         "answered": summary.answered,
         "changes": summary.changes,
         "last visit": when(summary.last),
         "last status": summary.by_status,
-        "budget a day": config.budget.per_day(summary.pages),
+        "budget a day": config.budget.per_day(len(pages)),
         "beyond maximum interval": overdue,
+        "open alerts": [f"{alert.host} ({alert.kind})" for alert in alerts],
         "hosts backing off": sorted(h.host for h in hosts if h.next_at > clock.wall()),
         "bytes": summary.bytes,
     }

@@ -1,0 +1,128 @@
+"""Commands about the settings, and whether all is well with them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from salticus.cli.options import DEFAULT, ConfigFile, Json, settings
+from salticus.cli.output import print_json, print_wrapped
+from salticus.config.default import default_text
+from salticus.errors import InputError
+
+if TYPE_CHECKING:
+    from salticus.report.finding import Finding
+
+
+def config_default(json: Json = False) -> None:
+    """Print a settings file with all settings, explained."""
+    if json:
+        print_json({"toml": default_text()})
+    else:
+        typer.echo(default_text(), nl=False)
+
+
+def config_check(
+    file: Annotated[Path, typer.Argument(help="The settings, a TOML file.")] = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Check a settings file; exit code 1 if it cannot be used.
+
+    Keys, values, selectors and credentials are looked at. `salticus doctor`
+    checks the store and a page as well.
+    """
+    from salticus.report.doctor import settings_of
+
+    found = [each for each in settings_of(file)[1] if each.level == "fail"]
+    if json:
+        print_json({"file": str(file), "ok": not found, "problems": found})
+    elif not found:
+        typer.echo(f"{file} is in order")
+    else:
+        for finding in found:
+            _print_finding(finding)
+    if found:
+        raise typer.Exit(1)
+
+
+def config_show(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+    """Print the settings in force, defaults included; secrets are shown as ***."""
+    from salticus.report.settings import as_toml, effective
+
+    told = effective(settings(config))
+    if json:
+        print_json(told)
+    else:
+        typer.echo(as_toml(told), nl=False)
+
+
+def config_reload(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+    """Let the crawl that is running read its settings again."""
+    from salticus.store.lock import is_locked
+
+    store = Path(settings(config).store)
+    if not store.exists() or not is_locked(store):
+        raise InputError(f"no crawl is running on {store}; `salticus run` reads the settings anew")
+    process = _crawler(store)
+    os.kill(process, signal.SIGHUP)
+    if json:
+        print_json({"process": process})
+    else:
+        typer.echo(f"process {process} reads its settings again; its messages say how it went")
+
+
+def _crawler(store: Path) -> int:
+    """The process that crawls on the store; other commands that hold it must not get a signal."""
+    holder = store.with_name(f"{store.name}.lock").read_text("utf-8").strip()
+    if not holder.isdecimal():
+        raise InputError(f"it is not known which process crawls on {store}; send it SIGHUP")
+    words = Path("/proc", holder, "cmdline")
+    if words.exists() and b"run" not in words.read_bytes().split(b"\0"):
+        raise InputError(f"process {holder} works on {store}, but it is no `salticus run`")
+    return int(holder)
+
+
+def doctor(
+    url: Annotated[
+        str | None, typer.Argument(help="A page to try; one of the store if not given.")
+    ] = None,
+    config: ConfigFile = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Check settings and store, and try one page; with advice.
+
+    The page is fetched once, politely, and nothing is stored: it tells what
+    robots.txt says, what comes back, and what would be read of it. Exit code 1
+    if anything fails.
+    """
+    found = asyncio.run(_examined(config, url, json=json))
+    counts = Counter(finding.level for finding in found)
+    if json:
+        print_json({"ok": not counts["fail"], "findings": found})
+    else:
+        typer.echo(f"{counts['ok']} ok, {counts['warn']} to look at, {counts['fail']} failed")
+    if counts["fail"]:
+        raise typer.Exit(1)
+
+
+async def _examined(config: Path, url: str | None, *, json: bool) -> list[Finding]:
+    from salticus.report.doctor import examine
+
+    found = []
+    async for finding in examine(config, url):
+        found.append(finding)
+        if not json:
+            _print_finding(finding)
+    return found
+
+
+def _print_finding(finding: Finding) -> None:
+    print_wrapped(f"{finding.about}: {finding.said}", f"{finding.level:<4}  ")
+    if finding.advice:
+        print_wrapped(finding.advice, "      → ")
