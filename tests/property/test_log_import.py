@@ -18,7 +18,7 @@ from salticus.log.check import examine
 from salticus.log.write import export_log
 from salticus.observe import observe
 from salticus.store.sqlite import SqliteStore
-from salticus.types import Fetched, NewPage, Observation, Record, Status, Value
+from salticus.types import Fetched, NewPage, Observation, Reading, Record, Status, Value
 
 URLS = [f"http://shop{n % 2}.example/{n}" for n in range(3)]
 NOON = 1_767_268_800_123_457
@@ -54,7 +54,9 @@ async def live(store: SqliteStore, pages: list[NewPage], visits: list[Any]) -> N
         at += pause * 1_000_000 + 1
         (target,) = await store.targets(np.array([page + 1]))
         fetched = Fetched(target.url, status, at, last_modified="Thu, 01 Jan 2026 00:00:00 GMT")
-        seen: Observation = observe(target, fetched, value if status is Status.OK else None)
+        seen: Observation = observe(
+            target, fetched, Reading(value) if status is Status.OK else Reading()
+        )
         seen.visit, seen.purpose = number, "limit" if number % 2 else "policy"
         await store.record([Record(seen)])
 

@@ -36,6 +36,7 @@ TABLES: dict[str, list[dict[str, Any]]] = {
     ],
     "visits": [VISIT, VISIT | {"page_id": 2, "at": FIRST + 1_500_000, "changed": True}],
     "signals": [{"page_id": 1, "at": FIRST, "kind": "lastmod", "value": "x"}],
+    "links": [{"source_id": 1, "page_id": 2, "appeared": FIRST, "vanished": None}],
 }
 
 
@@ -45,7 +46,8 @@ def rows(table: str) -> Iterator[dict[str, Any]]:
 
 def test_an_exported_log_reads_back(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "log"
-    assert export_log(rows, folder, name="mine") == {"pages": 2, "visits": 2, "signals": 1}
+    counts = {"pages": 2, "visits": 2, "signals": 1, "links": 1}
+    assert export_log(rows, folder, name="mine") == counts
     visits = pl.read_parquet(folder / "visits.parquet")
     first = datetime(2026, 1, 1, tzinfo=UTC)
     assert visits.schema["at"] == pl.Datetime("us", "UTC")
@@ -61,10 +63,10 @@ def test_an_exported_log_reads_back(tmp_path: Path) -> None:
     about = json.loads((folder / "log.json").read_text())
     assert about["name"] == "mine"
     assert about["span"] == ["2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:01.500000Z"]
-    assert about["rows"] == {"pages": 2, "visits": 2, "signals": 1}
+    assert about["rows"] == counts
     assert about["resolution"] == "1s"
     assert sorted(path.name for path in folder.iterdir()) == [
-        "log.json", "pages.parquet", "signals.parquet", "visits.parquet",
+        "links.parquet", "log.json", "pages.parquet", "signals.parquet", "visits.parquet",
     ]  # fmt: skip
     assert list(folder.parent.iterdir()) == [folder]
 

@@ -11,11 +11,16 @@ import msgspec
 
 @dataclass(frozen=True)
 class Course:
-    """`pages` offers spread over `ports`, at most `per_host` requests to each at once."""
+    """`pages` offers spread over `ports`, at most `per_host` requests to each at once.
+
+    On a `mixed` course every third page has its offer in microdata, and the links of all pages are
+    wanted too.
+    """
 
     pages: int
     ports: tuple[int, ...]
     per_host: int
+    mixed: bool = False
 
     @property
     def urls(self) -> list[str]:
@@ -29,13 +34,20 @@ class Course:
 
     def arguments(self) -> list[str]:
         """As words for another process."""
-        return [str(self.pages), ",".join(map(str, self.ports)), str(self.per_host)]
+        ports, kind = ",".join(map(str, self.ports)), "mixed" if self.mixed else "plain"
+        return [str(self.pages), ports, str(self.per_host), kind]
 
     @classmethod
     def given(cls) -> Course:
         """The course in this process' arguments."""
-        pages, ports, per_host = sys.argv[1:4]
-        return cls(int(pages), tuple(map(int, ports.split(","))), int(per_host))
+        pages, ports, per_host, kind = sys.argv[1:5]
+        hosts = tuple(map(int, ports.split(",")))
+        return cls(int(pages), hosts, int(per_host), mixed=kind == "mixed")
+
+    @staticmethod
+    def further() -> list[str]:
+        """This process' arguments after those of the course."""
+        return sys.argv[5:]
 
 
 class Stopwatch:

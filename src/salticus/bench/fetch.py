@@ -17,18 +17,28 @@ from salticus.bench.course import Course
 from salticus.errors import SalticusError
 
 HOSTS, PER_HOST = 10, 8
-CONTESTANTS = {
-    "aiohttp, bare": ("salticus.bench.bare",),
-    "Salticus": ("salticus.bench.ours", "keep"),
-    "Salticus, no content kept": ("salticus.bench.ours", "drop"),
-    "Scrapy, bare": ("salticus.bench.spider",),
+BARE, SCRAPY = "aiohttp, bare", "Scrapy, bare"
+PLAIN = {
+    BARE: ("salticus.bench.bare",),
+    "Salticus": ("salticus.bench.ours", "keep", "1"),
+    "Salticus, no content kept": ("salticus.bench.ours", "drop", "1"),
+    SCRAPY: ("salticus.bench.spider",),
+}
+MIXED = {
+    BARE: ("salticus.bench.bare",),
+    "Salticus, 1 worker": ("salticus.bench.ours", "keep", "1"),
+    "Salticus, 2 workers": ("salticus.bench.ours", "keep", "2"),
+    SCRAPY: ("salticus.bench.spider",),
 }
 
 
-def bench(*, pages: int, rounds: int, size: int) -> list[dict[str, Any]]:
-    """A row for each contestant: median pages a second, and ratios to the bare loops."""
-    course = Course(pages, _free_ports(HOSTS), PER_HOST)
-    names = [name for name in CONTESTANTS if "Scrapy" not in name or find_spec("scrapy")]
+def bench(*, pages: int, rounds: int, size: int, mixed: bool = False) -> list[dict[str, Any]]:
+    """A row for each contestant: median pages a second, and ratios to the bare loops.
+
+    All contestants find the same prices; on a `mixed` course also the links of every page.
+    """
+    course = Course(pages, _free_ports(HOSTS), PER_HOST, mixed=mixed)
+    names = [name for name in _entered(course) if name != SCRAPY or find_spec("scrapy")]
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     with _server(course, size):
         for _ in range(rounds):
@@ -40,9 +50,13 @@ def bench(*, pages: int, rounds: int, size: int) -> list[dict[str, Any]]:
     return [_row(name, runs[name], rates) for name in names]
 
 
+def _entered(course: Course) -> dict[str, tuple[str, ...]]:
+    return MIXED if course.mixed else PLAIN
+
+
 def _row(name: str, runs: list[dict[str, float]], rates: dict[str, float]) -> dict[str, Any]:
     rate = rates[name]
-    scrapy = rates.get("Scrapy, bare")
+    scrapy = rates.get(SCRAPY)
     each = [r["pages"] / r["seconds"] for r in runs]
     return {
         "contestant": name,
@@ -51,13 +65,13 @@ def _row(name: str, runs: list[dict[str, float]], rates: dict[str, float]) -> di
         "highest": round(max(each)),
         "cpu us/page": round(statistics.median(r["cpu_seconds"] / r["pages"] for r in runs) * 1e6),
         "prices": int(runs[0]["prices"]),
-        "x bare aiohttp": round(rate / rates["aiohttp, bare"], 2),
+        "x bare aiohttp": round(rate / rates[BARE], 2),
         "x bare Scrapy": round(rate / scrapy, 2) if scrapy else None,
     }
 
 
 def _run(name: str, course: Course) -> dict[str, float]:
-    module, *more = CONTESTANTS[name]
+    module, *more = _entered(course)[name]
     command = [sys.executable, "-m", module, *course.arguments(), *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     if done.returncode:
@@ -70,8 +84,7 @@ def _run(name: str, course: Course) -> dict[str, float]:
 
 @contextmanager
 def _server(course: Course, size: int) -> Iterator[None]:
-    ports = course.arguments()[1]
-    command = [sys.executable, "-m", "salticus.bench.server", str(size), ports]
+    command = [sys.executable, "-m", "salticus.bench.server", *course.arguments(), str(size)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             if process.stdout is None or not process.stdout.readline():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
@@ -13,14 +12,14 @@ from salticus.config import Config, parse
 from salticus.types import NewPage
 
 
-def settings(course: Course, folder: Path, *, keep_content: bool) -> Config:
+def settings(course: Course, folder: Path, **extract: object) -> Config:
     """No delay and a budget for all pages at once; the rest as it comes."""
     return parse(
         {
             "store": str(folder / "salticus.db"),
             "budget": course.pages * 24,
             "tick": "1h",
-            "extract": {"keep_content": keep_content},
+            "extract": {"links": course.mixed, **extract},
             "fetch": {
                 "contact": "bench@example.org",
                 "delay": 0,
@@ -32,11 +31,10 @@ def settings(course: Course, folder: Path, *, keep_content: bool) -> Config:
     )
 
 
-async def crawl(course: Course, folder: Path, *, keep_content: bool) -> None:
+async def crawl(course: Course, config: Config) -> None:
     """One tick that visits every page."""
-    config = settings(course, folder, keep_content=keep_content)
     async with stored(config) as store:
-        await store.add([NewPage(url) for url in course.urls], at=0)
+        await store.add([NewPage(url, kind="offer") for url in course.urls], at=0)
     async with crawler(config, once=True) as loop:
         watch = Stopwatch()
         await loop.run(once=True)
@@ -49,5 +47,7 @@ async def crawl(course: Course, folder: Path, *, keep_content: bool) -> None:
 
 if __name__ == "__main__":
     collect_rarely()
+    course, (content, workers) = Course.given(), Course.further()
+    chosen = {"keep_content": content == "keep", "workers": int(workers)}
     with tempfile.TemporaryDirectory() as place:
-        run_fast(crawl(Course.given(), Path(place), keep_content=sys.argv[4] == "keep"))
+        run_fast(crawl(course, settings(course, Path(place), **chosen)))

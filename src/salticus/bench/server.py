@@ -6,28 +6,32 @@ import asyncio
 import sys
 
 from aiohttp import web
+from msgspec.structs import replace
 
+from salticus.bench.course import Course
 from salticus.clock import run_fast
 from salticus.worlds.mall.generate import generate
 from salticus.worlds.mall.render import Padding, page_head
 
-_VARIANTS = 50
+_VARIANTS = 51
+_THIRD = ("jsonld", "jsonld", "microdata")
 
 
-def offers(size: int) -> list[bytes]:
-    """Offer pages of about `size` bytes, alike but for product and price."""
+def offers(size: int, *, mixed: bool) -> list[bytes]:
+    """Offer pages of about `size` bytes, alike but for product, price, and markup if `mixed`."""
     stock = generate(shops=1, offers=_VARIANTS, days=1)
     padding = Padding(size)
     texts = [stock.values[first] or "" for first in stock.offsets[:-1]]
+    styles = [_THIRD[number % 3] if mixed else "jsonld" for number in range(_VARIANTS)]
     return [
-        padding.page(page_head(page, text), text)
-        for page, text in zip(stock.pages, texts, strict=True)
+        padding.page(page_head(replace(page, markup=style), text), text)
+        for page, text, style in zip(stock.pages, texts, styles, strict=True)
     ]
 
 
-async def serve(ports: list[int], size: int) -> None:
-    """Serve on all `ports` until the process is ended."""
-    pages = offers(size)
+async def serve(course: Course, size: int) -> None:
+    """Serve on all ports of the course until the process is ended."""
+    pages = offers(size, mixed=course.mixed)
     robots = web.Response(text="User-agent: *\nDisallow: /private/\n")
 
     async def answer(request: web.BaseRequest) -> web.Response:
@@ -38,7 +42,7 @@ async def serve(ports: list[int], size: int) -> None:
 
     runner = web.ServerRunner(web.Server(answer, access_log=None))
     await runner.setup()
-    for port in ports:
+    for port in course.ports:
         await web.TCPSite(runner, "127.0.0.1", port, backlog=1024).start()
     sys.stdout.write("open\n")
     sys.stdout.flush()
@@ -46,4 +50,4 @@ async def serve(ports: list[int], size: int) -> None:
 
 
 if __name__ == "__main__":
-    run_fast(serve([int(port) for port in sys.argv[2].split(",")], int(sys.argv[1])))
+    run_fast(serve(Course.given(), int(Course.further()[0])))

@@ -9,7 +9,8 @@ import scrapy
 from scrapy.crawler import CrawlerProcess
 
 from salticus.bench.course import Course, Stopwatch
-from salticus.extract.base import Content
+from salticus.extract.base import Content, Extractor
+from salticus.extract.links import links_of
 from salticus.extract.offer import Offer
 
 
@@ -21,8 +22,12 @@ class OfferSpider(scrapy.Spider):
     def __init__(self, course: Course) -> None:
         super().__init__()
         self.course = course
-        self.offer = Offer()
-        self.pages = self.prices = 0
+        self.parts: list[Extractor] = [Offer()]
+        if course.mixed:
+            from salticus.extract.markup import Markup
+
+            self.parts.append(Markup())
+        self.pages = self.prices = self.links = 0
         self.watch = Stopwatch()
 
     async def start(self) -> AsyncIterator[Any]:
@@ -33,7 +38,9 @@ class OfferSpider(scrapy.Spider):
     def parse(self, response: Any) -> None:
         self.pages += 1
         content = Content(response.url, response.body, "text/html", "utf-8")
-        self.prices += self.offer.extract(content) is not None
+        self.prices += any(part.extract(content) for part in self.parts)
+        if self.course.mixed:
+            self.links += len(links_of(content))
 
     def closed(self, reason: str) -> None:
         self.watch.stop()

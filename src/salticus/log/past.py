@@ -79,7 +79,8 @@ class Past:
     def _seen(
         self, ids: Ints, row: tuple[Any, ...], fields: Iterator[dict[str, str]]
     ) -> Observation:
-        place, at, purpose, propensity, status, changed, since, age, held, value, kind, last = row
+        place, propensity, held, value, kind, last, *told = row
+        at, purpose, status, changed, since, age, code, fault = told
         return Observation(
             visit=0,
             page=int(ids[place]),
@@ -87,11 +88,13 @@ class Past:
             purpose=purpose,
             propensity=math.nan if propensity is None else propensity,
             status=status,
+            code=code or 0,
             changed=changed,
             since=since,
             age_s=age,
             digest=None if held is None else self.digest(held),
             value=None if value is None else Value(kind, value, next(fields) if last else {}),
+            fault=fault,
         )
 
 
@@ -158,7 +161,7 @@ def _history(log: Log, pages: pl.DataFrame, values: bool) -> pl.LazyFrame:
     import polars as pl
 
     known = pages.lazy().with_row_index("row").select("page_id", "row", "kind")
-    told = ("purpose", "propensity", "status", "changed", "value", "age_s")
+    told = ("purpose", "propensity", "status", "changed", "value", "age_s", "code", "fault")
     visits = _filled(log, "visits", log.scan("visits"), told).select("page_id", "at", *told)
     visits = visits.join(known, on="page_id").sort("at", maintain_order=True)
     status, ok = pl.col("status").fill_null("ok"), pl.col("status").fill_null("ok") == "ok"
@@ -197,19 +200,21 @@ def _judged(visits: pl.LazyFrame, *, derive: bool, values: bool) -> pl.LazyFrame
         .with_columns(kept=kept)
         .select(
             "row",
-            pl.col("at").dt.epoch("us"),
-            "purpose",
             pl.col("propensity").cast(pl.Float64),
-            "status",
-            "changed",
-            pl.when(compared).then("answered").dt.epoch("us").alias("since"),
-            pl.col("age_s").cast(pl.Float64),
             pl.when(answer.is_not_null() & pl.col("kept"))
             .then(pl.coalesce(found, held))
             .alias("seen"),
             pl.when(stored).then(found).alias("value"),
             pl.coalesce("kind", _kind(found)).alias("kind"),
             last.alias("last"),
+            pl.col("at").dt.epoch("us"),
+            "purpose",
+            "status",
+            "changed",
+            pl.when(compared).then("answered").dt.epoch("us").alias("since"),
+            pl.col("age_s").cast(pl.Float64),
+            pl.col("code").cast(pl.Int64, strict=False),  # columns of ours: others may mean
+            pl.col("fault").cast(pl.String, strict=False),  # something else by these names
         )
     )
 

@@ -22,11 +22,11 @@ Row = dict[str, Any]
 
 _CHUNK = 50_000  # rows held in memory at once
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EXPORTED = ("pages", "visits", "signals")
+_EXPORTED = ("pages", "visits", "signals", "links")
 
 
 def export_log(rows: Callable[[str], Iterator[Row]], folder: Path, *, name: str) -> dict[str, int]:
-    """Write pages, visits and signals as a log into a new or empty folder; returns rows a table.
+    """Write pages, visits, signals and links as a log into a new or empty folder; rows a table.
 
     `rows` gives the rows of a table by its name, times in µs, as `Store.scan` does. Columns that
     the format does not know are kept. The folder appears when it is complete, or not at all.
@@ -69,10 +69,13 @@ class _Table:
 
         pieces = folder / f".{self.name}"
         pieces.mkdir()
-        for number, frame in enumerate(self._frames()):
-            frame.write_parquet(pieces / f"{number:06d}.parquet")
-        joined = pl.scan_parquet(sorted(pieces.iterdir()), glob=False)
-        joined.sink_parquet(folder / f"{self.name}.parquet", row_group_size=ROW_GROUP)
+        try:
+            for number, frame in enumerate(self._frames()):
+                frame.write_parquet(pieces / f"{number:06d}.parquet")
+            joined = pl.scan_parquet(sorted(pieces.iterdir()), glob=False)
+            joined.sink_parquet(folder / f"{self.name}.parquet", row_group_size=ROW_GROUP)
+        except pl.exceptions.PolarsError as error:  # what it makes of a full disk
+            raise OSError(str(error)) from error
         shutil.rmtree(pieces)
 
     def _frames(self) -> Iterator[pl.DataFrame]:
