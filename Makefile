@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test soak check bench clean
+.PHONY: demo test soak check bench browser clean
 
 # The core alone, without extras: what a user installs.
 $(VENV)/core: pyproject.toml constraints.txt
@@ -19,7 +19,7 @@ $(VENV)/dev: $(VENV)/core
 demo: $(VENV)/core
 	$(BIN)/salticus demo
 
-test: check
+test: check browser
 	$(BIN)/pytest -m "not soak"
 
 soak: $(VENV)/dev
@@ -30,6 +30,15 @@ check: $(VENV)/dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# For the tests of rendering, which are skipped where no browser can be had.
+BROWSERS := chromium chromium-browser google-chrome chrome
+browser:
+	@for name in $(BROWSERS); do command -v $$name > /dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+		(apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) \
+			> /dev/null 2>&1 || echo "no browser could be installed"; \
+	else echo "no browser is installed: the tests of rendering will be skipped"; fi
 
 bench: $(VENV)/dev
 	$(BIN)/salticus bench fetch

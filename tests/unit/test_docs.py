@@ -9,6 +9,7 @@ import os
 import re
 import runpy
 import shlex
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -70,6 +71,8 @@ class Step(NamedTuple):
         return 2 if self.expected and self.expected[0].startswith("salticus: ") else 0
 
 
+PATIENCE_S = 120.0  # for a whole page; most of it is waiting
+
 Run = Future[list[tuple[Step, int, str]]]
 
 
@@ -93,18 +96,22 @@ def run(page: Path, folder: Path) -> list[tuple[Step, int, str]]:
     script = "trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n"
     script += "".join(f"{step.script}\necho {MARK} $?\n" for step in todo)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
+    shell = subprocess.Popen(
         ["bash", "-c", script],
         cwd=folder,
         env={**os.environ, "PATH": path, "COLUMNS": "100"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=60,
-        check=False,
+        start_new_session=True,
     )
-    parts = re.split(rf"^{MARK} (\d+)\n", done.stdout, flags=re.M)
-    assert len(parts) == 2 * len(todo) + 1, done.stdout
+    try:
+        stdout, _ = shell.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(shell.pid, signal.SIGKILL)  # what a page started in the background too
+        stdout, _ = shell.communicate()
+    parts = re.split(rf"^{MARK} (\d+)\n", stdout, flags=re.M)
+    assert len(parts) == 2 * len(todo) + 1, stdout
     ends = zip(todo, parts[::2], parts[1::2], strict=False)
     return [(step, int(code), output) for step, output, code in ends]
 
@@ -262,7 +269,10 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "extract": config.Extract,
     "clock": config.Time,
     "hosts": config.Host,
+    "pages": config.Rule,
+    "on_change": config.Hook,
 }
+REPEATED = ("hosts.", "pages.", "on_change.")  # tables that are not there by default
 
 
 def keys(struct: type[msgspec.Struct], prefix: str = "") -> Iterator[str]:
@@ -270,7 +280,7 @@ def keys(struct: type[msgspec.Struct], prefix: str = "") -> Iterator[str]:
     for field in msgspec.structs.fields(struct):
         if not prefix and field.name in TABLES:
             yield from keys(TABLES[field.name], f"{field.name}.")
-        else:
+        elif field.name != "folder":  # where the settings lie is not a setting
             yield prefix + field.name
 
 
@@ -287,7 +297,7 @@ def test_settings_are_documented() -> None:
 def test_defaults_in_the_docs_are_the_defaults() -> None:
     said: dict[str, Any] = {}
     for key, default in documented_keys().items():
-        if default == "none" or key.startswith("hosts."):
+        if default == "none" or key.startswith(REPEATED):
             continue
         table, _, name = key.rpartition(".")
         place = said.setdefault(table, {}) if table else said
@@ -296,7 +306,7 @@ def test_defaults_in_the_docs_are_the_defaults() -> None:
     assert (found.budget.amount, found.budget.per_page) == (1.0, True)
     assert msgspec.structs.replace(found, budget=usual.budget) == usual
     for key, default in documented_keys().items():
-        if default == "none" and not key.startswith("hosts."):
+        if default == "none" and not key.startswith(REPEATED):
             value: Any = usual
             for name in key.split("."):
                 value = getattr(value, name)
