@@ -26,7 +26,7 @@ LD = (
     '"offers": {"price": "25.00", "priceCurrency": "EUR", "availability": "InStock"}}</script>'
 )
 PAGE = (
-    f"<html lang=de><head>{LD}</head><body><h1>Kessel</h1><p class=price>19,90 €</p>"
+    f"<html lang=de><head>{LD}</head><body><h1>Kettle</h1><p class=price>19,90 €</p>"
     "<p class=stock>Auf Lager</p><p class=ship>Lieferung: 3–5 Tage</p><p class=note>Anrufen</p>"
     "<p class=rating>4,5</p><p class=temp>−3,5 °C</p><ul><li>eins<li>zwei</ul></body></html>"
 )
@@ -249,7 +249,8 @@ def test_a_wall_has_no_value_even_if_a_selector_matches() -> None:
     assert read(rule(select={"head": "h1"}), gone, "page").status is Status.SOFT_404
     assert read(rule(), gone, None).status is Status.SOFT_404
     assert read(rule(), gone, "offer").status is Status.SOFT_404
-    assert read(rule(), gone + LD, None).value is not None
+    assert read(rule(), gone + LD, None).status is Status.SOFT_404, "it offers another product"
+    assert read(rule(), PAGE, None).value is not None
     assert read(rule(), gone, "source").status is Status.SOFT_404
     assert read(rule(), wall, "source").status is Status.BLOCKED
 

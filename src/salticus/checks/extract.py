@@ -87,7 +87,8 @@ def _is_value(found: Value) -> None:
 
 
 def _address(url: str) -> bool:
-    return url.startswith(("http://", "https://")) and "#" not in url and not url.endswith("//")
+    scheme, _, rest = url.partition("://")
+    return scheme in ("http", "https") and "#" not in url and rest[:1] not in ("", "/", "?")
 
 
 def _storable(text: str) -> bool:

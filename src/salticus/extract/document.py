@@ -25,9 +25,10 @@ LINKS = "data-links-alone"
 MAX_DEPTH = 4000  # reading time grows with its square
 _NESTED = re.compile(
     r"<(/)?(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr|p|li|dt|dd|option"
-    r"|t[rdh]|path|circle|rect|use)\b)[a-z]",
+    r"|t[rdh]|path|circle|rect|use|polygon|polyline|line|ellipse|stop|image|[a-z]+:[a-z]+)\b)[a-z]",
     re.I,
 )
+_SCRIPT = re.compile(r"<(script|style)\b.*?(?:</\1|\Z)", re.I | re.S)
 _APART = {"</td>": " </td>", "</th>": " </th>", "</ul>": "</ol>", "</UL>": "</ol>"}
 # A list whose first item is nothing but a link.
 _LIST = re.compile(
@@ -123,13 +124,16 @@ def parsed(url: str, text: str) -> HTMLTree:
 def depth(text: str) -> int:
     """How deep elements are nested, at most; 0 if there are too few for that to matter.
 
-    Elements that need no end tag are not counted.
+    Elements that need no end tag are not counted, nor is what looks like one inside a script.
 
     >>> depth("<div><b>" * 30_000), depth("<p>A paragraph." * 30_000)
     (60000, 0)
+    >>> depth("<script>" + "if (i<n) {}" * 30_000 + "</script>")
+    0
     """
     if text.count("<") <= MAX_DEPTH:
         return 0
+    text = _SCRIPT.sub("", text)
     steps = accumulate(-1 if tag[1] else 1 for tag in _NESTED.finditer(text))
     return max(steps, default=0)
 

@@ -26,6 +26,10 @@ FURNITURE = (
 )  # fmt: skip
 
 
+# XML has no such characters, so no text with one can be moved; in a text they are blanks anyway.
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+")
+
+
 class Ignored:
     """What a rule ignores: elements by ``css:`` and ``xpath:``, passages by ``re:``.
 
@@ -85,7 +89,7 @@ class Ignored:
 
 
 def _utf8(url: str, text: str) -> Content:
-    return Content(url, text.encode("utf-8", "replace"), "text/html", "utf-8")
+    return Content(url, _CONTROLS.sub(" ", text).encode("utf-8", "replace"), "text/html", "utf-8")
 
 
 def _pattern(expression: str) -> re.Pattern[str]:

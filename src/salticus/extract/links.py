@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from selectolax.lexbor import LexborHTMLParser
+from msgspec.structs import replace
 
 from salticus.extract.base import Content
 from salticus.extract.charset import declared
+from salticus.extract.document import document_of
 from salticus.extract.listing import Listing, address
 from salticus.types import Entry
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborNode
+    from selectolax.lexbor import LexborHTMLParser
 
 MOST = 500
 MOST_ALIKE = 100
@@ -31,7 +33,8 @@ _FILES = (
     ".gz", ".rar", ".7z", ".exe", ".dmg", ".iso", ".apk", ".doc", ".docx", ".xls", ".xlsx", ".ppt",
     ".pptx",
 )  # fmt: skip
-_SUSPECT = ("sess", "sid", "cfid", "cftoken", "zenid", "/(s(")
+_SUSPECT = re.compile(r"sess|sid|cfid|cftoken|zenid|/\(s\(", re.I)
+_HREF = re.compile(rb"href", re.I)
 _IN_PATH = re.compile(r";(?:jsessionid|phpsessid|sid)=[^?#;/]*|/\([sS]\([^/()]*\)\)", re.I)
 _SESSION = re.compile(
     r"(?:(?:php|j|asp)?sess(?:ion)?_?id\w*|cfid|cftoken|zenid|oscsid|xtcsid)=[^&]*"
@@ -51,17 +54,22 @@ def read_links(content: Content) -> tuple[Entry, ...]:
     >>> [entry.url for entry in read_links(Content("http://shop.example/", page))]
     ['http://shop.example/1', 'http://shop.example/2']
     """
-    charset = declared(content) or "utf-8"
-    if b"href" not in content.body.lower() and not charset.startswith("utf-16"):
+    if len(content.body) > MAX_HTML or not _HREF.search(content.body):
+        content = replace(content, body=_start(content))
+    if not content.body:
         return ()
-    tree = LexborHTMLParser(content.body[:MAX_HTML].decode(charset, "replace"))
+    tree = document_of(content).nodes
     listing = Listing(content.url, most=MOST)
     if _closed(tree):
         return ()
     base = _base(tree, content.url)
     alike: Counter[str] = Counter()
+    met: set[str | None] = {None}
     for node in tree.css(_WANTED)[:MAX_SEEN]:
-        _note(node, base, listing, alike)
+        attributes = node.attributes
+        if (raw := attributes.get("href")) not in met:
+            met.add(raw)
+            _note(attributes, base, listing, alike)
     return listing.entries
 
 
@@ -105,8 +113,15 @@ def _base(tree: LexborHTMLParser, url: str) -> str:
     return found.url if found else url
 
 
-def _note(node: LexborNode, base: str, listing: Listing, alike: Counter[str]) -> None:
-    attributes = node.attributes
+def _start(content: Content) -> bytes:
+    """The part of a body that is read; nothing if there can be no link in it."""
+    wide = (declared(content) or "").startswith("utf-16")
+    return content.body[:MAX_HTML] if wide or _HREF.search(content.body) else b""
+
+
+def _note(
+    attributes: Mapping[str, str | None], base: str, listing: Listing, alike: Counter[str]
+) -> None:
     raw = (attributes.get("href") or "").strip()
     rel = attributes.get("rel")
     if not raw or raw.startswith("#") or (rel and _SHUNNED & set(rel.lower().split())):
@@ -114,16 +129,15 @@ def _note(node: LexborNode, base: str, listing: Listing, alike: Counter[str]) ->
     found = None if _is_file(raw) else address(raw, base)
     if found is None:
         return
-    url = without_session(found.url)
-    if url != found.url:
-        found = address(url, base) or found
+    if _SUSPECT.search(found.url):
+        found = address(without_session(found.url), base) or found
     shape = _shape(found.url)
     if alike[shape] < MOST_ALIKE:
         alike[shape] += listing.keep(found)
 
 
 def _is_file(raw: str) -> bool:
-    return raw.partition("?")[0].lower().endswith(_FILES)
+    return "." in raw and raw.partition("?")[0].lower().endswith(_FILES)
 
 
 def without_session(url: str) -> str:
@@ -132,9 +146,6 @@ def without_session(url: str) -> str:
     >>> without_session("http://a.example/x;jsessionid=1F?a=1&PHPSESSID=abc&sid=7")
     'http://a.example/x?a=1&sid=7'
     """
-    small = url.lower()
-    if not any(word in small for word in _SUSPECT):
-        return url
     path, mark, query = url.partition("?")
     kept = [part for part in query.split("&") if not _SESSION.fullmatch(part)]
     path = _IN_PATH.sub("", path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -37,14 +38,15 @@ class Reader:  # imports inside, because parsers take a while, and the crawler i
         rule = self._rule(route)
         try:
             found, own = self._first(content, route)
-        except ExtractError:
-            verdict = self._judged(content, Reading(), rendered=False)
-            if verdict.status is Status.OK:
-                raise
-            return verdict
+        except ExtractError as error:
+            with suppress(ExtractError):  # the first says more
+                verdict = self._judged(content, Reading(), rendered=False)
+                if verdict.status is not Status.OK:
+                    return verdict
+            raise error from None
         if rule is not None and (rule.select or rule.value) and route.kind != "source":
             found = self._selected(content, found, route)
-        if not (own and found.value is not None):
+        if not (own and found.value is not None) and not found.entries:
             found = self._judged(content, found, rendered=rule is not None and rule.render)
         return self._linked(content, found, route)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from http.cookiejar import (
     Cookie,
@@ -27,7 +28,9 @@ def cookies_txt(path: str) -> list[Cookie]:
     """
     jar = MozillaCookieJar(path)
     try:
-        jar.load(ignore_discard=True, ignore_expires=True)
+        with warnings.catch_warnings():  # it shows a traceback for a line that it cannot read
+            warnings.simplefilter("ignore")
+            jar.load(ignore_discard=True, ignore_expires=True)
     except LoadError:
         raise InputError("is not a cookies.txt in Netscape's format") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -50,7 +50,7 @@ def location(base: str, told: str | None) -> tuple[str, str] | None:
         if url.scheme not in ("http", "https") or not url.raw_host or not host or " " in host:
             return None
         return str(url.with_user(None)), host
-    except ValueError:
+    except (ValueError, IndexError):  # IndexError: of x://user:password@, which has no host
         return None
 
 

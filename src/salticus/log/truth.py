@@ -10,7 +10,7 @@ import numpy as np
 
 from salticus.coins import coins
 from salticus.errors import InputError
-from salticus.log.folder import Log
+from salticus.log.folder import Log, reading
 from salticus.types import DAY, Bools, Floats, Instant, Ints, Times, instant
 
 if TYPE_CHECKING:
@@ -83,6 +83,11 @@ def read_truth(log: Log, *, seed: int = 0) -> Truth:
     A log of visits tells of a change only that it lies between two visits: it is put there at
     random, by a hash of (seed, visit), so that each seed is one imputation.
     """
+    with reading(log.folder):
+        return _read(log, seed)
+
+
+def _read(log: Log, seed: int) -> Truth:
     if log.has("values"):
         return _columns(log, log.scan("values").select("page_id", "at", "value"))
     if log.has("texts"):

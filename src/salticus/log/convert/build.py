@@ -79,7 +79,9 @@ def _staged(found: Found, path: Path) -> pl.LazyFrame:
 
     try:
         found.rows.with_row_index("n").sink_parquet(path)
-    except pl.exceptions.PolarsError as error:
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if "os error" in str(error):  # the disk is at fault, not the source
+            raise OSError(str(error)) from error
         raise _unreadable(found, error) from error
     rows = pl.scan_parquet(path, glob=False)
     if not _count(rows):

@@ -23,6 +23,8 @@ from salticus.log.convert.scan import MARK
 
 SETTINGS = ("changedetection.json", "url-watches.json")
 _USUAL = timedelta(hours=3)  # what it checks by when nothing is set
+_LATEST = 10**11  # seconds since 1970; the histories have no more digits
+_MOST = 10**5  # of any unit in an interval
 _MD5 = re.compile(r"([0-9a-f]{32})\.\w+(?:\.br)?")
 
 Row = tuple[Any, ...]
@@ -120,7 +122,7 @@ def _beside(folder: Path, name: str, kind: type[T]) -> dict[str, T]:
 def _json(path: Path, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind, strict=False)
-    except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
+    except (OSError, UnicodeDecodeError, msgspec.MsgspecError, RecursionError) as error:
         raise InputError(f"{path}: not as changedetection.io writes it ({error})") from error
 
 
@@ -131,7 +133,7 @@ def _tags(watch: Watch, tags: dict[str, Tag]) -> str | None:
 
 def _history(path: Path, watch: Watch) -> Iterator[Row]:
     """Line, time, digest, problem and text of every check that is known."""
-    text = path.read_text("utf-8", "replace") if path.is_file() else ""
+    text = path.read_text("utf-8", "replace") if _is_file(path) else ""
     last, digest = 0, None
     for number, line in enumerate(text.splitlines(), 1):
         epoch, _, snapshot = (part.strip() for part in line.partition(","))
@@ -144,7 +146,8 @@ def _history(path: Path, watch: Watch) -> Iterator[Row]:
         else:
             last, digest = int(epoch), _digest(path.parent / Path(snapshot).name)
             yield number, last, digest, None, None
-    if digest is not None and watch.last_checked >= last + 1 and not watch.last_error:
+    seen_later = last + 1 <= watch.last_checked < _LATEST and not watch.last_error
+    if digest is not None and seen_later:
         yield 0, int(watch.last_checked), digest, None, None
 
 
@@ -152,9 +155,16 @@ def _digest(snapshot: Path) -> str:
     """Snapshots are named by their MD5; older ones are not, and must be read."""
     if found := _MD5.fullmatch(snapshot.name):
         return found[1]
-    if snapshot.is_file():
+    if _is_file(snapshot):
         return blake2b(snapshot.read_bytes(), digest_size=12).hexdigest()
     return snapshot.name
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def _longest(watches: dict[str, Watch], requests: Requests) -> timedelta:
@@ -169,4 +179,9 @@ def _longest(watches: dict[str, Watch], requests: Requests) -> timedelta:
 
 def _interval(parts: dict[str, int | None] | None) -> timedelta:
     units = ("weeks", "days", "hours", "minutes", "seconds")
-    return timedelta(**{unit: (parts or {}).get(unit) or 0 for unit in units})
+    return timedelta(**{unit: _bounded((parts or {}).get(unit)) for unit in units})
+
+
+def _bounded(number: int | None) -> int:
+    """A number of weeks, days, … that a length of time can have."""
+    return max(0, min(number or 0, _MOST))

@@ -8,6 +8,7 @@ truth to the day.
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from pathlib import Path
@@ -83,7 +84,7 @@ def _items(path: Path) -> list[msgspec.Raw]:
         body = path.read_bytes()
         body = gzip.decompress(body) if path.suffix == ".gz" else body
         return msgspec.json.decode(body, type=list[msgspec.Raw])
-    except (OSError, EOFError, msgspec.MsgspecError) as error:
+    except (OSError, EOFError, zlib.error, msgspec.MsgspecError, RecursionError) as error:
         raise InputError(
             f"{path}: not the canonical JSON, an array of items ({error}); "
             "the compressed form of the site is not read"

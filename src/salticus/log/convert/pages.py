@@ -75,12 +75,10 @@ def page_table(rows: pl.LazyFrame, kind: str | None) -> pl.LazyFrame:
 
     good = rows.filter(pl.col("problem").is_null())
     own = [name for name in good.collect_schema().names() if name.startswith(MARK)]
-    told = [
-        pl.col(name).max_by(pl.when(pl.col(name).is_not_null()).then("n")).alias(_name(name, own))
-        for name in own
-    ]
+    told = [pl.col(name).max_by(pl.when(pl.col(name).is_not_null()).then("n")) for name in own]
     first = [pl.col("n").min(), pl.col("url").max_by("n"), pl.col("host").max_by("n")]
     pages = good.group_by("page_id").agg(*first, *told).sort("n").drop("n")
+    pages = pages.rename({name: _name(name, own) for name in own})  # one may be called `n`
     if "tags" in pages.collect_schema():
         pages = pages.with_columns(tags=_tags(pl.col("tags")))
     return pages.with_columns(kind=pl.lit(kind, dtype=pl.String))

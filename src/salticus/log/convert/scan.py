@@ -99,7 +99,7 @@ def _array(path: Path) -> pl.LazyFrame:
     try:
         items = msgspec.json.decode(path.read_bytes(), type=list[msgspec.Raw])
         text = pl.DataFrame({"text": [bytes(item).decode() for item in items]})
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path}: not a JSON array ({error})") from error
     rows = text.lazy().cast(pl.String).with_row_index("line", offset=1)
     return _objects(rows, _keys(bytes(item) for item in items[:_LOOKED_AT]))
@@ -113,7 +113,7 @@ def _keys(rows: Iterable[str | bytes]) -> list[str]:
 def _object(text: str | bytes) -> dict[str, Any] | None:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.MsgspecError, UnicodeError):
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
 
 

@@ -36,6 +36,8 @@ def read_times(rows: pl.LazyFrame, timezone: str | None) -> pl.LazyFrame:
     rows = rows.with_columns(
         _naive=pl.coalesce(_naive(parts), _date(text)), _offset=_offset(parts.struct.field("5"))
     )
+    # the years that Python's calendar has in every zone
+    rows = rows.with_columns(_naive=pl.when(naive.dt.year().is_between(2, 9998)).then(naive))
     local = naive.dt.replace_time_zone(
         timezone or "UTC", ambiguous="earliest", non_existent="null"
     ).dt.convert_time_zone("UTC")
