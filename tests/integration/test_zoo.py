@@ -104,12 +104,39 @@ def visit_zoo(street: Street, plot: Plot, seconds: float) -> float:
     street.opened(mall)
     street.set("timeout", '"2s"')
     street.add("--file", street.folder / "urls.txt", "--kind", "offer")
+    if plot.zoo:
+        street.add("--no-visit", "--kind", "source", *sources(street, plot).values())
     crawl = street.crawl("--for", f"{seconds}s")
     peak = peak_while(crawl, seconds + 60)
     out, err = crawl.communicate()
     assert crawl.returncode == 0, out + err
     assert "Traceback" not in err, err
     return peak
+
+
+def sources(street: Street, plot: Plot) -> dict[str, str]:
+    """The URLs of one sitemap or calendar of each sort, by the beast that lives there."""
+    urls = (street.folder / "urls.txt").read_text().split()
+    stock = plot.stock()
+    host = {page.shop: urls[row].rpartition("/o/")[0] for row, page in enumerate(stock.pages)}
+    shops = {beast.kind: host[int(beast.hosts)] for beast in cages(stock, plot.zoo)[::-1]}
+    sitemaps = ("huge-sitemap", "sitemap-cycle", "xml-bomb")
+    found = {kind: f"{shops[kind]}/sitemap.xml" for kind in sitemaps}
+    return found | {"calendar": f"{shops['calendar']}/calendar/1"}
+
+
+def check_sources(street: Street, plot: Plot) -> None:
+    """Hostile sitemaps and calendars were read as far as they can be, and no further."""
+    ends = {"xml-bomb": ("broken", "definitions"), "huge-sitemap": ("too_large", "larger")}
+    for kind, url in sources(street, plot).items():
+        query = f"SELECT id, status, coalesce(fault, '') FROM pages WHERE url = '{url}'"
+        ((number, status, fault),) = street.sql(query)
+        expected, word = ends.get(kind, ("ok", ""))
+        assert (status, word in str(fault)) == (expected, True), (kind, status, fault)
+        ((found,),) = street.sql(f"SELECT count(*) FROM links WHERE source = {number}")
+        assert isinstance(found, int)
+        assert (found > 0) is (status == "ok"), (kind, found)
+        assert found <= 100, (kind, found)
 
 
 def check_faults(street: Street, plot: Plot) -> None:
@@ -171,6 +198,7 @@ def test_a_crawl_of_a_small_zoo(street: Street) -> None:
     peak = visit_zoo(street, plot, 25)
     assert peak < 500
     check_faults(street, plot)
+    check_sources(street, plot)
 
 
 @pytest.mark.soak
@@ -191,6 +219,7 @@ def test_a_hundred_shops_with_and_without_their_faults(tmp_path: Path) -> None:
             assert peak < 500
             if zoo:
                 check_faults(street, plot)
+                check_sources(street, plot)
             assert not audit(street.entries(), delay=plot.delay).breaches
         finally:
             street.close()

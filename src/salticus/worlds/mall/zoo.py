@@ -145,7 +145,7 @@ def _calendar(path: str) -> Body:
 
 @cache
 def _robots() -> bytes:
-    rules = [f"Disallow: /private/{n}*a*b*c*d$\n" for n in range(250_000)]
+    rules = [f"Disallow: /private/{n}*a*b*c*d$\n" for n in range(300_000)]
     return ("User-agent: *\nDisallow: /private/\n" + "".join(rules)).encode()
 
 
@@ -160,7 +160,7 @@ def _sitemap(items: Iterator[str], root: str = "urlset", head: str = "") -> Body
 
 
 def _huge_sitemap(path: str) -> Body:
-    return _sitemap(f"<url><loc>/beyond/{n}</loc></url>\n" for n in range(300_000))
+    return _sitemap(f"<url><loc>/o/{n % 50}?</loc></url><!-- {n} -->\n" for n in range(250_000))
 
 
 def _sitemap_cycle(path: str) -> Body:
