@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from salticus.extract.base import Content
 from salticus.extract.charset import declared
 from salticus.extract.document import document_of
-from salticus.extract.listing import Listing, address
+from salticus.extract.listing import Address, Listing, address
 from salticus.types import Entry
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _FILES = (
     ".gz", ".rar", ".7z", ".exe", ".dmg", ".iso", ".apk", ".doc", ".docx", ".xls", ".xlsx", ".ppt",
     ".pptx",
 )  # fmt: skip
-_SUSPECT = re.compile(r"sess|sid|cfid|cftoken|zenid|/\(s\(", re.I)
+_SUSPECT = ("sess", "sid", "cfid", "cftoken", "zenid", "/(s(")
 _HREF = re.compile(rb"href", re.I)
 _IN_PATH = re.compile(r";(?:jsessionid|phpsessid|sid)=[^?#;/]*|/\([sS]\([^/()]*\)\)", re.I)
 _SESSION = re.compile(
@@ -54,23 +54,7 @@ def read_links(content: Content) -> tuple[Entry, ...]:
     >>> [entry.url for entry in read_links(Content("http://shop.example/", page))]
     ['http://shop.example/1', 'http://shop.example/2']
     """
-    if len(content.body) > MAX_HTML or not _HREF.search(content.body):
-        content = replace(content, body=_start(content))
-    if not content.body:
-        return ()
-    tree = document_of(content).nodes
-    listing = Listing(content.url, most=MOST)
-    if _closed(tree):
-        return ()
-    base = _base(tree, content.url)
-    alike: Counter[str] = Counter()
-    met: set[str | None] = {None}
-    for node in tree.css(_WANTED)[:MAX_SEEN]:
-        attributes = node.attributes
-        if (raw := attributes.get("href")) not in met:
-            met.add(raw)
-            _note(attributes, base, listing, alike)
-    return listing.entries
+    return _links(content, lambda shape, url: True)
 
 
 def links_of(content: Content) -> tuple[Entry, ...]:
@@ -83,12 +67,38 @@ def links_of(content: Content) -> tuple[Entry, ...]:
     own = address(content.url, content.url)
     if own is None:
         return ()
-    shape, numbers = _shape(own.url), _NUMBER.findall(own.url)
-    return tuple(
-        entry
-        for entry in read_links(content)
-        if _shape(entry.url) != shape or _near(_NUMBER.findall(entry.url), numbers)
-    )
+    like, numbers = _shape(own.url), _NUMBER.findall(own.url)
+    return _links(content, lambda shape, url: shape != like or _near(_NUMBER.findall(url), numbers))
+
+
+def _links(content: Content, wanted: Callable[[str, str], bool]) -> tuple[Entry, ...]:
+    """The links whose shape and URL are `wanted`."""
+    if len(content.body) > MAX_HTML or not _HREF.search(content.body):
+        content = replace(content, body=_start(content))
+    if not content.body:
+        return ()
+    tree = document_of(content).nodes
+    if _closed(tree):
+        return ()
+    listing = Listing(content.url, most=MOST)
+    alike: Counter[str] = Counter()
+    for found in _addresses(tree, _base(tree, content.url)):
+        shape = _shape(found.url)
+        if alike[shape] < MOST_ALIKE and wanted(shape, found.url):
+            alike[shape] += listing.keep(found)
+    return listing.entries
+
+
+def _addresses(tree: LexborHTMLParser, base: str) -> Iterator[Address]:
+    """Where the links of a page lead, each way of writing one once."""
+    met: set[str | None] = {None, ""}
+    for node in tree.css(_WANTED)[:MAX_SEEN]:
+        attributes = node.attributes
+        raw = attributes.get("href")
+        if raw not in met:
+            met.add(raw)
+            if (found := _led(attributes, base)) is not None:
+                yield found
 
 
 def _near(numbers: list[str], own: list[str]) -> bool:
@@ -119,21 +129,14 @@ def _start(content: Content) -> bytes:
     return content.body[:MAX_HTML] if wide or _HREF.search(content.body) else b""
 
 
-def _note(
-    attributes: Mapping[str, str | None], base: str, listing: Listing, alike: Counter[str]
-) -> None:
-    raw = (attributes.get("href") or "").strip()
-    rel = attributes.get("rel")
-    if not raw or raw.startswith("#") or (rel and _SHUNNED & set(rel.lower().split())):
-        return
+def _led(attributes: Mapping[str, str | None], base: str) -> Address | None:
+    raw, rel = (attributes["href"] or "").strip(), attributes.get("rel")
+    if raw.startswith("#") or (rel and not _SHUNNED.isdisjoint(rel.lower().split())):
+        return None
     found = None if _is_file(raw) else address(raw, base)
-    if found is None:
-        return
-    if _SUSPECT.search(found.url):
-        found = address(without_session(found.url), base) or found
-    shape = _shape(found.url)
-    if alike[shape] < MOST_ALIKE:
-        alike[shape] += listing.keep(found)
+    if found is not None and any(map(found.url.lower().__contains__, _SUSPECT)):
+        return address(without_session(found.url), base) or found
+    return found
 
 
 def _is_file(raw: str) -> bool:
