@@ -106,6 +106,16 @@ def test_what_a_page_is_about_is_opened_and_what_an_article_is_about_is_not() ->
         assert len(jsonld.nodes(Content("http://a.example/", body % kind))) == found
 
 
+@pytest.mark.parametrize("prefix", ["schema:", "http://schema.org/", "https://schema.org/"])
+def test_properties_have_plain_names(prefix: str) -> None:
+    context = '"@context": {"schema": "https://schema.org/"}, ' if prefix == "schema:" else ""
+    block = f'{{{context}"@type": "{prefix}Product", "{prefix}offers": {{"{prefix}price" : "5"}}}}'
+    page = f'<script type="application/ld+json">{block}</script>'.encode()
+    node = jsonld.nodes(Content("http://a.example/", page))[0]
+    assert node["offers"] == {"price": "5"}
+    assert node["@type"] == f"{prefix}Product"
+
+
 def test_the_end_of_a_script_is_found_in_any_case() -> None:
     body = b'<script type="application/ld+json">{"name": "</b>"}</SCRIPT><script></script>'
     assert jsonld.nodes(Content("http://a.example/", body)) == [{"name": "</b>"}]

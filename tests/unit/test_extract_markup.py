@@ -10,6 +10,7 @@ import pytest
 from salticus.checks.extract import check_extractor
 from salticus.errors import ExtractError
 from salticus.extract.base import Content
+from salticus.extract.document import document_of
 from salticus.extract.markup import Markup, applies
 from salticus.extract.offer import Offer
 from salticus.types import Value
@@ -337,6 +338,20 @@ def test_another_syntax_settles_three_decimals() -> None:
 
 
 # ------------------------------------------------------------------------------------------ hostile
+
+
+def test_the_page_is_parsed_once_and_left_as_it_is() -> None:
+    page = html(
+        ld(LD | {"offers": {"price": "1.299", "priceCurrency": "EUR"}}) + "<p>1.299,00 €<noscript>x"
+    )
+    content = Content(URL, page.encode(), "text/html", "utf-8")
+    tree = document_of(content).nodes
+    before = tree.html
+    found = Markup().extract(content)
+    assert found is not None
+    assert found.text == "1299 EUR"
+    assert document_of(content).nodes is tree
+    assert tree.html == before
 
 
 def test_pages_without_any_mark_are_not_parsed() -> None:

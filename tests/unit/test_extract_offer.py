@@ -228,6 +228,24 @@ def test_variants_by_colour_and_by_address_among_other_parameters() -> None:
     assert text(group, url=f"{URL}?color=green") == "1 InStock"
 
 
+def test_the_query_selects_where_the_path_names_all_alike() -> None:
+    offers = [{"sku": f"30{size}", "price": n} for n, size in enumerate("TFQ", 1)]
+    sold = {"@type": "Product", "productID": "A-30", "offers": offers}
+    for query, expected in (("skuId=30Q", "3"), ("variant=30f", "2"), ("sku=none", "1"), ("", "1")):
+        assert text(sold, url=f"https://shop.example/p/A-30?{query}") == expected
+
+
+def test_the_more_of_the_query_a_variant_answers_the_better() -> None:
+    shirts = [
+        variant(f"{color}{size}", str(n), "InStock", color=color, size=size, productID="A")
+        for n, (color, size) in enumerate((c, s) for c in ("red", "blue") for s in ("S", "M"))
+        if n
+    ]
+    group = {"@type": "ProductGroup", "name": "Shirt", "hasVariant": shirts}
+    assert text(group, url="https://shop.example/p/A?size=M&color=blue") == "3 InStock"
+    assert text(group, url="https://shop.example/p/A?color=blue&size=S") == "2 InStock"
+
+
 def test_variants_at_the_top_are_one_product() -> None:
     of = {"@type": "ProductGroup", "@id": "#g"}
     shirts = [
@@ -257,6 +275,19 @@ def test_the_currency_and_the_range_of_a_specification() -> None:
     assert text({"@type": "Product", "offers": {"priceSpecification": part}}) == "5 EUR"
     both = {"price": "5", "priceSpecification": {"price": "5", "priceCurrency": "EUR"}}
     assert text({"@type": "Product", "offers": both}) == "5 EUR"
+
+
+@pytest.mark.parametrize("tax", [True, "true", "https://schema.org/True"])
+def test_the_price_with_tax_is_what_the_buyer_pays(tax: Any) -> None:
+    key = "valueAddedTaxIncluded"
+    net, gross = {"price": 199, key: False}, {"price": "236.81", key: tax}
+    for parts in ([net, gross], [gross, net], [net | {key: "false"}, gross]):
+        assert text({"@type": "Product", "offers": {"priceSpecification": parts}}) == "236.81"
+    listed = gross | {"price": 300, "priceType": "ListPrice"}
+    for alone in ([net], [net, {"@type": "DeliveryChargeSpecification", "price": 5}]):
+        assert text({"@type": "Product", "offers": {"priceSpecification": alone}}) == "199"
+    known = fields({"@type": "Product", "offers": {"priceSpecification": [listed, net, gross]}})
+    assert (known["price"], known["list_price"]) == ("236.81", "300")
 
 
 def test_an_aggregate_states_its_range() -> None:
@@ -329,6 +360,32 @@ def test_offers_in_lists_of_lists_and_products_of_actions() -> None:
     assert text({"@type": "BuyAction", "object": product("7")}) == "7"
     alone = {"@type": "Offer", "price": "8", "itemOffered": {"@type": "Product", "name": "Kettle"}}
     assert fields(alone)["title"] == "Kettle"
+
+
+def wrapped(inner: Any) -> list[dict[str, Any]]:
+    """The ways in which a page says that a thing can be bought on it."""
+    buy = {"@type": "BuyAction", "object": inner}
+    return [
+        buy,
+        {"@type": "https://schema.org/SellAction", "object": inner},
+        {"@type": ["WebPage", "ItemPage"], "potentialAction": [{"@type": "ReadAction"}, buy]},
+        {"@type": "WebPage", "mainEntity": buy},
+        {"@type": "schema:ItemPage", "about": inner},
+    ]
+
+
+def test_a_product_is_found_in_what_can_be_done_on_the_page() -> None:
+    listed = {"@type": "ItemList", "itemListElement": [{"item": product("3")}]}
+    for ours in wrapped(product("7")):
+        assert text(ours) == "7"
+    for others in wrapped(listed):
+        assert text(others) is None
+    for pair in wrapped([product("1", name="Oak shelf"), product("2", name="Pine shelf")]):
+        assert titled("Joinery", "Shelves", pair) is None
+    action = {"@type": "BuyAction", "object": product("3", name="Filter")}
+    assert text({"@type": "Product", "name": "Kettle", "potentialAction": action}) is None
+    assert text({"@type": "Organization", "potentialAction": action}) is None
+    assert text({"@type": "ReadAction", "object": product("3")}) is None
 
 
 def test_leases_and_plans_have_no_single_price() -> None:
@@ -468,6 +525,36 @@ def test_labels_of_references_numbers_and_wrapped_values() -> None:
     assert (known["sku"], known["gtin"]) == ("12", "4006381333931")
     assert "gtin" not in fields(product(gtin="n/a"))
     assert fields(product(inLanguage="de-DE"))["language"] == "de-de"
+
+
+@pytest.mark.parametrize(
+    "form", [[4006381333931], {"@value": 4006381333931}, 4006381333931, "4006381333931.0"]
+)
+def test_numbers_are_kept_however_they_are_written(form: Any) -> None:
+    assert fields(product(gtin13=form))["gtin"] == "4006381333931"
+    assert fields(product(sku=[77]))["sku"] == fields(product(sku={"@value": 77}))["sku"] == "77"
+    offer = {"price": "5", "sku": 77, "gtin": form}
+    known = fields({"@type": "Product", "offers": offer})
+    assert (known["sku"], known["gtin"]) == ("77", "4006381333931")
+
+
+@pytest.mark.parametrize(
+    ("form", "gtin"),
+    [
+        ("gtin13:4006381333931", "4006381333931"),
+        ("EAN: 4006381333931", "4006381333931"),
+        ({"propertyID": "gtin", "value": 4006381333931}, "4006381333931"),
+        ([{"name": "Part", "value": "12345678"}, {"name": "EAN", "value": "40123455"}], "40123455"),
+        (4006381333931, None),
+        ("sku:4006381333931", None),
+        ({"value": None}, None),
+        ([None, [], True], None),
+    ],
+)
+def test_identifiers_that_say_of_which_kind_they_are(form: Any, gtin: str | None) -> None:
+    assert fields(product(productID=form)).get("gtin") == gtin
+    assert fields(product(identifier=form)).get("gtin") == gtin
+    assert fields(product(identifier=form, gtin="11111111"))["gtin"] == "11111111"
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
+from struct import pack, unpack
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from salticus.extract.money import plausible
 from salticus.extract.price import (
@@ -47,6 +52,15 @@ from salticus.extract.price import (
         ("₹1,29,999.00", "129999", "INR"),
         ("12,- €", "12", "EUR"),
         ("35€99", "35.99", "EUR"),
+        ("44.400000000000006", "44.4", ""),
+        ("109.99000000000001", "109.99", ""),
+        ("19.989999999999998", "19.99", ""),
+        ("1.9989999999999998e1", "19.99", ""),
+        ("19.989999771118164", "19.99", ""),  # through single precision
+        ("12.500000000000", "12.5", ""),
+        ("0.00001234", "0.00001234", ""),
+        ("0.000000001234", "0.000000001234", ""),
+        ("44.4000000001", "44.4000000001", ""),
     ],
 )
 def test_prices_are_read_exactly(raw: Any, amount: str, code: str) -> None:
@@ -66,12 +80,27 @@ def test_what_is_not_one_price_is_none(raw: Any) -> None:
     assert price(raw) is None
 
 
+@given(st.integers(1, 10**8), st.integers(-4, 4))
+def test_what_arithmetic_adds_to_a_price_is_no_part_of_it(cents: int, steps: int) -> None:
+    exact = Decimal(cents) / 100
+    near = float(exact)
+    for _ in range(abs(steps)):
+        near = math.nextafter(near, math.copysign(math.inf, steps))
+    single = unpack("f", pack("f", float(exact)))[0]
+    assert price(repr(near)) == price(str(exact))
+    if cents < 10**6:
+        assert price(repr(single)) == price(str(exact))
+
+
 def test_currencies_are_codes_or_unknown() -> None:
     assert [currency(raw) for raw in ("EUR", " usd ", "€", "zł", "lei")] == [
         "EUR", "USD", "EUR", "PLN", "RON",
     ]  # fmt: skip
     unknown: list[Any] = [None, "", "$", "kr", "¥", "12", "EURO!", 978]
     assert [currency(raw) for raw in unknown] == [""] * 8
+    escaped = ["&euro;", "&#8364;", "&pound;", {"@value": "EUR"}, ["&euro;"]]
+    assert [currency(raw) for raw in escaped] == ["EUR", "EUR", "GBP", "EUR", "EUR"]
+    assert [currency("&#36;", tongue) for tongue in ("en-us", "en")] == ["USD", ""]
 
 
 def test_words_are_known_in_every_usual_spelling() -> None:

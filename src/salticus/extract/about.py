@@ -102,12 +102,14 @@ class About:
 
     @lazy
     def asked(self) -> frozenset[str]:
-        """The words of the page's address that may select a variant."""
-        if self.own is None:
-            return frozenset()
-        values = (value for _, value in _pairs(self.own.query))
-        parts = (*self.own.path.split("/"), *values)
-        return frozenset(part.casefold() for part in parts if part)
+        """The words of the page's query that may select a variant."""
+        values = (value for _, value in _pairs(self.own.query)) if self.own else ()
+        return frozenset(value.casefold() for value in values if value)
+
+    @lazy
+    def steps(self) -> frozenset[str]:
+        """The words of the page's path that may do so too."""
+        return frozenset(self.own.path.casefold().split("/")) - {""} if self.own else frozenset()
 
     @property
     def errand(self) -> bool:

@@ -130,14 +130,16 @@ class Choice(Subject):
         regions = region if isinstance(region, list) else [region]
         return region is not None and self.about.country in regions
 
-    def _selected(self, found: Sale) -> int:
-        """How much of the page's address points at a sale; 2 and more select it."""
+    def _selected(self, found: Sale) -> tuple[int, int]:
+        """How much of the page's address points at a sale, where 2 and more select it, and how
+        many words of the query do."""
         nodes = (found.offer, found.product)
         where = (address(n.get(key), self.about.url) for n in nodes for key in ("url", "@id"))
         near = max((nearness(one, self.about.own) for one in where if one), default=0)
         words = (n.get(key) for n in nodes for key in _SELECTING)
-        asked = (str(w).casefold().lstrip("#") for w in words if isinstance(w, str | int))
-        return max(near, 2) if any(word in self.about.asked for word in asked) else near
+        said = {str(w).casefold().lstrip("#") for w in words if isinstance(w, str | int)}
+        hits = len(said & self.about.asked)
+        return (max(near, 2) if hits or said & self.about.steps else near), hits
 
     def _loose(self) -> Sale | None:
         """An offer that stands beside its product, or alone."""
@@ -210,10 +212,10 @@ def _of_another(offer: Node, product: Node) -> bool:
     return isinstance(item, dict) and product is not item and different(item, product)
 
 
-def _narrowed(sales: list[Sale], ranks: list[int]) -> Sale | None:
+def _narrowed(sales: list[Sale], ranks: list[tuple[int, int]]) -> Sale | None:
     """The sale that the page's address selects; None if it selects none, or all alike."""
-    top = max(ranks, default=0)
-    if top < 2 or (len(ranks) > 1 and min(ranks) == top):
+    top = max(ranks, default=(0, 0))
+    if top[0] < 2 or (len(ranks) > 1 and min(ranks) == top):
         return None
     best = [s for s, rank in zip(sales, ranks, strict=True) if rank == top]
     return max(best, key=lambda s: readiness(stock(s.offer, s.product)))

@@ -17,6 +17,7 @@ import msgspec
 
 from salticus.extract.base import Content
 from salticus.extract.charset import declared
+from salticus.extract.naming import is_a
 
 Node = dict[str, Any]
 
@@ -30,8 +31,10 @@ MAX_HOPS = 50
 WIDE = 16
 
 _OPENED_IN_ORDER = ("mainEntity", "@graph")
-_SUBJECTS = {"WebPage": "about", "ItemPage": "about", "BuyAction": "object"}
-_OPENED = frozenset((*_OPENED_IN_ORDER, *_SUBJECTS.values()))
+_PAGES = frozenset({"WebPage", "ItemPage", "ProductPage"})
+_TRADES = frozenset({"BuyAction", "SellAction", "OrderAction", "PreOrderAction", "TradeAction"})
+_SUBJECTS = {"potentialAction": _PAGES, "about": _PAGES, "object": _TRADES}
+_OPENED = frozenset((*_OPENED_IN_ORDER, *_SUBJECTS))
 _MARK = b"application/ld+json"
 _PLUS = _MARK.index(b"+")
 _USUAL = b'<script type="application/ld+json">'
@@ -44,6 +47,11 @@ _TYPE = re.compile(
 )
 _END = re.compile(rb"</(?i:script)")
 _HIDING = ((b"<!--", b"-->"), (b"<template", b"</template"), (b"<textarea", b"</textarea"))
+
+_START = b'{"@context"'
+_PREFIXED = re.compile(
+    rb'(?<!\\)"(?:schema:|https?://(?:www\.)?schema\.org/)([A-Za-z0-9]{1,40})"\s{0,9}:'
+)
 
 # Numbers with a fraction stay text: prices are exact decimals, never floats.
 _STRICT = msgspec.json.Decoder(float_hook=str)
@@ -59,8 +67,8 @@ _SPARE = re.compile(
 def nodes(content: Content, wide: int = 1) -> list[Node]:
     """The objects that JSON-LD puts at the top of a page, in the order of the page.
 
-    Lists, ``@graph`` and ``mainEntity`` are opened; everything else is left folded. `wide`
-    multiplies what may be read.
+    Lists, ``@graph``, ``mainEntity``, what a page is about, and what can be bought on it are
+    opened; everything else is left folded. `wide` multiplies what may be read.
 
     >>> page = b'<script type="application/ld+json">[{"name": "a"}, {"name": "b"}]</script>'
     >>> [node["name"] for node in nodes(Content("http://a.example/", page))]
@@ -69,7 +77,7 @@ def nodes(content: Content, wide: int = 1) -> list[Node]:
     found = list(blocks(content.body, MAX_BLOCKS * wide))
     if sum(map(len, found)) > MAX_BYTES * wide:
         return []
-    return unfolded([parse(_utf8(block, content)) for block in found])
+    return unfolded([parse(_plain(block, content)) for block in found])
 
 
 def blocks(body: bytes, most: int = MAX_BLOCKS) -> Iterator[bytes]:
@@ -155,10 +163,17 @@ def _hidden(body: bytes, past: int, tag: tuple[int, int]) -> int:
     return 0
 
 
-def _utf8(block: bytes, content: Content) -> bytes:
-    if block.isascii() or (charset := declared(content)) in {None, "utf-8"}:
-        return block
-    return block.decode(charset, "replace").encode()
+def _plain(block: bytes, content: Content) -> bytes:
+    """A block in UTF-8, with plain names of properties.
+
+    Prefixed ones and full addresses are rare. The first are seen at once; the second are how a
+    machine writes that has no use for a context.
+    """
+    if not block.isascii() and (charset := declared(content)) not in {None, "utf-8"}:
+        block = block.decode(charset, "replace").encode()
+    # From the end, because rfind is twice as fast as find.
+    plain = block.rfind(b'"schema:') < 0 and (block.startswith(_START) or b"@context" in block)
+    return block if plain or len(block) > MAX_REPAIR else _PREFIXED.sub(rb'"\1":', block)
 
 
 def parse(block: bytes) -> Any:
@@ -206,7 +221,7 @@ def unfolded(roots: list[Any]) -> list[Node]:
         elif isinstance(item, dict):
             found.append(item)
             waiting += [item[key] for key in _OPENED_IN_ORDER if key in item]
-            kind = item.get("@type")
-            if type(kind) is str and (key := _SUBJECTS.get(kind)) in item:
-                waiting.append(item[key])
+            waiting += [
+                item[key] for key, of in _SUBJECTS.items() if key in item and is_a(item, of)
+            ]
     return found

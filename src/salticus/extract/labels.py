@@ -55,6 +55,7 @@ def labels(choice: Choice, sale: Sale | None) -> dict[str, str]:
         _label_all(named, node, _NAMES, choice)
         if not _RARE.isdisjoint(node):
             _label_all(named, node, _OTHERS, choice)
+            _label_identified(named, [node.get("identifier"), node.get("productID")])
     if sale:
         if not _NUMBERED.isdisjoint(sale.offer):
             _label_all(named, sale.offer, _NUMBERS, choice)
@@ -89,8 +90,8 @@ def _label_all(named: dict[str, str], node: Node, keys: _Keys, choice: Choice) -
             raw = node[key]
             if type(raw) is str:
                 text = _clean(raw[:_LONG])
-            elif type(raw) is int:
-                text = str(raw) if key in _NUMBERED else ""
+            elif key in _NUMBERED:
+                text = _number(raw)
             else:
                 text = label(choice.resolved(raw))
             if text and (text := read(text) if read else text):
@@ -154,6 +155,29 @@ def label(raw: Any) -> str:
     return _clean(str(raw)[:_LONG]) if isinstance(raw, str) else ""
 
 
+def _label_identified(named: dict[str, str], stated: list[Any]) -> None:
+    """Add the first number for all the world among those that say of which kind they are."""
+    for raw in stated:
+        for part in raw[:MAX_CRUMBS] if isinstance(raw, list) else [raw]:
+            found = _IDENTIFIED.fullmatch(_identifier(part))
+            if found and (digits := _digits(found[1])):
+                named.setdefault("gtin", digits)
+
+
+def _identifier(raw: Any) -> str:
+    """A number behind the name of its kind: "ean:40123455"."""
+    if isinstance(raw, dict):
+        return f"{label(raw.get('propertyID') or raw.get('name'))}:{_number(raw)}"
+    return raw[:_LONG] if isinstance(raw, str) else ""
+
+
+def _number(raw: Any) -> str:
+    """A number by which a thing is known: of a string, an integer, or the first in a list."""
+    raw = raw[0] if isinstance(raw, list) and raw else raw
+    raw = raw.get("@value", raw.get("value")) if isinstance(raw, dict) else raw
+    return str(raw) if type(raw) is int else label(raw)
+
+
 @lru_cache(1 << 14)  # names of brands and categories return on many pages, titles on every visit
 def _clean(text: str) -> str:
     if _NO_LABEL.match(text):
@@ -168,7 +192,7 @@ def _path(stated: str) -> str:
 
 
 def _digits(text: str) -> str:
-    digits = re.sub(r"[\s-]", "", text)
+    digits = re.sub(r"[\s-]|\.0$", "", text)
     return digits if digits.isascii() and digits.isdigit() and 8 <= len(digits) <= 14 else ""
 
 
@@ -181,8 +205,9 @@ _NAMES: _Keys = (
     ("sku", "sku", None),
 )
 _OTHERS: _Keys = (("manufacturer", "brand", None), *_NUMBERS)
-_RARE = frozenset(("manufacturer", *_GTINS))
+_RARE = frozenset(("manufacturer", "identifier", "productID", *_GTINS))
 _NUMBERED = frozenset(("sku", *_GTINS))
+_IDENTIFIED = re.compile(r"\s*(?:gtin-?\d{0,2}|ean-?\d{0,2}|upc|isbn-?(?:13)?):(.*)", re.IGNORECASE)
 _RANGES = frozenset({"priceSpecification", "lowPrice", "highPrice"})
 
 

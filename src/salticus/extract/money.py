@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 _ISO = """
@@ -62,21 +63,23 @@ THOUSANDTHS = frozenset(["BHD", "JOD", "KWD", "LYD", "OMR", "TND"])
 _SMALL = WHOLE | frozenset(["RUB", "INR", "KZT", "NGN", "LBP", "AMD", "RSD", "ARS", "PKR", "THB"])
 
 
-def currency(raw: Any) -> str:
-    """The ISO 4217 code in capitals; empty when unknown.
+def currency(raw: Any, tongue: str = "") -> str:
+    """The ISO 4217 code in capitals; empty when unknown. `tongue` tells what a shared sign means.
 
-    >>> currency("eur"), currency("€"), currency("$"), currency(None)
-    ('EUR', 'EUR', '', '')
+    >>> currency("eur"), currency("&euro;"), currency("$"), currency("$", "en-us"), currency(None)
+    ('EUR', 'EUR', '', 'USD', '')
     """
     if type(raw) is str and raw in _CODES:
         return raw
     if isinstance(raw, list) and raw:
         raw = raw[0]
+    if isinstance(raw, dict):
+        raw = raw.get("@value")
     if not isinstance(raw, str) or len(raw) > 40:
         return ""
-    text = raw.strip()
+    text = html.unescape(raw).strip()
     code = text.rpartition("/")[2].upper()
-    return SIGNS.get(text) or _OLD.get(code, code if code in _CODES else "")
+    return SIGNS.get(text) or _OLD.get(code, code if code in _CODES else signed(text, tongue) or "")
 
 
 def signed(token: str, tongue: str = "") -> str | None:

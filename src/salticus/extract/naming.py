@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from salticus.extract.about import About
-from salticus.extract.jsonld import Node
 from salticus.extract.words import term
+
+if TYPE_CHECKING:
+    from salticus.extract.about import About
+    from salticus.extract.jsonld import Node
 
 _SAME = (
     "@id", "sku", "name", "productID", "mpn", "gtin", "gtin8", "gtin12", "gtin13", "gtin14",

@@ -6,6 +6,7 @@ import html
 import re
 from decimal import Decimal
 from functools import lru_cache
+from struct import pack, unpack
 from typing import Any, NamedTuple
 
 from salticus.extract.money import SIGNS, THOUSANDTHS, WHOLE, currency, signed
@@ -36,6 +37,8 @@ _SPLIT = re.compile(
 )
 _DOUBT = re.compile(r"0*([1-9][0-9]{0,2})([.,])([0-9]{3})")
 _LONGEST = 80
+_NOISE = Decimal("1e-12")  # of an amount: a few steps of a double
+_NOISY = 9  # decimals from which on an amount may have some
 _DIGITS = (0xFF10, 0x0660, 0x06F0, 0x0966, 0x09E6, 0x0E50)  # wide, Arabic, Persian, Indian, Thai
 _UNSEEN = (0xAD, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _TABLE: dict[int, str] = {
@@ -175,11 +178,32 @@ def _regrouped(text: str, code: str) -> str:
 
 def _shortest(text: str) -> str:
     if "." in text:
-        text = text.rstrip("0").rstrip(".")
+        noisy = len(text) - text.index(".") > _NOISY
+        text = (_calm(text) if noisy else text).rstrip("0").rstrip(".")
     if text.startswith("0"):
         text = text.lstrip("0")
         return text if text[:1].isdigit() else "0" + text
     return text
+
+
+def _calm(text: str) -> str:
+    """A decimal without what binary arithmetic has added to it.
+
+    >>> _calm("44.400000000000006"), _calm("19.989999771118164"), _calm("0.000012345678")
+    ('44.40', '19.99', '0.000012345678')
+    """
+    amount = Decimal(text)
+    for places in (2, 4, 6, 8):
+        rounded = round(amount, places)
+        if abs(rounded - amount) <= amount * _NOISE or _single(rounded) == float(amount):
+            return f"{rounded:f}"
+    return text
+
+
+def _single(amount: Decimal) -> float:
+    """An amount in single precision, as a double holds it."""
+    found: float = unpack("f", pack("f", amount))[0]
+    return found
 
 
 def _checked(amount: Decimal, currency: str = "") -> Price | None:

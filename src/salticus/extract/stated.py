@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from salticus.extract.about import About
 from salticus.extract.jsonld import Node
-from salticus.extract.money import currency, plausible, signed
+from salticus.extract.money import currency, plausible
 from salticus.extract.naming import is_a
 from salticus.extract.price import Price, price, rival
 from salticus.extract.words import availability, term
@@ -21,6 +21,7 @@ _LIST = frozenset({"ListPrice", "StrikethroughPrice", "SRP", "MSRP", "RegularPri
 _OTHER_TYPES = frozenset({"MinimumAdvertisedPrice", "InvoicePrice"})
 _CHARGES = frozenset({"DeliveryChargeSpecification", "PaymentChargeSpecification"})
 _RATES = ("billingDuration", "billingIncrement", "billingPeriod", "billingStart")
+_TAXED = "valueAddedTaxIncluded"
 _WHOLE_PRICE = frozenset({"SalePrice", "Price", ""})
 _PIECES = frozenset(
     {"", "c62", "h87", "ea", "pce", "pc", "nmp", "1", "piece", "pieces", "each", "unit", "item",
@@ -62,8 +63,7 @@ class Sale(NamedTuple):
 
 def sale(offer: Node, product: Node, about: About) -> Sale | None:
     """What an offer asks of the buyer now; None if it does not say."""
-    raw = offer.get("priceCurrency")
-    code = currency(raw) or (isinstance(raw, str) and signed(raw.strip(), about.tongue)) or ""
+    code = currency(offer.get("priceCurrency"), about.tongue)
     if not code and "priceSpecification" in offer:
         codes = (
             currency(part.get("priceCurrency")) for part in _parts(offer["priceSpecification"])
@@ -102,9 +102,17 @@ def _stated(offer: Node) -> Iterable[tuple[Any, Any]]:
     if "priceSpecification" not in offer:
         return ((offer.get("lowPrice"), None), (own, None))
     parts = _parts(offer["priceSpecification"])
-    asked = [(_least(part), part.get("priceCurrency")) for part in parts if _asked(part)]
+    asked = [(_least(part), part.get("priceCurrency")) for part in _with_tax(parts) if _asked(part)]
     first = [] if _is_rate(own, parts) else [*_lower(own, asked, parts), (own, None)]
     return [(offer.get("lowPrice"), None), *first, *asked]
+
+
+def _with_tax(parts: list[Node]) -> list[Node]:
+    """The specifications without those before tax, if others are said to include it."""
+    said = [_word(str(part.get(_TAXED))).lower() for part in parts]
+    if "true" not in said:
+        return parts
+    return [part for part, word in zip(parts, said, strict=True) if word != "false"]
 
 
 def _least(part: Node) -> Any:

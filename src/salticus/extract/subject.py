@@ -29,8 +29,7 @@ _NOT_SOLD = (
 def is_list(nodes: Iterable[Node]) -> bool:
     """Whether the page says that it lists things, takes orders, or asks for gifts."""
     for node in nodes:
-        action = node.get("potentialAction")
-        main = node.get("mainEntity")
+        main, action = node.get("mainEntity"), node.get("potentialAction")
         if isinstance(action, dict) and is_a(action, _GIFTS):
             return True
         if is_a(node, _LISTS | _GIFTS) or (isinstance(main, dict) and is_a(main, _LISTED)):

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import msgspec
 from selectolax.lexbor import LexborHTMLParser
 
 from salticus.errors import ExtractError
 from salticus.extract import jsonld
 from salticus.extract.about import About
 from salticus.extract.base import Content
-from salticus.extract.charset import decoded
 from salticus.extract.choice import Choice
+from salticus.extract.document import document_of
 from salticus.extract.jsonld import Node
 from salticus.extract.labels import known_of, labels
 from salticus.extract.markup import meta
@@ -24,8 +23,6 @@ from salticus.extract.price import dotted
 from salticus.extract.stated import Sale
 from salticus.types import Value
 
-_PREFIX = re.compile(r"schema:|https?://schema\.org/")
-_PREFIXED = re.compile(rb'"(?:schema:|https?://schema\.org/)([A-Za-z]{1,40})":')
 _UNSEEN = "script,style,noscript,template"
 MAX_TEXT = 2_000_000
 MAX_DEEP = 8000
@@ -41,17 +38,18 @@ _BLOCKS = re.compile(
 
 def merged(content: Content) -> Value | None:
     """The offer on which the syntaxes of a page agree, or that the first of them states."""
-    text = decoded(content).replace("\0", "\ufffd")
-    content = Content(content.url, text.encode("utf-8", "replace"), "text/html", "utf-8")
+    document = document_of(content)
+    text = document.text
     if text.count("<") > MAX_DEEP and _deep(text):
         raise ExtractError(f"{content.url}: elements are nested more than {MAX_DEEP} deep")
-    about = About(content)
-    tree = LexborHTMLParser(text)
+    body = text.replace("\0", "\ufffd").encode("utf-8", "replace")
+    content = Content(content.url, body, "text/html", "utf-8")
+    about, tree = About(content), document.nodes
     choices = _agreeing(list(_choices(content, tree, about)))
     found = next((choice for choice in choices if choice.sale), None)
     if found is None or found.sale is None:
         return None
-    sale = _settled(found.sale, choices, tree, about) if found.sale.rival else found.sale
+    sale = _settled(found.sale, choices, text, about) if found.sale.rival else found.sale
     return value(_known(found, sale, choices), about) if sale else None
 
 
@@ -72,7 +70,7 @@ def _deep(text: str) -> bool:
 def _choices(content: Content, tree: LexborHTMLParser, about: About) -> Iterator[Choice]:
     """What each syntax says, the most trusted first."""
     folded = content.body.lower()
-    above: list[Node] = [_unprefixed(node) for node in jsonld.nodes(content, jsonld.WIDE)]
+    above: list[Node] = jsonld.nodes(content, jsonld.WIDE)
     if above:
         yield Choice(above, about)
     for syntax, mark in ((MICRODATA, b"itemscope"), (RDFA, b"typeof")):
@@ -82,14 +80,6 @@ def _choices(content: Content, tree: LexborHTMLParser, about: About) -> Iterator
             above = [*above, *nodes]
     if said := meta.node(tree, about):
         yield Choice([said], about, above)
-
-
-def _unprefixed(node: Node) -> Node:
-    """A node of JSON-LD whose names have no prefix; nearly all have none."""
-    if not any(type(key) is str and _PREFIX.match(key) for key in node):
-        return node
-    plain: Node = jsonld.parse(_PREFIXED.sub(rb'"\1":', msgspec.json.encode(node)))
-    return plain if isinstance(plain, dict) else node
 
 
 def _agreeing(choices: list[Choice]) -> list[Choice]:
@@ -120,18 +110,17 @@ def _known(found: Choice, sale: Sale, choices: list[Choice]) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------- doubt
 
 
-def _settled(
-    sale: Sale, choices: list[Choice], tree: LexborHTMLParser, about: About
-) -> Sale | None:
+def _settled(sale: Sale, choices: list[Choice], text: str, about: About) -> Sale | None:
     """The sale with the one of its two amounts that another syntax or the text shows."""
     readings = (sale.amount, sale.rival)
     told = {c.sale.amount for c in choices if c.sale and not c.sale.rival} & {*readings}
-    told = told or _shown(readings, tree, about)
+    told = told or _shown(readings, text, about)
     return sale._replace(amount=told.pop(), rival="") if len(told) == 1 else None
 
 
-def _shown(readings: tuple[str, str], tree: LexborHTMLParser, about: About) -> set[str]:
+def _shown(readings: tuple[str, str], page: str, about: About) -> set[str]:
     """Which of the amounts the text of the page shows."""
+    tree = LexborHTMLParser(page)  # a tree of its own, since others go on to read the page's
     for element in tree.css(_UNSEEN):
         element.decompose()
     text = tree.body.text(separator=" ")[:MAX_TEXT] if tree.body else ""
