@@ -33,7 +33,7 @@ _FILES = (
     ".gz", ".rar", ".7z", ".exe", ".dmg", ".iso", ".apk", ".doc", ".docx", ".xls", ".xlsx", ".ppt",
     ".pptx",
 )  # fmt: skip
-_SUSPECT = ("sess", "sid", "cfid", "cftoken", "zenid", "/(s(")
+_SUSPECT = re.compile(r"[;=(]")  # no session can be in a URL without these
 _HREF = re.compile(rb"href", re.I)
 _IN_PATH = re.compile(r";(?:jsessionid|phpsessid|sid)=[^?#;/]*|/\([sS]\([^/()]*\)\)", re.I)
 _SESSION = re.compile(
@@ -54,7 +54,7 @@ def read_links(content: Content) -> tuple[Entry, ...]:
     >>> [entry.url for entry in read_links(Content("http://shop.example/", page))]
     ['http://shop.example/1', 'http://shop.example/2']
     """
-    return _links(content, lambda shape, url: True)
+    return _links(content, lambda url: True)
 
 
 def links_of(content: Content) -> tuple[Entry, ...]:
@@ -68,11 +68,19 @@ def links_of(content: Content) -> tuple[Entry, ...]:
     if own is None:
         return ()
     like, numbers = _shape(own.url), _NUMBER.findall(own.url)
-    return _links(content, lambda shape, url: shape != like or _near(_NUMBER.findall(url), numbers))
+    first = _NUMBER.search(own.url, own.url.index("/", len("https://")))
+    start = own.url[: first.start()] if first else own.url
+
+    def wanted(url: str) -> bool:
+        if not url.startswith(start):  # most links, and cheaper than their shape
+            return True
+        return _shape(url) != like or _near(_NUMBER.findall(url), numbers)
+
+    return _links(content, wanted)
 
 
-def _links(content: Content, wanted: Callable[[str, str], bool]) -> tuple[Entry, ...]:
-    """The links whose shape and URL are `wanted`."""
+def _links(content: Content, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
+    """The links whose URLs are `wanted`."""
     if len(content.body) > MAX_HTML or not _HREF.search(content.body):
         content = replace(content, body=_start(content))
     if not content.body:
@@ -80,25 +88,25 @@ def _links(content: Content, wanted: Callable[[str, str], bool]) -> tuple[Entry,
     tree = document_of(content).nodes
     if _closed(tree):
         return ()
-    listing = Listing(content.url, most=MOST)
+    listing, base = Listing(content.url, most=MOST), _base(tree, content.url)
     alike: Counter[str] = Counter()
-    for found in _addresses(tree, _base(tree, content.url)):
-        shape = _shape(found.url)
-        if alike[shape] < MOST_ALIKE and wanted(shape, found.url):
-            alike[shape] += listing.keep(found)
+    for raw, attributes in _written(tree):
+        shape = _shape(raw)
+        if alike[shape] < MOST_ALIKE:
+            found = _led(raw, attributes.get("rel"), base)
+            alike[shape] += found is not None and wanted(found.url) and listing.keep(found)
     return listing.entries
 
 
-def _addresses(tree: LexborHTMLParser, base: str) -> Iterator[Address]:
-    """Where the links of a page lead, each way of writing one once."""
-    met: set[str | None] = {None, ""}
+def _written(tree: LexborHTMLParser) -> Iterator[tuple[str, Mapping[str, str | None]]]:
+    """The links of a page as they are written there, each once."""
+    met = {""}
     for node in tree.css(_WANTED)[:MAX_SEEN]:
         attributes = node.attributes
-        raw = attributes.get("href")
+        raw = attributes.get("href") or ""
         if raw not in met:
             met.add(raw)
-            if (found := _led(attributes, base)) is not None:
-                yield found
+            yield raw, attributes
 
 
 def _near(numbers: list[str], own: list[str]) -> bool:
@@ -129,12 +137,13 @@ def _start(content: Content) -> bytes:
     return content.body[:MAX_HTML] if wide or _HREF.search(content.body) else b""
 
 
-def _led(attributes: Mapping[str, str | None], base: str) -> Address | None:
-    raw, rel = (attributes["href"] or "").strip(), attributes.get("rel")
+def _led(raw: str, rel: str | None, base: str) -> Address | None:
+    """Where a link leads; None if it is not to be followed."""
+    raw = raw.strip()
     if raw.startswith("#") or (rel and not _SHUNNED.isdisjoint(rel.lower().split())):
         return None
     found = None if _is_file(raw) else address(raw, base)
-    if found is not None and any(map(found.url.lower().__contains__, _SUSPECT)):
+    if found is not None and _SUSPECT.search(found.url):
         return address(without_session(found.url), base) or found
     return found
 
