@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 RENDERED = 5  # what a rendered visit costs if its rule does not say
 MANUAL = 1000  # pages that are visited by one order of the user's
+_BY_HAND = 4 * 10**15  # still exact as a float, for whoever reads the store with one
 _PATIENCE_S = 3600.0  # wall seconds that these visits may take in all
 _LESSON = 50_000  # stored visits that are learnt at a time
 
@@ -166,11 +167,11 @@ async def visit_now(config: Config, urls: Sequence[str]) -> list[PageState]:
 
 
 async def _make(world: Live, clock: Clock, pages: Sequence[int]) -> None:
-    """Visit pages now. The visits are numbered by the time, below 0: the rest is the planner's."""
+    """Visit pages now. The visits are numbered by the time, far above those of the planner."""
     now = clock.now()
     tick = Tick(0, now, now + timedelta(seconds=_PATIENCE_S * clock.speed))
     await world.pages(tick)
-    first = -int(now.timestamp() * 1e6) - len(pages)
+    first = _BY_HAND + int(now.timestamp() * 1e6)
     plan = Plan(
         visit=np.arange(first, first + len(pages)),
         page=np.array(pages, dtype=np.int64),

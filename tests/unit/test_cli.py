@@ -325,6 +325,8 @@ def test_pages_are_visited_at_once(place: Place, mall: Mall) -> None:
     assert failed.returncode == 1
     assert [page["state"] for page in json.loads(failed.stdout)] == ["well", "failing"]
     assert place.sql("SELECT DISTINCT purpose FROM observations") == ["manual"]
+    told = place.ok("changes", "--first").splitlines()
+    assert [json.loads(line)["url"] for line in told] == [first, second]
     assert "is not in the store" in place.one_line("visit", "http://127.0.0.1:9/other")
 
 
