@@ -42,6 +42,7 @@ browser:
 
 bench: $(VENV)/dev
 	$(BIN)/salticus bench fetch
+	$(BIN)/salticus bench fetch --mixed
 	$(BIN)/salticus bench simulate
 
 clean:

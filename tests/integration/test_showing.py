@@ -36,3 +36,14 @@ def test_the_bench_measures_all_contestants() -> None:
     ]
     assert [row["prices"] for row in rows.values()] == [0, 120, 120, 120]
     assert all(row["pages/s"] > 0 for row in rows.values())
+
+
+def test_the_mixed_bench_finds_the_same_prices() -> None:
+    rows = {row["contestant"]: row for row in bench(pages=60, rounds=1, size=3_000, mixed=True)}
+    assert list(rows) == [
+        "aiohttp, bare",
+        "Salticus, 1 worker",
+        "Salticus, 2 workers",
+        "Scrapy, bare",
+    ]
+    assert [row["prices"] for row in rows.values()] == [0, 60, 60, 60]
