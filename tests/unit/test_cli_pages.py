@@ -168,6 +168,9 @@ def test_what_a_feed_says_is_shown_beside_what_was_seen(stage: Stage) -> None:
     asyncio.run(with_store(stage, lambda store: store.told([told])))
     said = stage.ok("show", TEA)
     assert re.search(r"a feed says +16 EUR InStock \(teahouse, ", said)
+    assert stage.ok("get", TEA, "--value") == "16 EUR InStock\n"
+    assert stage.json("get", TEA)["origin"] == "feed:teahouse"
+    assert "feed: 16 EUR InStock" in stage.ok("pages", TEA)
     assert re.search(r"value +17\.5 EUR OutOfStock", said)
 
 

@@ -41,7 +41,7 @@ def as_row(page: PageState, now: int) -> tuple[Any, ...]:
     return (
         page.kind,
         page.state,
-        shorten(page.value or "-", _SHORT, placeholder="…"),
+        shorten(_value(page), _SHORT, placeholder="…"),
         ago(page.last_visit, now),
         ago(page.last_change, now),
         page.changes,
@@ -53,3 +53,8 @@ def as_json(page: PageState) -> dict[str, Any]:
     """A page for machines: all that is known, with its state in one word."""
     known = {**msgspec.structs.asdict(page), "state": page.state}
     return known | {name: iso(known[name]) for name in _TIMES}
+
+
+def _value(page: PageState) -> str:
+    """What a feed says, marked, if that is newer than the last answer; else what was seen."""
+    return f"feed: {page.told.value.text}" if page.told else page.value or "-"

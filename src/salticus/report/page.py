@@ -43,15 +43,20 @@ async def page_report(config: Config, url: str, *, diffs: int = 0) -> dict[str, 
 
 
 async def latest(config: Config, url: str) -> dict[str, Any]:
-    """Latest value and content of a page; raises UnknownPage."""
+    """Latest value and content of a page; raises UnknownPage.
+
+    The value is what a merchant's feed says, if that is newer than the last answer: see `origin`.
+    """
     async with stored(config) as store:
         page = await store.page(url)
         content = await store.content(page.page)
     body, content_type = content or (None, None)
+    told = page.told
     return {
         "url": page.url,
-        "value": page.value,
-        "fields": page.fields,
+        "value": told.value.text if told else page.value,
+        "fields": told.value.fields if told else page.fields,
+        "origin": f"feed:{told.origin}" if told else "visit",
         "visited": page.last_answer,
         "content_type": content_type,
         "content": body,
