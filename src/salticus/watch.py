@@ -36,11 +36,12 @@ class Watch:
         self._open: defaultdict[str, set[str]] = defaultdict(set)
 
     def restore(self, alerts: list[tuple[str, str]]) -> None:
-        """Alerts (host, kind) that were open when the last run ended; their end is to be told."""
+        """Alerts (host, kind) that were open when the last run ended; their end is to be told, at
+        the latest after four visits in a row that went well."""
         for host, kind in alerts:
             self._open[host].add(kind)
             past = self._past.setdefault(host, deque(maxlen=WINDOW))
-            past.extend([kind] * FEWEST)
+            past.append(kind)
 
     def see(self, host: str, seen: Observation) -> tuple[Alert, ...]:
         """What a visit to the host means for it: alerts that begin or end now."""

@@ -155,7 +155,7 @@ def _file(path: Path) -> list[Finding]:
     """The store as a file; more than one finding if it can be opened."""
     if not path.exists():
         return [doubtful("store", f"{path} is not there yet", "`salticus add URL` makes it.")]
-    wrong = _checked(path)
+    wrong = " ".join(_checked(path).split())
     if wrong:
         copy = "Keep a copy of the file as it is, and go back to your last backup."
         return [bad("store", f"{path} is damaged: {wrong}", copy)]
