@@ -240,6 +240,21 @@ def test_a_page_may_ask_beyond_the_tick_that_it_began_in() -> None:
     with_fetcher(main, rendering, settings(delay=0.15))
 
 
+def test_a_page_that_is_being_rendered_when_the_crawl_ends_was_not_visited() -> None:
+    """Its scripts get no answers any more; that must not look like a fault of the page."""
+
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        async def rendering(page: Answer, wait: str | None, ask: Ask) -> Answer:
+            fetcher.stop()
+            assert await ask(f"{page.url}/more") is None
+            return msgspec.structs.replace(page, status=Status.BROKEN, fault="no .price")
+
+        fetcher.renderer.rendering = rendering  # type: ignore[union-attr]
+        assert await fetcher.fetch(server.target("/js")) is None
+
+    with_fetcher(main)
+
+
 def test_a_page_cannot_look_where_only_we_are_let_in() -> None:
     """A script could read what another host answers to our password, and carry it out."""
     found: list[Answer | None] = []

@@ -96,6 +96,11 @@ class Gate:
         noted, self._noted = self._noted, {}
         return [host.state() for host in noted.values()]
 
+    @property
+    def is_shut(self) -> bool:
+        """Whether nothing more is sent."""
+        return self._shut
+
     def shut(self) -> None:
         """Send nothing more; those who wait for their turn need wait no longer."""
         self._shut = True

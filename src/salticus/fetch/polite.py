@@ -69,6 +69,8 @@ class PoliteFetcher:
             answer = await self._follow(request, answer)
         if rule is not None and is_page(answer):
             answer = await self._render(request, answer, rule.wait)
+            if self._gate.is_shut and answer.status is not Status.OK:
+                return None  # what its scripts asked for was refused by us: that tells nothing
         fetched = self._fetched(request, answer)
         if fetched.status is Status.OK and request.moved_for_good and fetched.url != target.url:
             fetched.moved = fetched.url
