@@ -1,4 +1,4 @@
-"""Times as others write them: W3C and ISO 8601 forms, and those of e-mail."""
+"""Times as others write them (W3C and ISO 8601 forms, and those of e-mail), and as we do."""
 
 from __future__ import annotations
 
@@ -14,6 +14,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)  # before the web there were no pages
 _LATEST = datetime(2100, 1, 1, tzinfo=UTC)
 _MICRO = timedelta(microseconds=1)
+
+
+def utc(micros: int) -> str:
+    """A time (µs since 1970) as text, in one form.
+
+    >>> utc(1_767_225_600_500_000)
+    '2026-01-01T00:00:00.500000Z'
+    """
+    text = (_EPOCH + timedelta(microseconds=micros)).isoformat(timespec="microseconds")
+    return text.replace("+00:00", "Z")
 
 
 @functools.lru_cache(maxsize=10_000)  # sitemaps say the same of many pages

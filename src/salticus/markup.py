@@ -27,13 +27,12 @@ _ERRORS = 1000  # in one document; each is kept in memory
 _GAP_BYTES = 8_000_000  # between two wanted elements
 _GAP_TAGS = 200_000
 _HEAD = 1024
-_BOMS = {
+MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
-    b"<\0": "utf-16-le",
-    b"\0<": "utf-16-be",
 }
+_STARTS = {**MARKS, b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 _DECLARED = re.compile(rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w:.-]{1,40})""", re.I)
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+")
 _NAMES = r"(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});"
@@ -192,7 +191,7 @@ def decoded(pieces: Iterable[bytes]) -> Iterator[str]:
 
 
 def _encoding(head: bytes) -> str:
-    for mark, name in _BOMS.items():
+    for mark, name in _STARTS.items():
         if head.startswith(mark):
             return name
     found = _DECLARED.search(head[:_HEAD])

@@ -6,14 +6,14 @@ import csv
 import json
 import shutil
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from salticus.dates import utc
 from salticus.log.place import in_place, new_folder
 from salticus.log.schema import TABLES
-from salticus.log.tables import ROW_GROUP, iso, polars_type, resolution_of, write_about
+from salticus.log.tables import ROW_GROUP, polars_type, resolution_of, write_about
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _CHUNK = 50_000  # rows held in memory at once
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EXPORTED = ("pages", "visits", "signals", "links")
 
 
@@ -141,7 +140,7 @@ def _about(name: str, tables: dict[str, _Table], folder: Path) -> dict[str, Any]
     first, last = tables["visits"].first, tables["visits"].last
     return {
         "name": name,
-        "span": None if first is None or last is None else [_iso(first), _iso(last)],
+        "span": None if first is None or last is None else [utc(first), utc(last)],
         "resolution": resolution_of(folder / "visits.parquet"),
         "source": "exported from a Salticus store",
         "caveats": "visits are what a crawler saw, not the truth; between them nothing is known",
@@ -149,17 +148,8 @@ def _about(name: str, tables: dict[str, _Table], folder: Path) -> dict[str, Any]
     }
 
 
-def _iso(micros: int) -> str:
-    """A time in µs as text.
-
-    >>> _iso(1_767_225_600_500_000)
-    '2026-01-01T00:00:00.500000Z'
-    """
-    return iso(_EPOCH + timedelta(microseconds=micros))
-
-
 def _readable(row: Row) -> Row:
-    return {k: _iso(v) if k == "at" and v is not None else v for k, v in row.items()}
+    return {k: utc(v) if k == "at" and v is not None else v for k, v in row.items()}
 
 
 def _csv(rows: Iterator[Row], path: Path) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from salticus.dates import utc
+
 _STEPS = ((60, 1, "s"), (3600, 60, "min"), (2 * 86_400, 3600, "h"), (float("inf"), 86_400, "d"))
 
 
@@ -24,11 +26,7 @@ def iso(micros: int | None) -> str | None:
     >>> iso(1_767_225_600_500_000)
     '2026-01-01T00:00:00.500000Z'
     """
-    if micros is None:
-        return None
-    seconds, rest = divmod(micros, 1_000_000)
-    text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    return f"{text}.{rest:06}Z"
+    return None if micros is None else utc(micros)
 
 
 def ago(micros: int | None, now: int) -> str:

@@ -12,16 +12,12 @@ from pathlib import Path
 from typing import IO
 
 from salticus.errors import InputError
+from salticus.markup import MARKS
 
 MAX_LINE = 1_000_000  # characters
 MAX_BYTES = 20 * 10**9  # of one file, unpacked
 
 _PIECE = 1 << 16
-_BOMS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 
 
 class Opened:
@@ -78,7 +74,7 @@ class Opened:
     def _encoding(self) -> str:
         """By byte order mark; else UTF-8 if all of it is, else what Windows writes."""
         head = self.head()
-        for mark, name in _BOMS.items():
+        for mark, name in MARKS.items():
             if head.startswith(mark):
                 return name
         if head[1:2] == b"\0" or head[:1] == b"\0":
