@@ -237,11 +237,13 @@ def _loop(
 
 def _parts(config: Config, clock: Clock, *, once: bool) -> dict[str, Any]:
     """What plans and learns, by role."""
+    policy = plugins.make("policy", config.policy, allocate.BUILTIN, seed=config.seed)
+    spacing = getattr(policy, "spacing", config.spacing)
     return {
         "ticks": Ticks(clock, config.tick),
-        "predictor": plugins.load("predictor", config.predictor, predict.BUILTIN)(),
-        "policy": plugins.load("policy", config.policy, allocate.BUILTIN)(),
-        "spacing": plugins.load("spacing", config.spacing, schedule.BUILTIN)(seed=config.seed),
+        "predictor": plugins.make("predictor", config.predictor, predict.BUILTIN),
+        "policy": policy,
+        "spacing": plugins.make("spacing", spacing, schedule.BUILTIN, seed=config.seed),
         "ledger": Ledger(config.budget, carry=timedelta(days=1) if once else None),
         "planner": Planner(seed=config.seed, at_once=once),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
@@ -17,14 +18,16 @@ def load(kind: str, name: str, builtin: Mapping[str, str]) -> Any:
     """The class called `name` among the parts of a `kind` ("policy", "extractor", …).
 
     `name` is a built-in name, ``path/to/file.py:Class``, ``module:Class``, or the name of an entry
-    point in the group ``salticus.<kind>``. `builtin` maps names to ``module:Class``.
+    point in the group ``salticus.<kind>``. `builtin` maps names to ``module:Class``; a hyphen in
+    such a name is as good as an underscore.
 
     >>> load("policy", "nosuch", {"uniform": "salticus.allocate.uniform:Uniform"})
     Traceback (most recent call last):
     salticus.errors.PluginError: no policy is called 'nosuch'; known: uniform
     """
-    if name in builtin:
-        return _attribute(kind, name, builtin[name])
+    plain = name.replace("-", "_")
+    if plain in builtin:
+        return _attribute(kind, name, builtin[plain])
     if ":" in name:
         return _attribute(kind, name, name)
     found = {point.name: point for point in entry_points(group=f"salticus.{kind}")}
@@ -32,6 +35,13 @@ def load(kind: str, name: str, builtin: Mapping[str, str]) -> Any:
         return found[name].load()
     known = ", ".join(sorted({*builtin, *found}))
     raise PluginError(f"no {kind} is called {name!r}; known: {known}")
+
+
+def make(kind: str, name: str, builtin: Mapping[str, str], **given: Any) -> Any:
+    """A new part of that name, made with what it takes of the things `given`."""
+    part = load(kind, name, builtin)
+    takes = inspect.signature(part).parameters
+    return part(**{key: value for key, value in given.items() if key in takes})
 
 
 def _attribute(kind: str, name: str, spec: str) -> Any:

@@ -40,26 +40,29 @@ class Patient:
 
 
 class Constant:
-    """Survival under one change rate for all pages."""
+    """Survival under change rates that never change."""
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: Floats) -> None:
         self.rate = rate
 
     def unchanged(self, ages: Floats) -> Floats:
         return np.exp(-self.rate * ages)
 
     def integral(self, ages: Floats) -> Floats:
-        return -np.expm1(-self.rate * ages) / self.rate
+        return np.asarray(-np.expm1(-self.rate * ages) / self.rate)
+
+    def rates(self) -> Floats:
+        return self.rate
 
     def take(self, rows: Ints | Bools) -> Constant:
-        return self
+        return Constant(self.rate[rows])
 
 
 class Weekly:
     """A predictor that holds every page to change once a week."""
 
     def survival(self, pages: Pages, now: datetime) -> Survival:
-        return Constant(1 / 7)
+        return Constant(np.full(len(pages), 1 / 7))
 
     def learn(self, outcomes: Outcomes) -> None:
         """Nothing to learn."""

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from salticus.types import Floats, Outcomes, Pages
+import numpy as np
+
+from salticus.errors import InputError
+from salticus.types import Floats, Ints, Outcomes, Pages
+
+
+def known(name: str, column: Floats, ids: Ints) -> Floats:
+    """The column, unless a number is missing: InputError then names it and the page.
+
+    >>> known("demand", np.array([1.0, np.nan]), np.array([4, 7]))
+    Traceback (most recent call last):
+    salticus.errors.InputError: demand of page 7 is not a number; all pages must have one
+    """
+    bad = np.flatnonzero(np.isnan(column))
+    if len(bad):
+        raise InputError(f"{name} of page {ids[bad[0]]} is not a number; all pages must have one")
+    return column
 
 
 class Policy(Protocol):
@@ -15,7 +31,9 @@ class Policy(Protocol):
     asked again in the same tick, or about some of the pages only, changes nothing.
 
     A policy that may leave visits unspent, as a cron job does, says so with a class attribute
-    ``spends = False``; what it expects then sums to `visits` at most.
+    ``spends = False``; what it expects then sums to `visits` at most. One that must be drawn by a
+    certain spacing, as a bandit that judges its arms by their visits, names it: ``spacing =
+    "coin"``. A constructor that takes `seed` is given the crawl's.
     """
 
     def expected(self, pages: Pages, visits: float) -> Floats: ...

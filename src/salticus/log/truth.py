@@ -29,13 +29,18 @@ class Truth:
     `ids` are numbers that a page keeps in every sample of its log, ascending; `born` is ascending
     too, so that the pages alive at any time are the first rows. `page` is the row of each change
     point and `value` a code: equal codes mean equal values, GONE that the page is gone. `failure`
-    is the probability that a visit of the page fails. `names` are the log's own page ids.
+    is the probability that a visit of the page fails. `names` are the log's own page ids. `host`
+    (by its merchant if it is unknown, else 0), `merchant` and `category` (-1 = unknown) are
+    numbered in the order of their names.
     """
 
     names: pl.Series
     ids: Ints
     born: Times
     failure: Floats
+    host: Ints
+    merchant: Ints
+    category: Ints
     page: Ints
     at: Times
     value: Ints
@@ -70,6 +75,9 @@ class Truth:
             ids=self.ids[rows],
             born=self.born[rows],
             failure=self.failure[rows],
+            host=self.host[rows],
+            merchant=self.merchant[rows],
+            category=self.category[rows],
             page=new[self.page[kept]],
             at=self.at[kept],
             value=self.value[kept],
@@ -114,7 +122,9 @@ def _columns(log: Log, points: pl.LazyFrame, *, imputed: bool = False) -> Truth:
     import polars as pl
 
     failure = pl.col("failure") if "failure" in log.columns("pages") else pl.lit(0.0)
-    pages = log.scan("pages").select("page_id", failure=failure.cast(pl.Float64).fill_null(0.0))
+    pages = log.scan("pages").select(
+        "page_id", failure=failure.cast(pl.Float64).fill_null(0.0), **_groups(log)
+    )
     born = points.group_by("page_id").agg(born=pl.col("at").min())
     known = pages.join(born, on="page_id").sort("born", "page_id").with_row_index("row").collect()
     code = pl.col("value").cast(pl.String).rank("dense").cast(pl.Int64).fill_null(GONE)
@@ -133,11 +143,32 @@ def _columns(log: Log, points: pl.LazyFrame, *, imputed: bool = False) -> Truth:
         ids=np.arange(len(known), dtype=np.int64),
         born=times_of(known["born"]),
         failure=known["failure"].to_numpy(),
+        host=known["host"].to_numpy(),
+        merchant=known["merchant"].to_numpy(),
+        category=known["category"].to_numpy(),
         page=changes["row"].to_numpy(),
         at=times_of(changes["at"]),
         value=changes["value"].to_numpy(),
         imputed=imputed,
     )
+
+
+def _groups(log: Log) -> dict[str, pl.Expr]:
+    """Numbers of the host, merchant and category of each page."""
+    import polars as pl
+
+    def name(column: str) -> pl.Expr:
+        known = column in log.columns("pages")
+        return pl.col(column).cast(pl.String) if known else pl.lit(None, dtype=pl.String)
+
+    def number(names: pl.Expr, unknown: int) -> pl.Expr:
+        return (names.rank("dense").cast(pl.Int64) - 1).fill_null(unknown)
+
+    return {
+        "host": number(pl.coalesce(name("host"), name("merchant")), 0),
+        "merchant": number(name("merchant"), -1),
+        "category": number(name("category"), -1),
+    }
 
 
 def _imputed(log: Log, seed: int) -> pl.LazyFrame:

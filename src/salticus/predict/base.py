@@ -11,6 +11,9 @@ from salticus.types import Outcomes, Pages, Survival
 class Predictor(Protocol):
     """History and metadata → probability that each page is unchanged, ahead of its last visit.
 
+    A predictor meets pages, and learns what group each belongs to, in `survival`; what it learns of
+    a page that it has not met yet counts for that page alone.
+
     Laws: the survival laws; recovers a known rate under every spacing of the visits; failed and
     dropped visits teach nothing; the order of pages does not matter.
     """

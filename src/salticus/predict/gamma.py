@@ -39,6 +39,9 @@ class GammaSurvival:
         safe = np.where(flat, 1.0, power)
         return np.where(flat, self.b * grown, -self.b * np.expm1(-safe * grown) / safe)
 
+    def rates(self) -> Floats:
+        return np.asarray(self.a / self.b)
+
     def take(self, rows: Ints | Bools) -> GammaSurvival:
         return GammaSurvival(self.a[rows], self.b[rows])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from salticus import allocate, plugins, predict, schedule
 from salticus.allocate.base import Policy
@@ -27,8 +28,14 @@ from salticus.worlds.replay import Replay, fully_observed
 def run(
     stage: Stage, policy: str, budget: Budget | None, watchers: Sequence[Learner] = ()
 ) -> Score:
-    """Crawl the stage's world with a policy and a budget; None spends what the policy asks for."""
+    """Crawl the stage's world with a policy and a budget; None spends what the policy asks for.
+
+    ``policy@spacing`` names a spacing other than that of the rules.
+    """
     began = time.perf_counter()
+    policy, _, spacing = policy.partition("@")
+    if spacing:
+        stage = replace(stage, rules=replace(stage.rules, spacing=spacing))
     referee = Referee(stage.readers, stage.score)
     world = Replay(stage.truth, stage.readers, [referee], seed=stage.seed)
     _open(stage, world)
@@ -56,13 +63,14 @@ class Frozen:
 
 def _loop(stage: Stage, world: Replay, policy: Policy, budget: Budget | None) -> Loop:
     rules = stage.rules
+    spacing = getattr(policy, "spacing", rules.spacing)
     every_tick = Budget(86_400 / rules.tick.total_seconds(), per_page=True)
     return Loop(
         world=world,
         ticks=Ticks(VirtualClock(stage.crawl), rules.tick),
-        predictor=plugins.load("predictor", rules.predictor, predict.BUILTIN)(),
+        predictor=plugins.make("predictor", rules.predictor, predict.BUILTIN),
         policy=policy,
-        spacing=plugins.load("spacing", rules.spacing, schedule.BUILTIN)(seed=stage.seed),
+        spacing=plugins.make("spacing", spacing, schedule.BUILTIN, seed=stage.seed),
         ledger=Ledger(budget or every_tick),
         planner=Planner(seed=stage.seed, at_once=True),
         memory=Memory({}),
@@ -75,7 +83,7 @@ def _policy(stage: Stage, world: Replay, name: str) -> Policy:
         return Clairvoyant(world, stage.readers, stage.end)
     if name == "logged":
         return logged_visits(stage.log, stage.truth)
-    made: Policy = plugins.load("policy", name, allocate.BUILTIN)()
+    made: Policy = plugins.make("policy", name, allocate.BUILTIN, seed=stage.seed)
     return made
 
 

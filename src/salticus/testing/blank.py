@@ -22,12 +22,16 @@ def blank_pages(n: int, *, hosts: int = 1) -> Pages:
         tick=a_tick(),
         ids=np.arange(n, dtype=np.int64),
         host=np.arange(n, dtype=np.int64) % hosts,
+        merchant=np.full(n, -1, dtype=np.int64),
+        category=np.full(n, -1, dtype=np.int64),
         added=np.full(n, np.datetime64(0, "us")),
         last_visit=np.full(n, NEVER),
         demand=ones,
         impressions=ones,
         cost=ones,
         max_interval=np.full(n, np.inf),
+        interval=np.full(n, np.nan),
+        open=np.ones(n, dtype=np.bool_),
         capacity=np.full(hosts, np.inf),
     )
 

@@ -49,12 +49,15 @@ class Survival(Protocol):
     """Probability that a page is unchanged `ages` days after its last visit, for all pages.
 
     Laws: `unchanged` starts at 1, never rises, stays in [0, 1]; `integral` is its integral from 0.
-    Together they give the worth of a visit, V(τ) = μ[∫₀^τ S − τS(τ)].
+    Together they give the worth of a visit, V(τ) = μ[∫₀^τ S − τS(τ)]. `rates` are changes a day in
+    the long run, for policies that know of no more than that.
     """
 
     def unchanged(self, ages: Floats) -> Floats: ...
 
     def integral(self, ages: Floats) -> Floats: ...
+
+    def rates(self) -> Floats: ...
 
     def take(self, rows: Ints | Bools) -> Survival: ...
 
@@ -102,17 +105,23 @@ class Pages:
 
     `tick` is the coming one; `host` indexes `capacity`, the visits that each host can take in it.
     `demand` and `impressions` are per day, `cost` in visits, `max_interval` in days (inf = none).
+    `merchant` and `category` are numbers, -1 = unknown. `interval` is fixed by the user, in days;
+    NaN where the policy decides. Pages that are not `open` may not be visited in this tick.
     """
 
     tick: Tick
     ids: Ints
     host: Ints
+    merchant: Ints
+    category: Ints
     added: Times
     last_visit: Times
     demand: Floats
     impressions: Floats
     cost: Floats
     max_interval: Floats
+    interval: Floats
+    open: Bools
     capacity: Floats
     survival: Survival | None = None
 

@@ -47,6 +47,8 @@ class Census:
             tick=tick,
             ids=table.ids,
             host=self._host,
+            merchant=self._host,
+            category=np.full(len(table.ids), -1, dtype=np.int64),
             added=table.added,
             last_visit=table.last_visit,
             demand=table.demand,
@@ -55,6 +57,8 @@ class Census:
             max_interval=np.where(
                 np.isfinite(table.max_interval), table.max_interval, self.max_interval
             ),
+            interval=np.full(len(table.ids), np.nan),
+            open=np.ones(len(table.ids), dtype=np.bool_),
             capacity=np.array([capacity(name) for name in self.hosts], dtype=np.float64),
         )
         up = ~table.rests & awake(table.idle, table.last_visit, tick)

@@ -67,8 +67,10 @@ class Replay:
         self.last_answer_: Times = np.full(len(truth), NEVER)
         self._all = int(truth.ids[-1]) == len(truth) - 1  # ids are row numbers, not a sample's
         self._done = 0  # change points that have happened
-        self._zeros = np.zeros(len(truth), dtype=np.int64)
         self._ones, self._unlimited = np.ones(len(truth)), np.full(len(truth), np.inf)
+        self._unpinned = np.full(len(truth), np.nan)
+        self._open = np.ones(len(truth), dtype=np.bool_)
+        self._capacity = np.full(int(truth.host.max(initial=0)) + 1, np.inf)
         self._cut: Pages | None = None
 
     def begin(self, start: datetime) -> None:
@@ -127,14 +129,18 @@ class Replay:
         return Pages(
             tick=tick,
             ids=self.truth.ids[:n],
-            host=self._zeros[:n],
+            host=self.truth.host[:n],
+            merchant=self.truth.merchant[:n],
+            category=self.truth.category[:n],
             added=self.truth.born[:n],
             last_visit=self.last_visit_[:n],
             demand=self._ones[:n],
             impressions=self._ones[:n],
             cost=self._ones[:n],
             max_interval=self._unlimited[:n],
-            capacity=np.array([np.inf]),
+            interval=self._unpinned[:n],
+            open=self._open[:n],
+            capacity=self._capacity,
         )
 
     def _change(self, until: Instant) -> None:

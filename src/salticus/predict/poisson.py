@@ -1,0 +1,35 @@
+"""Survival under a change rate that is taken for known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from salticus.types import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonSurvival:
+    """S(u) = e^(−Δu): changes come at random, `rate` a day (0 = never).
+
+    >>> PoissonSurvival(np.array([0.0, 0.5])).integral(np.array([3.0, 2.0])).round(4)
+    array([3.    , 1.2642])
+    """
+
+    rate: Floats
+
+    def unchanged(self, ages: Floats) -> Floats:
+        return np.exp(-self.rate * ages)
+
+    def integral(self, ages: Floats) -> Floats:
+        """∫₀^τ S = (1 − e^(−Δτ))/Δ, and its limit τ at Δ = 0."""
+        still = self.rate <= 0
+        safe = np.where(still, 1.0, self.rate)
+        return np.where(still, ages, -np.expm1(-safe * ages) / safe)
+
+    def rates(self) -> Floats:
+        return self.rate
+
+    def take(self, rows: Ints | Bools) -> PoissonSurvival:
+        return PoissonSurvival(self.rate[rows])
