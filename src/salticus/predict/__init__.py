@@ -1,3 +1,10 @@
 """How likely a page is still what we hold: the predictors, by name."""
 
-BUILTIN = {"gamma": "salticus.predict.gamma:Gamma"}
+BUILTIN = {
+    "naive": "salticus.predict.naive:Naive",
+    "bias_reduced": "salticus.predict.bias_reduced:BiasReduced",
+    "mle": "salticus.predict.mle:Mle",
+    "gamma": "salticus.predict.gamma:Gamma",
+    "pooled": "salticus.predict.pooled:Pooled",
+    "rhythm": "salticus.predict.rhythm:Rhythm",
+}

@@ -39,6 +39,12 @@ class GammaSurvival:
         safe = np.where(flat, 1.0, power)
         return np.where(flat, self.b * grown, -self.b * np.expm1(-safe * grown) / safe)
 
+    def worth(self, ages: Floats, step: float) -> Floats:
+        """V(τ) in days, with visits every `step` days at most."""
+        from salticus.predict.worth import gamma_worth  # compiled; not everyone needs it
+
+        return gamma_worth(self.a, self.b, ages, step)
+
     def rates(self) -> Floats:
         return np.asarray(self.a / self.b)
 

@@ -28,6 +28,12 @@ class PoissonSurvival:
         safe = np.where(still, 1.0, self.rate)
         return np.where(still, ages, -np.expm1(-safe * ages) / safe)
 
+    def worth(self, ages: Floats, step: float) -> Floats:
+        """V(τ) in days with visits every `step` days at most; (1/Δ)·g(Δτ) for a small step."""
+        from salticus.predict.worth import poisson_worth  # compiled; not everyone needs it
+
+        return poisson_worth(self.rate, ages, step)
+
     def rates(self) -> Floats:
         return self.rate
 

@@ -51,6 +51,9 @@ class Survival(Protocol):
     Laws: `unchanged` starts at 1, never rises, stays in [0, 1]; `integral` is its integral from 0.
     Together they give the worth of a visit, V(τ) = μ[∫₀^τ S − τS(τ)]. `rates` are changes a day in
     the long run, for policies that know of no more than that.
+
+    A curve that knows better than V(τ) from its own parts, as one that sees the coming week does,
+    may have a method ``worth(ages, step)``: V without μ, in days, for visits in steps of so many.
     """
 
     def unchanged(self, ages: Floats) -> Floats: ...

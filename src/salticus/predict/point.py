@@ -1,0 +1,125 @@
+"""The common ground of estimates without a model: sums a page, and one rate from them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+import numpy as np
+
+from salticus.columns import Keyed, State, rank_within
+from salticus.predict.poisson import PoissonSurvival
+from salticus.types import CHANGED, UNKNOWN, Bools, Floats, Ints, Outcomes, Pages, days_between
+
+
+class Intervals(NamedTuple):
+    """Answered visits by page and time: the days since the answer before, and what they found."""
+
+    page: Ints
+    days: Floats
+    changed: Bools
+
+    def take(self, rows: Ints | Bools) -> Intervals:
+        """The given rows, in the given order."""
+        return Intervals(self.page[rows], self.days[rows], self.changed[rows])
+
+    def rounds(self) -> Iterator[Intervals]:
+        """Rounds in which no page occurs twice, earlier visits first; one round as a rule."""
+        rank = rank_within(self.page)
+        ends = np.cumsum(np.bincount(rank))
+        rounds = np.split(np.argsort(rank, kind="stable"), ends[:-1])
+        yield from (self.take(rows) for rows in rounds if len(rows))
+
+
+def answered(outcomes: Outcomes) -> Intervals:
+    """What a batch of visits says of changes; failed, dropped and first visits say nothing."""
+    days = days_between(outcomes.since, outcomes.at)
+    known = np.flatnonzero(outcomes.made & (outcomes.changed != UNKNOWN) & (days > 0))
+    order = known[np.lexsort((outcomes.at[known], outcomes.page[known]))]
+    return Intervals(outcomes.page[order], days[order], outcomes.changed[order] == CHANGED)
+
+
+class PointRates(ABC):
+    """A predictor that holds each page to one change rate, worked out from sums over its visits.
+
+    The sums are visits answered, changes found, and days covered. A rate is worked out again only
+    when a page was visited since. A page that was never answered twice has the mean rate of those
+    that were, weighted by their days; before there is any, `default_rate`, changes a day.
+
+    `recovers` names the spacings of visits under which a known rate is recovered.
+    """
+
+    recovers: tuple[str, ...] = ("even", "poisson", "bursts")
+
+    def __init__(self, *, default_rate: float = 0.25) -> None:
+        self.default_rate = default_rate
+        self.visits_, self.changes_, self.days_ = Keyed(), Keyed(), Keyed()
+        self.rates_ = Keyed()  # NaN: to be worked out
+
+    @abstractmethod
+    def estimate(self, rows: Ints) -> Floats:
+        """Changes a day of the pages in these rows, all of which have been answered."""
+
+    def survival(self, pages: Pages, now: datetime) -> PoissonSurvival:
+        """S(u) = e^(−Δu) with the rate Δ of each page."""
+        self._keep(pages.ids)
+        return PoissonSurvival(self.rates(pages.ids))
+
+    def rates(self, ids: Ints) -> Floats:
+        """Change rate of each page (ids ascending), changes a day."""
+        self._work_out()
+        usual = np.full(len(ids), self._usual())
+        seen = self.visits_.get(ids, np.zeros(len(ids))) > 0
+        return np.where(seen, self.rates_.get(ids, usual), usual)
+
+    def learn(self, outcomes: Outcomes) -> None:
+        intervals = answered(outcomes)
+        if len(intervals.page):
+            self._add(self._rows(intervals.page), intervals)
+
+    def _sums(self) -> dict[str, Keyed]:
+        """What is kept of each page; 0 for one not seen yet."""
+        return {"visits": self.visits_, "changes": self.changes_, "days": self.days_}
+
+    def _add(self, rows: Ints, intervals: Intervals) -> None:
+        np.add.at(self.visits_.values, rows, 1.0)
+        np.add.at(self.changes_.values, rows, intervals.changed.astype(np.float64))
+        np.add.at(self.days_.values, rows, intervals.days)
+        self.rates_.values[rows] = np.nan
+
+    def _work_out(self) -> None:
+        """Have the rate of every page that was visited since the last time."""
+        rows = np.flatnonzero(np.isnan(self.rates_.values))
+        if len(rows):
+            self.rates_.values[rows] = self.estimate(rows)
+
+    def _usual(self) -> float:
+        """The rate of a page that was never answered twice; such pages weigh nothing here."""
+        days = self.days_.values
+        watched = float(days.sum())
+        return float(days @ self.rates_.values) / watched if watched else self.default_rate
+
+    def _rows(self, ids: Ints) -> Ints:
+        """Where pages are kept, from now on if need be."""
+        rows, known = self.visits_.rows(ids)
+        if known.all():
+            return rows
+        self._keep(np.union1d(self.visits_.ids, ids))
+        return np.searchsorted(self.visits_.ids, ids)
+
+    def _keep(self, ids: Ints) -> None:
+        """Have sums for exactly these pages."""
+        if self.visits_.ids is not ids:
+            for kept in (*self._sums().values(), self.rates_):
+                kept.put(ids, kept.get(ids, np.zeros(len(ids))))
+
+    def state(self) -> State:
+        return {"ids": self.visits_.ids, **{name: k.values for name, k in self._sums().items()}}
+
+    def restore(self, state: State) -> None:
+        ids = state["ids"]
+        for name, kept in self._sums().items():
+            kept.put(ids, state[name].copy())
+        self.rates_.put(ids, np.where(state["visits"] > 0, np.nan, 0.0))

@@ -1,0 +1,63 @@
+"""Numbers kept for every page that was ever met, by id."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from salticus.columns import State
+from salticus.types import Bools, Floats, Ints
+
+
+class Roster:
+    """Several numbers a page, in rows that are ordered by id; pages come, and are never forgotten.
+
+    >>> roster = Roster(rate=0.5)
+    >>> roster.rows(np.array([7, 3, 7]))
+    array([1, 0, 1])
+    >>> roster["rate"]
+    array([0.5, 0.5])
+    """
+
+    def __init__(self, **defaults: float) -> None:
+        self.defaults = defaults
+        self.ids: Ints = np.empty(0, dtype=np.int64)
+        self.columns: dict[str, Floats] = {name: np.empty(0) for name in defaults}
+
+    def __getitem__(self, name: str) -> Floats:
+        return self.columns[name]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def rows(self, ids: Ints) -> Ints:
+        """The row of each id, a new one if need be: rows of others may move then."""
+        if self.holds(ids):
+            return np.arange(len(ids))
+        rows, known = self._find(ids)
+        if known.all():
+            return rows
+        self._insert(np.unique(ids[~known]))
+        return np.searchsorted(self.ids, ids)
+
+    def holds(self, ids: Ints) -> bool:
+        """Whether these are all pages, in the order of the rows."""
+        return ids is self.ids or np.array_equal(ids, self.ids)
+
+    def _find(self, ids: Ints) -> tuple[Ints, Bools]:
+        if not len(self.ids):
+            return np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=np.bool_)
+        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        return at, self.ids[at] == ids
+
+    def _insert(self, new: Ints) -> None:
+        at = np.searchsorted(self.ids, new)
+        self.ids = np.insert(self.ids, at, new)
+        for name, column in self.columns.items():
+            self.columns[name] = np.insert(column, at, self.defaults[name])
+
+    def state(self) -> State:
+        return {"ids": self.ids, **self.columns}
+
+    def restore(self, state: State) -> None:
+        self.ids = state["ids"]
+        self.columns = {name: state[name].copy() for name in self.defaults}
