@@ -1,0 +1,224 @@
+"""What pages ask for at a visit price, and the price at which they ask for what there is.
+
+Compiled loops. A page's visits ρ grow with s = 1/√Λ (Λ: visit price). Its numbers a and b and the
+form say how; `rates.py` says where each form comes from:
+
+    LINE      ρ = a·s − b
+    HARMONIC  ρ = b/2·(√(1 + 4(a·s)²) − 1)
+    FIXED     ρ = b / g⁻¹(1/(a·s)²) with g(x) = 1 − (1+x)e^(−x), and 0 up to a·s = 1
+
+each within [low, 1]. A page with a = 0 asks for nothing at any price; all others have b > 0, but
+for LINE, where b may be 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from salticus.compiled import compiled
+from salticus.types import Floats, Ints
+
+LINE, HARMONIC, FIXED = 0, 1, 2
+
+_BLOCK = 512  # sums of blocks are added up, so that rounding does not grow with the pages
+_PASSES = 200
+_SAMPLE = 4096
+_EXACT = 1e-13  # of the visits: what may be amiss before rounding is shared out
+_FEW = 1e-200  # visits that are none
+_MUCH = 1e100
+_RAMP = 1e-10  # FIXED leaps to b/26 within rounding of a·s = 1; here it climbs that far in this
+_STEEP = 1.0 / (25.61414656703702 * _RAMP)
+
+
+class Asking(NamedTuple):
+    """Pages that compete for visits: the form, and the numbers a and b of each."""
+
+    form: int
+    a: Floats
+    b: Floats
+
+
+@compiled
+def inverse_g(z: float) -> float:
+    """x with 1 − (1+x)e^(−x) = 1/z², for z > 1 (ALGORITHMS §0).
+
+    x − ln(1+x) = u with u = −ln(1 − 1/z²): Halley steps from between the known bounds of Lambert's
+    W₋₁, two as a rule; for small u, where that cancels, its series in √(2u).
+    """
+    u = math.log(z / (z - 1.0) * (z / (z + 1.0))) if z < 1.5 else -math.log1p(-1.0 / (z * z))
+    s = math.sqrt(2.0 * u)
+    if s < 0.01:
+        return s * (1.0 + s * (1 / 3 + s * (1 / 36 + s * (-1 / 270 + s / 4320))))
+    x = s + u * (2.0 + 0.2 * s) / (3.0 + 0.2 * s)
+    for _ in range(4):
+        off, slope = x - math.log1p(x) - u, x / (1.0 + x)
+        step = off / (slope - 0.5 * off / (x * (1.0 + x)))
+        x -= step
+        if abs(step) < 1e-5 * x:
+            break
+    return x
+
+
+@compiled
+def asked(form: int, a: float, b: float, s: float) -> float:
+    """Visits that a page asks for, not yet within its limits."""
+    x = min(a * s, _MUCH)
+    if form == LINE:
+        return x - b
+    if form == HARMONIC:
+        return b * x * (2.0 * x / (1.0 + math.sqrt(1.0 + 4.0 * x * x)))
+    if x < 1.0 + _RAMP:
+        return b * _STEEP * (x - 1.0)
+    return b / inverse_g(x)
+
+
+@compiled
+def needed(form: int, a: float, b: float, rate: float) -> float:
+    """The s at which a page asks for `rate`: the inverse of `asked`."""
+    if form == LINE:
+        return (rate + b) / a
+    if form == HARMONIC:
+        return math.sqrt(rate / b) * math.sqrt(rate / b + 1.0) / a
+    x = b / rate
+    if x * _STEEP * _RAMP > 1.0:
+        return (1.0 + 1.0 / (x * _STEEP)) / a
+    g = x * x * (0.5 - x / 3.0) if x < 1e-5 else -math.expm1(math.log1p(x) - x)
+    return 1.0 / (a * math.sqrt(g))
+
+
+@compiled
+def total(pages: Asking, low: float, s: float) -> float:
+    """Visits that all pages ask for."""
+    form, a, b = pages
+    every = 0.0
+    for start in range(0, len(a), _BLOCK):
+        block = 0.0
+        for i in range(start, min(start + _BLOCK, len(a))):
+            block += min(max(asked(form, a[i], b[i], s), low), 1.0)
+        every += block
+    return every
+
+
+@compiled
+def bounds(pages: Asking, rate: float) -> tuple[float, float]:
+    """An s below which no page asks for `rate`, and one above which all do; not quite the closest,
+    since `needed` and `asked` round apart."""
+    form, a, b = pages
+    first, last = math.inf, 0.0
+    for i in range(len(a)):
+        if a[i] > 0.0:
+            s = needed(form, a[i], b[i], rate)
+            first, last = min(first, s), max(last, s)
+    return first * (1.0 - 1e-9), last * (1.0 + 1e-9)
+
+
+@compiled
+def squeeze(pages: Asking, low: float, visits: float, s: float, end: float) -> float:
+    """A point on the way from `s` to `end`, as near to `s` as may be, on the other side of the s
+    at which `visits` are asked for."""
+    width = 1e-15
+    while width < 1e-3:
+        near = s * (1.0 - width) if end < s else s * (1.0 + width)
+        if near <= end if end < s else near >= end:
+            break
+        off = total(pages, low, near) - visits
+        if off <= 0.0 if end < s else off >= 0.0:
+            return near
+        width *= 30.0
+    return end
+
+
+@compiled
+def guess(pages: Asking, low: float, visits: float, lo: float, hi: float) -> float:
+    """Where to begin: among many pages, about where a sample of them has its price."""
+    form, a, b = pages
+    stride = len(a) // _SAMPLE
+    if stride > 8:
+        some = Asking(form, a[::stride].copy(), b[::stride].copy())
+        for _ in range(14):
+            s = math.sqrt(lo) * math.sqrt(hi)
+            more = total(some, low, s) * len(a) > visits * len(some.a)
+            lo, hi = (lo, s) if more else (s, hi)
+    return math.sqrt(lo) * math.sqrt(hi)
+
+
+@compiled
+def close_in(pages: Asking, low: float, visits: float, lo: float, hi: float) -> tuple[float, float]:
+    """An s at which too few visits are asked for, and one close above it at which too many are.
+
+    Secant steps, which are exact once both points lie on one piece of a LINE; a geometric halving
+    whenever a step leaves the bracket, or two have not halved what is amiss.
+    """
+    s, before, was, earlier = guess(pages, low, visits, lo, hi), 0.0, -visits, math.inf
+    for _ in range(_PASSES):
+        off = total(pages, low, s) - visits
+        if abs(off) <= _EXACT * visits:
+            far = squeeze(pages, low, visits, s, lo if off > 0.0 else hi)
+            return min(s, far), max(s, far)
+        lo, hi = (lo, s) if off > 0.0 else (s, hi)
+        if hi - lo <= 4e-16 * hi:
+            break
+        slow = abs(off) > 0.5 * earlier
+        step = off * (s - before) / (was - off) if was != off else math.inf
+        before, was, earlier, s = s, off, abs(was), s + step
+        if slow or not lo < s < hi:
+            s = math.sqrt(lo) * math.sqrt(hi)
+    return lo, hi
+
+
+@compiled
+def between(pages: Asking, low: float, visits: float, lo: float, hi: float) -> Floats:
+    """What pages ask for from `lo` to `hi`, mixed so that it sums to `visits`."""
+    form, a, b = pages
+    few, many = total(pages, low, lo), total(pages, low, hi)
+    part = min(max((visits - few) / (many - few), 0.0), 1.0) if many > few else 0.0
+    rates = np.empty(len(a))
+    for i in range(len(a)):
+        least = min(max(asked(form, a[i], b[i], lo), low), 1.0)
+        most = min(max(asked(form, a[i], b[i], hi), low), 1.0)
+        rates[i] = least + part * (most - least)
+    return rates
+
+
+@compiled
+def spend(pages: Asking, floor: float, visits: float) -> Floats:
+    """The visits each page asks for at the price at which all ask for `visits`.
+
+    No page gets less than `floor` of an equal share. Pages that ask for nothing share equally what
+    is left when all others have a full visit.
+    """
+    n, some = len(pages.a), 0
+    for i in range(n):
+        some += pages.a[i] > 0.0
+    if visits >= n or visits < _FEW:
+        return np.full(n, 1.0 if visits >= n else 0.0)
+    low = floor * visits / n
+    left = visits - low * (n - some)
+    if left >= some:
+        return np.where(pages.a > 0.0, 1.0, (visits - some) / max(n - some, 1))
+    lo, hi = bounds(pages, left / some)
+    lo, hi = close_in(pages, low, visits, lo, hi)
+    return between(pages, low, visits, lo, hi)
+
+
+@compiled
+def spend_by_host(pages: Asking, floor: float, host: Ints, room: Floats) -> Floats:
+    """As `spend`, with a price for each host, at which its pages ask for its `room`."""
+    end = np.zeros(len(room) + 1, dtype=np.int64)
+    for i in range(len(host)):
+        end[host[i] + 1] += 1
+    end = np.cumsum(end)
+    order, place = np.empty(len(host), dtype=np.int64), end[:-1].copy()
+    for i in range(len(host)):
+        order[place[host[i]]] = i
+        place[host[i]] += 1
+    rates = np.zeros(len(host))
+    for h in range(len(room)):
+        own = order[end[h] : end[h + 1]]
+        if len(own):
+            mine = Asking(pages.form, pages.a[own], pages.b[own])
+            rates[own] = spend(mine, floor, room[h])
+    return rates
