@@ -151,3 +151,27 @@ def bench_simulate(
         print_json(rows)
     else:
         print_table("simulating", tuple(rows[0]), [tuple(row.values()) for row in rows])
+
+
+def bench_policies(
+    pages: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Pages; may be repeated. [default: 10^5, 10^6 and 10^7]"),
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="A name; may be repeated. [default: leap and lambdacrawl]"),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Seconds and memory of one plan over all pages, beside a bare NumPy pass; and the agenda."""
+    from salticus.bench.policies import POLICIES, SIZES, bench, bench_agenda
+
+    with steps() as told:
+        plans = list(bench(sizes=pages or SIZES, policies=policy or POLICIES, told=told))
+        agenda = list(bench_agenda(sizes=pages or SIZES, told=told))
+    if json:
+        print_json({"plans": plans, "agenda": agenda})
+        return
+    for title, rows in (("one plan over all pages", plans), ("decisions one by one", agenda)):
+        print_table(title, tuple(rows[0]), [tuple(row.values()) for row in rows])

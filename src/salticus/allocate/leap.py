@@ -1,0 +1,115 @@
+"""leap: visit when the freshness that a visit buys reaches the visit price."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from salticus.allocate.base import known
+from salticus.allocate.index import by_host
+from salticus.allocate.share import first, ranked
+from salticus.compiled import compiled
+from salticus.types import DAY, NEVER, Floats, Ints, Outcomes, Pages, Survival, instant
+
+_DAY_US = int(DAY.astype(np.int64))
+_NEVER = int(NEVER.astype(np.int64))
+
+
+class Leap:
+    """The pages for which a visit buys the most: V(τ) = μ[∫₀^τ S − τS(τ)], per cost.
+
+    S is the chance that the page is unchanged τ days after its last visit, on whatever curve the
+    predictor draws. V never falls with age, so that to take the best pages of every tick is to
+    visit each page when its V reaches one common price, the price at which the visits are spent
+    (DESIGN, the visit price; Olston and Pandey 2008 for the Poisson curve). With constant rates
+    that are right this is the fixed-interval optimum, and so LambdaCrawl at even intervals.
+
+    Pages never visited come first. Pages that nobody reads share what is left by V without demand.
+    For the case that estimates are wrong, no set of `few` of all pages (1 %) gets more than the
+    share `most` of the visits: that much goes, at most, to the few / most that were visited last.
+
+    Cost: linear in pages; nothing is sorted.
+
+    >>> from dataclasses import replace
+    >>> from salticus.predict.poisson import PoissonSurvival
+    >>> from salticus.testing import blank_pages
+    >>> day = np.full(3, np.datetime64("2025-12-31", "us"))
+    >>> survival = PoissonSurvival(np.array([0.1, 0.2, 0.2]))
+    >>> pages = replace(blank_pages(3), last_visit=day, survival=survival)
+    >>> Leap().expected(pages, visits=1.0)
+    array([0. , 0.5, 0.5])
+    """
+
+    def __init__(self, *, few: float = 0.01, most: float = 0.5) -> None:
+        self.few = few
+        self.most = most
+
+    def expected(self, pages: Pages, visits: float) -> Floats:
+        worth, alone = self.worth(pages)
+        order, then = np.negative(worth, out=worth), np.negative(alone, out=alone)
+        expected = first(order, visits, then)
+        hasty, limit = self._hasty(pages), self.most * visits
+        if float(expected[hasty].sum()) > limit:
+            others = np.delete(np.arange(len(pages)), hasty)
+            rest = min(visits - limit, float(len(others)))
+            left = min(visits, float(len(pages))) - rest
+            for rows, share in ((others, rest), (hasty, left)):
+                expected[rows] = first(order[rows], share, then[rows])
+        return expected
+
+    def expected_by_host(self, pages: Pages, room: Floats) -> Floats:
+        """The best pages of each host, at a price of its own."""
+        return by_host(self.worth(pages)[0], pages.host, room)
+
+    def worth(self, pages: Pages) -> tuple[Floats, Floats]:
+        """V of every page per visit of cost, and V without demand; infinite if never visited."""
+        demand = known("demand", pages.demand, pages.ids)
+        last = pages.last_visit.view(np.int64)
+        ages = _ages(last, int(instant(pages.tick.start).astype(np.int64)))
+        alone = known("change rate", _index(pages.survival, ages, pages.tick.days), pages.ids)
+        return _weigh(alone, last, demand, known("cost", pages.cost, pages.ids)), alone
+
+    def _hasty(self, pages: Pages) -> Ints:
+        """The pages visited last: so many that `few` of all among them cannot get beyond `most`."""
+        n = len(pages)
+        if not n:
+            return np.empty(0, dtype=np.int64)
+        newest = ~pages.last_visit.view(np.int64)  # the other way round, never visited at the end
+        return np.flatnonzero(newest < ranked(newest, min(int(self.few / self.most * n), n - 1)))
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """Nothing: the predictor learns."""
+
+
+def _index(survival: Survival | None, ages: Floats, step: float) -> Floats:
+    """V(τ) without demand, days; on a curve that does not know it, from the curve itself."""
+    if survival is None:
+        return ages * 1.0
+    own: Any = getattr(survival, "worth", None)
+    if own is not None:
+        return np.asarray(own(ages, step))
+    still = survival.unchanged(ages)
+    return np.maximum(survival.integral(ages) - ages * still + 0.5 * step * (1.0 - still), 0.0)
+
+
+@compiled
+def _ages(last: Ints, now: int) -> Floats:
+    """Days since each last visit; 0 if there was none."""
+    ages = np.zeros(len(last))
+    for k in range(len(last)):
+        if last[k] != _NEVER:
+            ages[k] = (now - last[k]) / _DAY_US
+    return ages
+
+
+@compiled
+def _weigh(alone: Floats, last: Ints, demand: Floats, cost: Floats) -> Floats:
+    """V with demand per cost; both become infinite where there was no visit."""
+    worth = np.empty(len(alone))
+    for k in range(len(alone)):
+        if last[k] == _NEVER:
+            alone[k] = worth[k] = np.inf
+        else:
+            worth[k] = alone[k] * (demand[k] / cost[k])
+    return worth

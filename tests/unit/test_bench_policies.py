@@ -1,0 +1,80 @@
+"""The bench of policies, in small: the same columns, the same rows, nothing is timed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from salticus.bench import planning
+from salticus.bench.policies import AGENDA, bench
+from salticus.cli.app import app
+from salticus.errors import SalticusError
+
+COLUMNS = {
+    "policy", "curves", "pages", "s", "ns/page", "x NumPy pass", "MB", "bytes/page",
+    "first call s", "growth",
+}  # fmt: skip
+
+
+def test_a_row_for_every_policy_curve_and_size() -> None:
+    rows = list(bench(sizes=(50, 5000), policies=("uniform",), curves=("gamma",)))
+    assert [(row["policy"], row["pages"]) for row in rows] == [("uniform", 50), ("uniform", 5000)]
+    for row in rows:
+        assert set(row) == COLUMNS
+        assert row["bytes/page"] >= 0
+    assert rows[0]["growth"] is None
+    assert isinstance(rows[1]["growth"], float)
+
+
+@pytest.mark.parametrize("kind", ["gamma", "rhythm"])
+def test_the_columns_are_those_of_a_crawl(kind: str) -> None:
+    pages = planning.columns(300, kind)
+    assert sorted(pages.demand) == pytest.approx(sorted(1e4 / np.arange(1, 301)))
+    assert not np.isnat(pages.last_visit).any()
+    survival = pages.survival
+    assert survival is not None
+    rates = survival.rates()
+    assert 0.05 < np.median(rates) < 0.12
+    unchanged = survival.unchanged(np.ones(300))
+    assert (unchanged > 0).all()
+    assert (unchanged < 1).all()
+
+
+@pytest.mark.parametrize("policy", ["leap", "lambdacrawl"])
+def test_a_policy_is_measured(policy: str) -> None:
+    found = planning.plan(policy, "gamma", 200)
+    assert set(found) == {"seconds", "first", "bytes", "pass"}
+
+
+def test_the_agenda_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "_MANY", 100)
+    monkeypatch.setattr(planning, "_FEW", 10)
+    assert set(planning.agenda(200)) == {"many", "singly", "price", "first", "bytes"}
+
+
+def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of small runs, which compile nothing."""
+    ran = []
+
+    def measured(folder: object, policy: str, curves: str, pages: int) -> dict[str, float]:
+        ran.append((policy, curves, pages))
+        numbers = ("seconds", "first", "bytes", "pass", "many", "singly", "price")
+        return dict.fromkeys(numbers, 0.5)
+
+    monkeypatch.setattr("salticus.bench.policies._measure", measured)
+    words = ["bench", "policies", "--pages", "100", "--policy", "uniform", "--json"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert ran == [("uniform", "gamma", 100), ("uniform", "rhythm", 100), (AGENDA, "rates", 100)]
+    assert set(found["plans"][0]) == COLUMNS
+    assert {"pages", "decisions/s", "one by one/s", "price s"} <= set(found["agenda"][0])
+    assert CliRunner().invoke(app, words[:-1]).exit_code == 0
+
+
+def test_a_contestant_that_fails_is_named() -> None:
+    with pytest.raises(SalticusError, match="no policy is called 'nosuch'"):
+        list(bench(sizes=(10,), policies=("nosuch",), curves=("gamma",)))
