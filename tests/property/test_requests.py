@@ -13,20 +13,38 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from salticus.allocate.gate.base import Decisions
+from salticus.allocate.gate.uniform import UniformGate
 from salticus.errors import InputError
 from salticus.log.folder import Log
 from salticus.log.truth import Truth, read_truth
+from salticus.predict.poisson import PoissonSurvival
+from salticus.simulate import Rules
+from salticus.simulate.gated import sent_through
 from salticus.simulate.requests import (
     Requests,
     fresh_at_requests,
     read_requests,
     replay_uniform,
 )
+from salticus.simulate.stage import set_stage
+from salticus.types import (
+    CHANGED,
+    UNCHANGED,
+    UNKNOWN,
+    Floats,
+    Outcomes,
+    Pages,
+    Survival,
+    days_between,
+    instant,
+)
 
 START = datetime(2018, 8, 1, tzinfo=UTC)
 END = START + timedelta(days=2)
 MINUTES = st.integers(-600, 2879)  # from before the start to before the end
 AT = pl.Datetime("us", "UTC")
+ABOUT = {"name": "r", "resolution": "1m", "span": ["2018-07-31", "2018-08-03"]}
 
 
 @st.composite
@@ -52,7 +70,7 @@ def written(folder: Path, world: Any, failure: float = 0.0) -> Log:
         folder / "values.parquet"
     )
     pl.DataFrame(requests, schema=kinds, orient="row").write_parquet(folder / "requests.parquet")
-    (folder / "log.json").write_text(json.dumps({"name": "r", "resolution": "1m"}))
+    (folder / "log.json").write_text(json.dumps(ABOUT))
     return Log(folder)
 
 
@@ -151,3 +169,84 @@ def test_a_log_without_requests_says_so(tmp_path: Path) -> None:
     log.path("requests").unlink()
     with pytest.raises(InputError, match=r"requests\.parquet"):
         replayed(log)
+
+
+# ------------------------------------------------------------------------ a gate that looks at ages
+
+
+class Steady:
+    """A predictor for which every page changes once a day; keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[int, Any, Any, int]] = []
+
+    def survival(self, pages: Pages, now: datetime) -> Survival:
+        return PoissonSurvival(np.ones(len(pages)))
+
+    def learn(self, outcomes: Outcomes) -> None:
+        columns = (outcomes.page, outcomes.since, outcomes.at, outcomes.changed)
+        self.told += zip(*(column.tolist() for column in columns), strict=True)
+
+
+class Curious:
+    """A gate that sends where the last bits of the chance say so; keeps the scores."""
+
+    def __init__(self) -> None:
+        self.scores: dict[float, float] = {}
+
+    def send(self, scores: Floats, chances: Floats) -> Decisions:
+        self.scores |= dict(zip(chances.tolist(), scores.tolist(), strict=True))
+        p = np.where((chances * 2**20).astype(int) % 2 == 0, 1.0, 0.0)
+        return Decisions(chances < p, p)
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds(), st.sampled_from([1, 6, 48]), st.sampled_from([0.0, 0.3]))
+def test_a_gate_is_shown_what_a_plain_loop_finds(
+    tmp_path_factory: pytest.TempPathFactory, world: Any, hours: int, failure: float
+) -> None:
+    log = written(tmp_path_factory.mktemp("log"), world, failure)
+    tick, nothing = timedelta(hours=hours), timedelta(0)
+    rules = Rules(start=START, history=nothing, warmup=nothing, days=2, tick=tick)
+    stage = set_stage(log, rules)
+    requests = read_requests(log, stage.truth, stage.crawl, stage.end)
+    gate, predictor = Curious(), Steady()
+    sent = sent_through(gate, stage, requests, predictor)
+    answered = dict(enumerate(np.maximum(stage.truth.born, instant(START))))
+    fresh, told = fresh_at_requests(requests, sent), []
+    for k, page in enumerate(requests.page.tolist()):
+        at = requests.at[k]
+        begun = instant(START) + (at - instant(START)) // np.timedelta64(tick) * np.timedelta64(
+            tick
+        )
+        age = float(days_between(answered[page], at))
+        known = stage.truth.born[page] <= begun
+        assert gate.scores[float(requests.chance[k])] == pytest.approx(known * -np.expm1(-age))
+        if sent[k]:
+            changed = UNKNOWN if requests.failed[k] else UNCHANGED if fresh[k] else CHANGED
+            told.append((int(stage.truth.ids[page]), answered[page].item(), at.item(), changed))
+            answered[page] = answered[page] if requests.failed[k] else at
+    assert sorted(predictor.told) == sorted(told)
+
+
+def test_a_frozen_predictor_is_told_nothing(tmp_path: Path) -> None:
+    log = written(tmp_path, WORLD)
+    nothing = timedelta(0)
+    rules = Rules(start=START, history=nothing, warmup=nothing, days=2, frozen=True)
+    stage = set_stage(log, rules)
+    predictor = Steady()
+    requests = read_requests(log, stage.truth, stage.crawl, stage.end)
+    assert sent_through(UniformGate(share=1.0), stage, requests, predictor).all()
+    assert predictor.told == []
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_the_uniform_gate_sends_step_by_step_what_it_sends_at_once(
+    tmp_path: Path, share: float
+) -> None:
+    log = written(tmp_path, WORLD)
+    nothing = timedelta(0)
+    stage = set_stage(log, Rules(start=START, history=nothing, warmup=nothing, days=2))
+    requests = read_requests(log, stage.truth, stage.crawl, stage.end, seed=1)
+    sent = sent_through(UniformGate(share=share), stage, requests, Steady())
+    assert sent.tolist() == (requests.chance < share).tolist()

@@ -3,7 +3,8 @@
 A request is a click that asks for a visit. Whether the reader found a fresh copy is scored before
 the decision; then a gate sends the request, or not. Decisions that do not look at what earlier
 ones brought (a uniform probability, a score known beforehand) need no loop: a copy is what the
-page's last sent request found, and that is a running maximum.
+page's last sent request found, and that is a running maximum. Those that do are made step by step
+in `gated`, and judged here.
 """
 
 from __future__ import annotations
@@ -89,23 +90,28 @@ def fresh_at_requests(requests: Requests, sent: Bools) -> Bools:
 def replay_uniform(
     requests: Requests, probabilities: Iterable[float], start: datetime, end: datetime
 ) -> Iterator[dict[str, Any]]:
-    """A row for each probability of sending a request: the resource R = sent / requests, the share
-    F of requests that found a fresh copy (eq. 3), and F of every 6 h (None where nobody asked)."""
+    """A row for each probability of sending a request, with the figures of `judged`."""
+    for probability in probabilities:
+        sent = requests.chance < probability
+        yield {"probability": probability, **judged(requests, sent, start, end)}
+
+
+def judged(requests: Requests, sent: Bools, start: datetime, end: datetime) -> dict[str, Any]:
+    """What came of sending these: the resource R = sent / requests, the share F of requests that
+    found a fresh copy (eq. 3), F of every 6 h (None where nobody asked), and how many of the
+    visits found a change."""
     windows = -(-(end - start) // WINDOW)
     window = ((requests.at - instant(start)) // np.timedelta64(WINDOW)).astype(np.int64)
     asked = np.bincount(window, minlength=windows)
-    for probability in probabilities:
-        sent = requests.chance < probability
-        fresh = fresh_at_requests(requests, sent)
-        found = np.bincount(window, weights=fresh, minlength=windows)
-        yield {
-            "policy": "uniform",
-            "probability": probability,
-            "requests": len(requests),
-            "resource": float(sent.mean()) if len(sent) else None,
-            "freshness": float(fresh.mean()) if len(fresh) else None,
-            "windows": [f / n if n else None for f, n in zip(found, asked, strict=True)],
-        }
+    fresh = fresh_at_requests(requests, sent)
+    happy = np.bincount(window, weights=fresh, minlength=windows)
+    return {
+        "requests": len(requests),
+        "resource": float(sent.mean()) if len(sent) else None,
+        "freshness": float(fresh.mean()) if len(fresh) else None,
+        "found": int(np.count_nonzero(sent & ~requests.failed & ~fresh)),
+        "windows": [f / n if n else None for f, n in zip(happy, asked, strict=True)],
+    }
 
 
 def _asked(log: Log, truth: Truth, start: datetime, end: datetime) -> pl.DataFrame:
