@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from salticus import allocate, plugins, predict, schedule
+from salticus.allocate.explore import Explore
 from salticus.allocate.limits import check_feasible
 from salticus.clock import Clock, SystemClock
-from salticus.config import Config, Rule
+from salticus.config import Config, Rule, check_hours
 from salticus.errors import ConfigError
 from salticus.loop import Loop
 from salticus.memory import Memory
@@ -246,6 +247,7 @@ def _parts(config: Config, clock: Clock, *, once: bool) -> dict[str, Any]:
         "spacing": plugins.make("spacing", spacing, schedule.BUILTIN, seed=config.seed),
         "ledger": Ledger(config.budget, carry=timedelta(days=1) if once else None),
         "planner": Planner(seed=config.seed, at_once=once),
+        "explore": Explore(config.explore, seed=config.seed),
     }
 
 
@@ -254,6 +256,7 @@ async def _check(config: Config, world: Live, clock: SystemClock) -> None:
 
     What hosts can take is counted over a day: now they may be asleep, or asking for patience.
     """
+    check_hours(config)  # again: the tick may come from the command line
     now = clock.now()
     pages = await world.pages(Tick(0, now, now + timedelta(days=1)))
     tick = Tick(0, now, now + config.tick)

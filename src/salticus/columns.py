@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from salticus.types import Bools, Floats, Ints
+from salticus.types import DAY, Bools, Floats, Ints, Times
 
 State = dict[str, NDArray[Any]]
 
@@ -102,3 +102,12 @@ def covered(cost: Floats, budget: float) -> int:
     2
     """
     return int(np.searchsorted(np.cumsum(cost), budget + 1e-9, side="right"))
+
+
+def later(times: Times, days: Floats) -> Times:
+    """The times so many days later; NaT stays NaT.
+
+    >>> later(np.array(["2026-01-01", "NaT"], dtype="M8[us]"), np.array([1.5, 2.0])).tolist()
+    [datetime.datetime(2026, 1, 2, 12, 0), None]
+    """
+    return np.asarray(times + np.rint(days * DAY.astype(np.int64)).astype("m8[us]"))

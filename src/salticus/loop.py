@@ -6,16 +6,20 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
+import numpy as np
+
 from salticus.allocate.base import Policy
 from salticus.allocate.capacity import less, within_capacity
+from salticus.allocate.explore import Explore
 from salticus.allocate.limits import forced
+from salticus.allocate.pins import with_pins
 from salticus.memory import Memory
 from salticus.predict.base import Predictor
 from salticus.schedule.base import Spacing
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import FOREVER, Ticks
-from salticus.types import Outcomes, Plan, Tick
+from salticus.types import Draw, Outcomes, Plan, Purpose, Tick
 from salticus.worlds.base import World
 
 
@@ -37,6 +41,7 @@ class Loop:
     ledger: Ledger
     planner: Planner
     memory: Memory
+    explore: Explore = field(default_factory=Explore)
     watchers: list[Learner] = field(default_factory=list)
 
     async def run(self, until: datetime = FOREVER, *, once: bool = False) -> None:
@@ -53,15 +58,26 @@ class Loop:
         await self.memory.save()
 
     async def plan(self, tick: Tick) -> Plan:
-        """Choose the visits of a tick: politeness > budget > maximum interval > policy."""
+        """Choose the visits of a tick.
+
+        Politeness > budget > maximum interval > pins > exploration > policy.
+        """
         pages = await self.world.pages(tick)
         pages = replace(pages, survival=self.predictor.survival(pages, tick.start))
         grant = self.ledger.grant(pages, tick)
         limits = forced(pages, grant.visits, grant.per_tick, tick)
-        pages, visits = less(pages, limits), grant.visits - int(pages.cost[limits].sum())
-        expected = within_capacity(self.policy, pages, visits, limits)
-        draw = self.spacing.draw(pages, expected, visits, tick)
-        plan = self.planner.plan(pages, limits, draw, tick, grant)
+        limits = with_pins(pages, limits, grant.visits, tick)
+        explored = self.explore.draw(pages, limits, grant.visits, tick)
+        taken = np.union1d(limits, explored.rows)
+        pages, visits = less(pages, taken), grant.visits - int(pages.cost[taken].sum())
+        expected = within_capacity(self.policy, pages, visits, taken)
+        drawn = self.spacing.draw(pages, expected, visits, tick)
+        draws = {
+            Purpose.LIMIT: Draw(limits, np.ones(len(limits))),
+            Purpose.EXPLORE: explored,
+            Purpose.POLICY: drawn,
+        }
+        plan = self.planner.plan(pages, draws, tick, grant)
         self.ledger.spend(plan, pages.cost[pages.rows(plan.page)])
         return plan
 
@@ -71,14 +87,8 @@ class Loop:
             self.learn(outcomes)
 
     def learn(self, outcomes: Outcomes) -> None:
-        parts: tuple[Learner, ...] = (
-            self.ledger,
-            self.spacing,
-            self.predictor,
-            self.policy,
-            self.memory,
-        )
-        for part in (*parts, *self.watchers):
+        parts: tuple[Learner, ...] = (self.ledger, self.spacing, self.predictor, self.policy)
+        for part in (*parts, self.memory, *self.watchers):
             part.learn(outcomes)
 
     async def resume(self) -> None:

@@ -34,6 +34,7 @@ def test_a_tight_budget_keeps_every_maximum_interval(street: Street) -> None:
     days = 16 * SPEED / 86_400
     assert len(rows) >= 480 * (days - 3 / 12)  # a tick's worth, and the crawler's start and end
     assert {purpose for (purpose,) in street.sql("SELECT DISTINCT purpose FROM observations")} <= {
+        "explore",
         "limit",
         "policy",
     }

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from salticus.allocate.explore import Explore
 from salticus.allocate.limits import check_feasible
 from salticus.allocate.uniform import Uniform
 from salticus.clock import VirtualClock
@@ -30,7 +31,13 @@ HOUR = timedelta(hours=1)
 
 
 def crawl(
-    pages: Pages, budget: str | float, days: float, *, tick: timedelta = 2 * HOUR, drop: float = 0.0
+    pages: Pages,
+    budget: str | float,
+    days: float,
+    *,
+    tick: timedelta = 2 * HOUR,
+    drop: float = 0.0,
+    explore: float = 0.0,
 ) -> StillWorld:
     """Run the loop for some days; the world remembers every visit."""
     world = StillWorld(pages, drop=drop)
@@ -40,6 +47,7 @@ def crawl(
         "spacing": Even(),
         "ledger": Ledger(Budget.parse(budget)),
         "planner": Planner(),
+        "explore": Explore(explore),
     }
     ticks = Ticks(VirtualClock(START), tick)
     loop = Loop(world=world, ticks=ticks, memory=Memory(parts), **parts)  # type: ignore[arg-type]
@@ -116,7 +124,8 @@ def test_no_page_waits_longer_than_its_maximum_interval(data: st.DataObject) -> 
     assert refused.value.needed is not None
     budget = int(np.ceil(refused.value.needed / 12) * 12)
     check_feasible(pages, budget, a_tick())
-    world = crawl(pages, budget, days=8)
+    explore = data.draw(st.sampled_from([0.0, 0.02, 0.5]))
+    world = crawl(pages, budget, days=8, explore=explore)
     assert busiest_day(world.times) <= budget
     for row in range(n):
         seen = np.sort(world.times_of(row))

@@ -14,9 +14,7 @@ from salticus.schedule.coin import Coin
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.testing import START, a_tick, blank_pages
-from salticus.types import DAY, Bools, Floats, Ints, instant
-
-NOBODY: Ints = np.empty(0, dtype=np.int64)
+from salticus.types import DAY, Bools, Floats, Purpose, instant
 
 
 def drawn(expected: Floats, visits: int, *, ticks: int, seed: int = 0) -> Bools:
@@ -106,7 +104,7 @@ def test_when_in_the_tick_is_another_coin() -> None:
     pages = blank_pages(2000, hosts=2000)
     draw = Coin(seed=7).draw(pages, np.full(2000, 0.1), 200, a_tick())
     grant = Ledger(Budget.parse(2400)).grant(pages, a_tick())
-    due = Planner(seed=7).plan(pages, NOBODY, draw, a_tick(), grant).due
+    due = Planner(seed=7).plan(pages, {Purpose.POLICY: draw}, a_tick(), grant).due
     place = (due - instant(START)) / (DAY / 12)
     assert abs(place.mean() - 0.5) < 0.1
     assert place.max() > 0.9

@@ -20,7 +20,11 @@ from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner, spread
 from salticus.schedule.ticks import Ticks
 from salticus.testing import START, a_tick, blank_pages
-from salticus.types import Draw, Outcomes, Purpose, instant
+from salticus.types import DAY, NEVER, Draw, Ints, Outcomes, Purpose, instant
+
+
+def sure(rows: Ints) -> Draw:
+    return Draw(rows, np.ones(len(rows)))
 
 
 def test_coins_are_fair_and_independent() -> None:
@@ -70,6 +74,16 @@ def test_even_gives_dropped_visits_their_credit_back() -> None:
     assert sorted(again.tolist()) == sorted(first.tolist())
 
 
+def test_a_dropped_visit_that_cost_no_credit_gets_none_back() -> None:
+    pages, even = blank_pages(10), Even()
+    even.draw(pages, np.full(10, 0.3), 3, a_tick(0))
+    credit = even.credit_.values.copy()
+    explored = np.full(10, Purpose.EXPLORE, dtype=np.int8)
+    nothing = np.zeros(10, dtype=np.bool_)
+    even.learn(replace(some_outcomes(pages), made=nothing, purpose=explored))
+    assert np.array_equal(even.credit_.values, credit)
+
+
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(0, 9))
 def test_each_hosts_visits_are_spread_evenly(hosts: list[int], seed: int) -> None:
     host = np.array(hosts)
@@ -87,7 +101,8 @@ def test_visit_ids_are_never_used_twice_and_due_times_respect_the_ledger() -> No
         tick = a_tick(number)
         grant = ledger.grant(pages, tick)
         rows = np.arange(min(50, grant.visits))
-        plan = planner.plan(pages, rows[:2], Draw(rows[2:], np.ones(len(rows[2:]))), tick, grant)
+        draws = {Purpose.LIMIT: sure(rows[:2]), Purpose.POLICY: sure(rows[2:])}
+        plan = planner.plan(pages, draws, tick, grant)
         ledger.spend(plan, np.ones(len(plan)))
         assert np.all(np.diff(plan.due.astype(np.int64)) >= 0)
         assert np.all(plan.due >= grant.release[: len(plan)])
@@ -97,6 +112,32 @@ def test_visit_ids_are_never_used_twice_and_due_times_respect_the_ledger() -> No
         ledger.learn(replace(made, made=np.ones(len(plan), dtype=np.bool_)))
         ids += plan.visit.tolist()
     assert len(ids) == len(set(ids)) > 500
+
+
+def test_a_page_drawn_twice_is_visited_once_for_the_later_purpose() -> None:
+    pages, grant = blank_pages(5), Ledger(Budget.parse(240)).grant(blank_pages(5), a_tick())
+    explored = Draw(np.array([1, 3]), np.full(2, 0.25))
+    draws = {Purpose.LIMIT: sure(np.array([3, 0])), Purpose.EXPLORE: explored}
+    plan = Planner().plan(pages, draws | {Purpose.POLICY: sure(np.array([4]))}, a_tick(), grant)
+    by_page = dict(zip(plan.page.tolist(), plan.purpose.tolist(), strict=True))
+    explore = Purpose.EXPLORE
+    assert by_page == {0: Purpose.LIMIT, 1: explore, 3: explore, 4: Purpose.POLICY}
+    assert np.array_equal(plan.propensity == 0.25, plan.purpose == Purpose.EXPLORE)
+
+
+def test_a_fixed_interval_ends_when_it_says() -> None:
+    """Where it ends within the tick; the late and the new are spread like the rest."""
+    start = instant(START)
+    pages = replace(
+        blank_pages(4),
+        last_visit=np.array([start - DAY + 60_000_000, start - 3 * DAY, NEVER, start]),
+        interval=np.array([1.0, 1.0, 1.0, np.nan]),
+    )
+    grant = Ledger(Budget.parse(240)).grant(pages, a_tick())
+    plan = Planner().plan(pages, {Purpose.LIMIT: sure(np.arange(4))}, a_tick(), grant)
+    due = dict(zip(plan.page.tolist(), plan.due, strict=True))
+    assert due[0] == start + 60_000_000
+    assert all(start <= due[row] < instant(a_tick().end) for row in range(4))
 
 
 def test_an_idle_ledger_carries_one_tick_only() -> None:

@@ -34,6 +34,10 @@ class Policy(Protocol):
     ``spends = False``; what it expects then sums to `visits` at most. One that must be drawn by a
     certain spacing, as a bandit that judges its arms by their visits, names it: ``spacing =
     "coin"``. A constructor that takes `seed` is given the crawl's.
+
+    A policy may also have ``expected_by_host(pages, room)``: what it expects of each host's pages
+    if it had just ``room[host]`` visits to spend on them, for all hosts of the pages in one call.
+    Without it, it is asked about one full host after another.
     """
 
     def expected(self, pages: Pages, visits: float) -> Floats: ...

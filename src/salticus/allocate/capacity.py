@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from salticus.allocate.base import Policy
-from salticus.types import Floats, Ints, Pages
+from salticus.columns import covered, rank_within
+from salticus.types import Bools, Floats, Ints, Pages
+
+
+@runtime_checkable
+class ByHost(Protocol):
+    """A policy that can solve for many hosts at once; see `Policy`."""
+
+    def expected_by_host(self, pages: Pages, room: Floats) -> Floats: ...
 
 
 def less(pages: Pages, taken: Ints) -> Pages:
@@ -16,35 +25,76 @@ def less(pages: Pages, taken: Ints) -> Pages:
     return replace(pages, capacity=np.maximum(pages.capacity - used, 0.0))
 
 
-def within_capacity(policy: Policy, pages: Pages, visits: float, taken: Ints) -> Floats:
-    """What the policy expects of the pages not `taken`, with no host above its capacity.
+def fitting(pages: Pages, rows: Ints, visits: int, taken: Ints) -> Ints:
+    """Those of the rows, from the first on, for which there is room and budget beside `taken`.
 
-    A host that the policy would overfill gets exactly its capacity, and the policy spends the rest
-    on the other hosts' pages, as if each full host had a local price of its own (Kolobov et al.
-    2019; ALGORITHMS §4.2). Sums to `visits` when the hosts have room; where pages cost more than
-    1, to as many as `visits` cover at the mean cost.
-
-    Cost: one call of the policy as long as no host is full, otherwise one more for each round in
-    which further hosts fill up.
+    >>> from salticus.testing import blank_pages
+    >>> pages = replace(blank_pages(6, hosts=2), capacity=np.array([1.0, 9.0]))
+    >>> fitting(pages, np.array([0, 2, 3, 5]), 3, np.array([1]))
+    array([0, 3])
     """
-    room = pages.capacity
-    visits = visits / float(pages.cost.mean()) if len(pages) else 0.0
-    if not len(taken) and np.isinf(room).all():
-        return policy.expected(pages, visits) if visits > 0 else np.zeros(len(pages))
+    room = np.ceil(less(pages, taken).capacity)
+    rows = rows[rank_within(pages.host[rows]) < room[pages.host[rows]]]
+    return rows[: covered(pages.cost[rows], visits - float(pages.cost[taken].sum()))]
+
+
+def free(pages: Pages, taken: Ints) -> Bools:
+    """The pages that a policy decides on: open, without a fixed interval, and not `taken`."""
+    found = pages.open & np.isnan(pages.interval)
+    found[taken] = False
+    return found
+
+
+def within_capacity(policy: Policy, pages: Pages, visits: float, taken: Ints) -> Floats:
+    """What the policy expects of the pages that are free, with no host above its capacity.
+
+    A host that the policy would overfill gets exactly its capacity, shared out as the policy would
+    if there were no other host, that is at a local visit price; the policy spends the rest on the
+    other hosts' pages at one price (Kolobov et al. 2019; ALGORITHMS §4.2). What a full host does
+    not take lowers the price for the others, and a host that is full at one price stays so at a
+    lower one: hence the rounds end at the optimum. Sums to `visits` when the hosts have room; where
+    pages cost more than 1, to as many as `visits` cover at the mean cost.
+
+    Cost: one call of the policy as long as no host is full; otherwise one more for each round in
+    which further hosts fill up, and one for all full hosts together, or for each of them if the
+    policy has no `expected_by_host`.
+    """
+    room, rest = pages.capacity, free(pages, taken)
+    if not np.all(room > 0):
+        rest &= room[pages.host] > 0
     expected = np.zeros(len(pages))
-    free = np.ones(len(pages), dtype=np.bool_)
-    free[taken] = False
-    left = float(visits)
-    while left > 1e-9 and free.any():
-        part = policy.expected(pages if free.all() else pages.take(free), left)
-        load = np.bincount(pages.host[free], weights=part, minlength=len(room))
-        full = load > room + 1e-9
-        if not full.any():
-            expected[free] = part
+    full = np.zeros(len(room), dtype=np.bool_)
+    some = _only(pages, rest)
+    left = visits / float(some.cost.mean()) if len(some) else 0.0
+    while left > 1e-9 and len(some):
+        part = policy.expected(some, left)
+        over = np.bincount(some.host, weights=part, minlength=len(room)) > room + 1e-9
+        if not over.any():
+            expected[rest] = part
             break
-        filled = full[pages.host] & free
-        share = room / np.maximum(load, 1e-300)
-        expected[filled] = (part * share[pages.host[free]])[full[pages.host[free]]]
-        left -= float(expected[filled].sum())
-        free &= ~filled
+        full |= over
+        left -= float(room[over].sum())
+        rest &= ~over[pages.host]
+        some = _only(pages, rest)
+    if full.any():
+        filled = full[pages.host] & free(pages, taken)
+        expected[filled] = _locally(policy, pages.take(filled), room)
+    return expected
+
+
+def _only(pages: Pages, rows: Bools) -> Pages:
+    """The given rows; no copy if they are all."""
+    return pages if rows.all() else pages.take(rows)
+
+
+def _locally(policy: Policy, pages: Pages, room: Floats) -> Floats:
+    """What the policy expects of each host's pages with just that host's room to spend."""
+    if isinstance(policy, ByHost):
+        return policy.expected_by_host(pages, room)
+    expected = np.zeros(len(pages))
+    order = np.argsort(pages.host, kind="stable")
+    starts = np.flatnonzero(np.diff(pages.host[order])) + 1
+    for rows in np.split(order, starts):
+        mine = np.sort(rows)
+        expected[mine] = policy.expected(pages.take(mine), float(room[pages.host[mine[0]]]))
     return expected

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.columns import covered, rank_within
+from salticus.allocate.capacity import fitting
+from salticus.columns import later
 from salticus.errors import Infeasible
 from salticus.types import (
-    DAY,
     Bools,
     Columns,
     Floats,
@@ -36,8 +36,8 @@ def forced(pages: Pages, visits: int, per_tick: float, tick: Tick) -> Ints:
     """Rows to visit in this tick for their maximum interval, the most pressing first.
 
     They cost at most `visits`, and no host goes beyond its capacity: politeness > budget > maximum
-    interval.
-    `per_tick` is what later ticks may spend.
+    interval. A page that is not open comes as soon as it is. `per_tick` is what later ticks may
+    spend.
     """
     limited = np.flatnonzero(np.isfinite(pages.max_interval))
     if not len(limited) or visits <= 0:
@@ -47,16 +47,13 @@ def forced(pages: Pages, visits: int, per_tick: float, tick: Tick) -> Ints:
     must = _cannot_wait(jobs, per_tick) | _forced_by_host(pages, limited, jobs)
     pressing = np.lexsort((due, jobs.wait))
     chosen = limited[pressing[must[pressing]]]
-    fits = rank_within(pages.host[chosen]) < np.ceil(pages.capacity)[pages.host[chosen]]
-    chosen = chosen[fits]
-    return chosen[: covered(pages.cost[chosen], visits)]
+    return fitting(pages, chosen[pages.open[chosen]], visits, chosen[:0])
 
 
 def deadlines(pages: Pages) -> Times:
     """When each page must have been visited again; counted from its addition if never visited."""
     since = np.where(np.isnat(pages.last_visit), pages.added, pages.last_visit)
-    spans = (pages.max_interval * (DAY / np.timedelta64(1, "us"))).astype("m8[us]")
-    return np.asarray(since + spans)
+    return later(since, pages.max_interval)
 
 
 def ticks_left(due: Times, tick: Tick) -> Ints:
@@ -131,35 +128,61 @@ def _forced_by_host(pages: Pages, limited: Ints, jobs: Jobs) -> Bools:
 def check_feasible(
     pages: Pages, per_day: float, tick: Tick, hosts: Sequence[str] | None = None
 ) -> None:
-    """Refuse maximum intervals that the budget or a host's delay cannot keep.
+    """Refuse maximum and fixed intervals that the budget or a host's delay cannot keep.
 
     Raises Infeasible with the budget that would be needed, in visits a day. `hosts` are the names
-    of the hosts by number, for the message.
+    of the hosts by number, for the message. Pages that are not open at all hours count like others.
     """
-    limited = pages.take(np.isfinite(pages.max_interval))
-    if not len(limited):
-        return
-    shortest = float(limited.max_interval.min())
-    if shortest < 2 * tick.days * (1 - 1e-9):
-        raise Infeasible(
-            f"a maximum interval of {shortest * 24:g} h needs ticks of at most "
-            f"{shortest * 12:g} h, not {tick.days * 24:g} h; set `tick`"
-        )
-    renew = renewal(limited.max_interval, tick.days)
-    each = _SLACK ** (len(np.unique(renew)) > 1) / (renew * tick.days)
-    needed = float((each * limited.cost).sum())
+    _check_ticks(pages, tick)
+    each = _needed(pages, tick.days)
+    needed = float((each * pages.cost).sum())
     if needed > per_day * (1 + 1e-9):
         raise Infeasible(
-            f"the maximum intervals need a budget of at least {np.ceil(needed):.0f} visits a day, "
-            f"but the budget is {per_day:g}; raise `budget` or `max_interval`",
+            f"the {_named(pages)} need a budget of at least {np.ceil(needed):.0f} visits a day, "
+            f"but the budget is {per_day:g}; raise `budget` or {_settings(pages)}",
             needed=needed,
         )
-    load = np.bincount(limited.host, weights=each * tick.days, minlength=len(pages.capacity))
+    load = np.bincount(pages.host, weights=each * tick.days, minlength=len(pages.capacity))
     if np.any(load > pages.capacity * (1 + 1e-9)):
         worst = int(np.argmax(load - pages.capacity))
         name = hosts[worst] if hosts else f"host {worst}"
         raise Infeasible(
             f"{name} can take {pages.capacity[worst] / tick.days:.0f} visits a day, "
-            f"but the maximum intervals of its pages need {load[worst] / tick.days:.0f}; "
-            "raise `max_interval` or lower the host's `delay`"
+            f"but the {_named(pages)} of its pages need {load[worst] / tick.days:.0f}; "
+            f"raise {_settings(pages)} or lower the host's `delay`"
         )
+
+
+def _check_ticks(pages: Pages, tick: Tick) -> None:
+    """A page is visited once a tick at most, and that may be at the tick's end."""
+    shortest = {
+        "maximum": float(pages.max_interval.min(initial=np.inf)) / 2,
+        "fixed": float(np.nanmin(pages.interval, initial=np.inf)),
+    }
+    for kind, days in shortest.items():
+        if days < tick.days * (1 - 1e-9):
+            raise Infeasible(
+                f"a {kind} interval of {days * 24 * (1 + (kind == 'maximum')):g} h needs ticks of "
+                f"at most {days * 24:g} h, not {tick.days * 24:g} h; set `tick`"
+            )
+
+
+def _needed(pages: Pages, tick_days: float) -> Floats:
+    """Visits a day that the maximum and fixed intervals of each page need."""
+    limited = np.isfinite(pages.max_interval)
+    renew = renewal(pages.max_interval[limited], tick_days)
+    each = np.nan_to_num(1.0 / pages.interval)
+    limits = _SLACK ** (len(np.unique(renew)) > 1) / (renew * tick_days)
+    each[limited] = np.maximum(each[limited], limits)
+    return each
+
+
+def _named(pages: Pages) -> str:
+    kinds = {"maximum": np.isfinite(pages.max_interval), "fixed": ~np.isnan(pages.interval)}
+    return " and ".join(kind for kind, some in kinds.items() if some.any()) + " intervals"
+
+
+def _settings(pages: Pages) -> str:
+    fixed = not np.isnan(pages.interval).all()
+    limited = np.isfinite(pages.max_interval).any()
+    return " or ".join(["`max_interval`"] * bool(limited) + ["`interval`"] * fixed)

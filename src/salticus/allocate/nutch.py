@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from salticus.allocate.adaptive import DAY_US, Adaptive, after, micros
+from salticus.allocate.base import known
 from salticus.allocate.share import first
 from salticus.columns import Keyed
 from salticus.types import CHANGED, UNCHANGED, Codes, Floats, Outcomes, Pages, instant
@@ -43,7 +44,8 @@ class Nutch(Adaptive):
     def expected(self, pages: Pages, visits: float) -> Floats:
         due = self.due(pages)
         end = float(instant(pages.tick.end).astype(np.int64))
-        return first(np.where(due < end, -pages.demand, np.inf), visits, due)
+        demand = known("demand", pages.demand, pages.ids)
+        return first(np.where(due < end, -demand, np.inf), visits, due)
 
     def next_times(
         self, interval: Floats, modified: Floats, now: Floats, changed: Codes

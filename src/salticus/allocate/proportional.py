@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from salticus.allocate.base import known
 from salticus.allocate.share import in_proportion
 from salticus.types import Floats, Outcomes, Pages
 
@@ -26,7 +27,7 @@ class ChangeProportional:
     def expected(self, pages: Pages, visits: float) -> Floats:
         day = np.ones(len(pages))
         changed = day if pages.survival is None else 1.0 - pages.survival.unchanged(day)
-        return in_proportion(changed, visits)
+        return in_proportion(known("chance of change", changed, pages.ids), visits)
 
     def learn(self, outcomes: Outcomes) -> None:
         """Nothing: the predictor learns."""
@@ -40,7 +41,7 @@ class DemandProportional:
     """
 
     def expected(self, pages: Pages, visits: float) -> Floats:
-        return in_proportion(pages.demand, visits)
+        return in_proportion(known("demand", pages.demand, pages.ids), visits)
 
     def learn(self, outcomes: Outcomes) -> None:
         """Nothing to learn."""
@@ -54,7 +55,7 @@ class ImpressionProportional:
     """
 
     def expected(self, pages: Pages, visits: float) -> Floats:
-        return in_proportion(pages.impressions, visits)
+        return in_proportion(known("impressions", pages.impressions, pages.ids), visits)
 
     def learn(self, outcomes: Outcomes) -> None:
         """Nothing to learn."""

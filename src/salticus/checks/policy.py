@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from salticus.allocate.base import Policy
-from salticus.checks.samples import some_outcomes, some_pages
+from salticus.allocate.capacity import within_capacity
+from salticus.checks.samples import extreme_pages, some_outcomes, some_pages, twins, with_value
 from salticus.columns import Remembers, pack, unpack
+from salticus.errors import InputError
 from salticus.types import Floats, Pages
 
 _SLACK = 1e-6
@@ -25,14 +28,69 @@ def check_policy(make: Callable[[], Policy], *, seeds: int = 5) -> None:
     for seed in range(seeds):
         pages = some_pages(50, seed=seed)
         for visits in (0.0, 0.3, 7.0, 25.5, 50.0, 80.0):
-            expected = make().expected(pages, visits)
-            _spends(make(), expected, pages, visits)
-            _keeps_order(make, pages, visits, expected)
+            check_answer(make, pages, visits)
             _survives_learning(make(), pages, visits)
             _answers_again(make(), pages, visits)
             _remembers(make, pages, visits)
-    _treats_equals_alike(make)
+        check_hosts(make, pages, 20.0)
+        check_nan(make, pages)
+    for pages in extreme_pages():
+        check_answer(make, pages, 2.5)
     _takes_no_pages(make)
+
+
+def check_answer(make: Callable[[], Policy], pages: Pages, visits: float) -> None:
+    """The laws of a single answer, on pages of your own."""
+    expected = make().expected(pages, visits)
+    _spends(make(), expected, pages, visits)
+    _keeps_order(make, pages, visits, expected)
+    _treats_equals_alike(make, pages, visits)
+
+
+def check_hosts(make: Callable[[], Policy], pages: Pages, visits: float) -> None:
+    """As the loop asks it, no host gets more than it can take, and others get what is left."""
+    pages = replace(pages, cost=np.ones(len(pages)))
+    held = np.bincount(pages.host, minlength=len(pages.capacity))
+    rooms: list[Floats] = [
+        1.5 * np.arange(len(held), dtype=np.float64),
+        held / 4.0,
+        np.where(held > 2, 1.0, np.inf),
+    ]
+    for room in rooms:
+        tight = replace(pages, capacity=room)
+        policy = make()
+        expected = within_capacity(policy, tight, visits, np.empty(0, dtype=np.int64))
+        load = np.bincount(tight.host, weights=expected, minlength=len(room))
+        assert np.all(load <= room + _SLACK * (1 + room)), "law: no host beyond its capacity"
+        most = min(visits, float(np.minimum(room, held).sum()))
+        _spends(policy, expected, pages, most)
+
+
+def check_growth(make: Callable[[], Policy], pages: Pages, fewer: float, more: float) -> None:
+    """More visits never lower the share of any page. Not of the laws of all policies."""
+    before, after = make().expected(pages, fewer), make().expected(pages, more)
+    assert np.all(after >= before - _SLACK), "law: more visits never lower a page's share"
+
+
+def check_nan(make: Callable[[], Policy], pages: Pages) -> None:
+    """A number that is missing is an InputError that names the page, or it is not even read."""
+    row = len(pages) // 2
+    for column in ("demand", "impressions", "survival"):
+        spoilt = _answered(make(), with_value(pages, column, row, np.nan))
+        if isinstance(spoilt, str):
+            assert f"of page {pages.ids[row]} " in spoilt, "law: NaN is rejected by name"
+            continue
+        for value in (0.01, 100.0):
+            known = make().expected(with_value(pages, column, row, value), len(pages) / 3)
+            assert np.allclose(known, spoilt, atol=_SLACK), f"law: NaN in {column} is rejected"
+
+
+def _answered(policy: Policy, pages: Pages) -> Floats | str:
+    """What the policy expects, or why it refuses to answer."""
+    try:
+        return policy.expected(pages, len(pages) / 3)
+    except InputError as error:
+        return str(error)
 
 
 def _spends(policy: Policy, expected: Floats, pages: Pages, visits: float) -> None:
@@ -89,10 +147,11 @@ def _remembers(make: Callable[[], Policy], pages: Pages, visits: float) -> None:
     )
 
 
-def _treats_equals_alike(make: Callable[[], Policy]) -> None:
-    pages = some_pages(6, seed=1).take(np.zeros(6, dtype=np.int64))
-    expected = make().expected(pages, 2.0)
-    assert np.allclose(expected, expected[0], atol=_SLACK), "law: pages that are alike get alike"
+def _treats_equals_alike(make: Callable[[], Policy], pages: Pages, visits: float) -> None:
+    expected = make().expected(twins(pages), 2 * visits)
+    assert np.allclose(expected[::2], expected[1::2], atol=_SLACK), (
+        "law: pages that are alike get alike"
+    )
 
 
 def _takes_no_pages(make: Callable[[], Policy]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from salticus.predict.gamma import GammaSurvival
+from salticus.predict.poisson import PoissonSurvival
 from salticus.testing import START, blank_pages
 from salticus.types import CHANGED, DAY, NEVER, Floats, Outcomes, Pages, Status, Times, instant
 
@@ -26,6 +27,37 @@ def some_pages(n: int, *, hosts: int = 3, seed: int = 0) -> Pages:
         cost=rng.choice([1.0, 1.0, 5.0], n),
         survival=GammaSurvival(rng.pareto(1.0, n) + 0.01, 1.0 + 9.0 * rng.random(n)),
     )
+
+
+def twins(pages: Pages) -> Pages:
+    """Every page twice, one after the other, the second under an id of its own."""
+    both = pages.take(np.repeat(np.arange(len(pages)), 2))
+    return replace(both, ids=2 * both.ids + np.tile([0, 1], len(pages)))
+
+
+def extreme_pages() -> Iterator[Pages]:
+    """Pages at the ends of what can be: never or always changing, wanted by nobody, one alone."""
+    pages = some_pages(9, seed=3)
+    for rate in (0.0, 1e-12, 1e3, 1e12):
+        yield replace(pages, survival=PoissonSurvival(np.full(9, rate)))
+    mixed = np.array([0.0, 0.0, 1e-9, 0.1, 0.1, 1.0, 40.0, 1e9, 1e9])
+    yield replace(pages, survival=PoissonSurvival(mixed))
+    yield replace(pages, demand=np.zeros(9), impressions=np.zeros(9))
+    yield replace(pages, demand=np.array([1e12] + [1e-12] * 8), survival=PoissonSurvival(mixed))
+    yield replace(pages, last_visit=np.full(9, NEVER))
+    yield replace(pages, last_visit=np.full(9, instant(START)))
+    yield pages.take(np.arange(1))
+
+
+def with_value(pages: Pages, column: str, row: int, value: float) -> Pages:
+    """The same pages with `value` in one row of demand, impressions, or change rates."""
+    if column == "survival":
+        rates = np.full(len(pages), 0.5)
+        rates[row] = value
+        return replace(pages, survival=PoissonSurvival(rates))
+    changed = getattr(pages, column).copy()
+    changed[row] = value
+    return replace(pages, **{column: changed})
 
 
 def some_outcomes(pages: Pages, *, seed: int = 0) -> Outcomes:

@@ -300,6 +300,16 @@ async def _charges_by_pattern(store: Store) -> None:
 
 
 @_law
+async def _tells_patterns(store: Store) -> None:
+    pages = await filled(store)
+    asked = np.array([*pages[::-1], 10**9])
+    found = await store.fitting(asked, ["*/[12]", "http://shop0*"])
+    assert found.tolist() == [-1, 0, 0, 1, -1], "law: the first pattern that fits is told"
+    assert (await store.fitting(asked, [])).tolist() == [-1] * 5, "law: no pattern, none fits"
+    assert not len(await store.fitting(asked[:0], ["*"])), "law: no pages, no places"
+
+
+@_law
 async def _forgets_pages(store: Store) -> None:
     one, two, *others = await filled(store)
     links = (Entry(NEW), Entry(URLS[0]))

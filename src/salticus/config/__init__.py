@@ -1,10 +1,11 @@
 """Settings: one TOML file, read, checked, and typed."""
 
-from salticus.config.file import load, parse
+from salticus.config.file import check_hours, load, parse
 from salticus.config.sections import Config, Extract, Fetch, Hook, Host, Rule, Time
 from salticus.config.units import (
     Budget,
     Hours,
+    Share,
     Size,
     Span,
     Tolerance,
@@ -22,10 +23,12 @@ __all__ = [
     "Host",
     "Hours",
     "Rule",
+    "Share",
     "Size",
     "Span",
     "Time",
     "Tolerance",
+    "check_hours",
     "duration",
     "load",
     "matches",

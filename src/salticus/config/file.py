@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from salticus.config.sections import Config
-from salticus.config.units import Budget, Hours, Size, Span, Tolerance, duration, size
+from salticus.config.units import Budget, Hours, Share, Size, Span, Tolerance, duration, size
 from salticus.errors import ConfigError
 
 
@@ -47,7 +47,7 @@ def _decode(kind: type, raw: Any) -> Any:
         return duration(raw)
     if kind is Size:
         return size(raw)
-    if kind in (Budget, Hours, Tolerance):
+    if kind in (Budget, Hours, Share, Tolerance):
         return kind.parse(raw)
     raise NotImplementedError(kind)
 
@@ -68,12 +68,27 @@ def _check(config: Config) -> None:
             1 if host.concurrency is None else host.concurrency
         )
     for rule in config.pages:
-        positive[f"cost of pages that match {rule.match!r}"] = rule.cost or 1
+        said = f"of pages that match {rule.match!r}"
+        positive[f"cost {said}"] = rule.cost or 1
+        for name in ("interval", "max_interval"):
+            span = getattr(rule, name)
+            positive[f"{name} {said}"] = 1 if span is None else span.total_seconds()
     for key, value in positive.items():
         if value <= 0:
             raise ConfigError(f"{key} must be more than 0, not {value}")
     if config.on_change and bool(config.on_change.command) == bool(config.on_change.python):
         raise ConfigError("on_change needs either a command or a python callable")
+    check_hours(config)
     for key in ("retries", "max_redirects"):
         if getattr(config.fetch, key) < 0:
             raise ConfigError(f"fetch.{key} must not be negative")
+
+
+def check_hours(config: Config) -> None:
+    """Refuse windows of hours that may hold no whole tick: only one of two ticks surely does."""
+    for rule in config.pages:
+        if rule.hours is not None and rule.hours.length < 2 * config.tick:
+            raise ConfigError(
+                f"hours of pages that match {rule.match!r}: a window of {rule.hours.length} needs "
+                f"ticks of at most {rule.hours.length / 2}, not {config.tick}; set `tick`"
+            )

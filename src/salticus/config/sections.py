@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from salticus.config.units import Budget, Hours, Size, Span, Tolerance, matches
+from salticus.config.units import Budget, Hours, Share, Size, Span, Tolerance, matches
 
 
 class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,6 +41,9 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     count in a text: elements by ``css:`` or ``xpath:``, passages by ``re:``. `render` runs the
     page's scripts in a browser first, until `wait` (a CSS selector) is there. A visit costs `cost`
     of the budget.
+
+    `interval` fixes how often the pages are visited, `pause` that they are not, `hours` when;
+    `max_interval` is theirs instead of the one for all pages.
     """
 
     match: str
@@ -53,6 +56,15 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     render: bool = False
     wait: str | None = None
     cost: int | None = None
+    interval: Span | None = None
+    max_interval: Span | None = None
+    hours: Hours | None = None
+    pause: bool = False
+
+    @property
+    def pins(self) -> bool:
+        """Whether the rule says anything of when its pages are visited."""
+        return bool(self.interval or self.max_interval or self.hours or self.pause)
 
 
 class Hook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,6 +124,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     policy: str = "uniform"
     predictor: str = "gamma"
     spacing: str = "even"
+    explore: Share = Share(0.02)
     max_interval: Span | None = None
     retention: Span | None = None
     fetch: Fetch = Fetch()

@@ -19,6 +19,26 @@ class Span(timedelta):
     """A length of time, written like ``"2h"``."""
 
 
+class Share(float):
+    """A part of a whole, from 0 to 1, written like ``"2%"``.
+
+    >>> Share.parse("2%"), Share.parse(0.5)
+    (0.02, 0.5)
+    """
+
+    @classmethod
+    def parse(cls, text: str | float) -> Share:
+        """``"2%"`` or 0.02."""
+        shown = str(text).strip()
+        try:
+            part = float(shown.removesuffix("%")) / (100 if shown.endswith("%") else 1)
+        except ValueError:
+            raise ValueError(f"{text!r} is not a share; write 2% or 0.02") from None
+        if not 0 <= part <= 1:
+            raise ValueError(f"a share lies between 0 and 100%, not {text!r}")
+        return cls(part)
+
+
 class Budget:
     """How many visits a day: for the whole system, or per page.
 
@@ -109,6 +129,21 @@ class Hours:
         if start == end:
             raise ValueError(f"{text!r} is an empty window; leave it out to allow the whole day")
         return cls(start, end, zone)
+
+    @property
+    def length(self) -> timedelta:
+        """How long the window is, on a day of 24 hours."""
+        start, end = (timedelta(hours=t.hour, minutes=t.minute) for t in (self.start, self.end))
+        return (end - start) % timedelta(days=1)
+
+    def spans(self, start: datetime, end: datetime) -> bool:
+        """Whether all of the time from `start` to `end` lies in the window.
+
+        >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+        >>> Hours.parse("08:00-13:00").spans(noon, noon + timedelta(hours=2))
+        False
+        """
+        return self.holds(start) and self.closing(start) >= end
 
     def holds(self, when: datetime) -> bool:
         """Whether an aware time lies in the window."""

@@ -26,7 +26,7 @@ _NAMED = 3
 async def burden(config: Config, store: Store) -> list[Finding]:
     """Pages, visits a day, and hosts that cannot take their share of them."""
     clock = clock_of(config)
-    census = Census(store, max_interval=config.max_interval_days)
+    census = Census(store, max_interval=config.max_interval_days, rules=config.pages)
     await census.refresh()
     now = clock.now()
     tick = Tick(0, now, now + config.tick)

@@ -22,7 +22,7 @@ async def status_of(config: Config) -> dict[str, Any]:
     clock = clock_of(config)
     async with stored(config) as store:
         summary = await store.summary()
-        census = Census(store, max_interval=config.max_interval_days)
+        census = Census(store, max_interval=config.max_interval_days, rules=config.pages)
         await census.refresh()
         now = clock.now()
         pages = census.pages(Tick(0, now, now + config.tick), lambda name: np.inf)

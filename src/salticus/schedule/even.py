@@ -8,7 +8,7 @@ import numpy as np
 
 from salticus.coins import coins
 from salticus.columns import Keyed, State, covered, rank_within
-from salticus.types import Bools, Draw, Floats, Ints, Outcomes, Pages, Tick
+from salticus.types import Bools, Draw, Floats, Ints, Outcomes, Pages, Purpose, Tick
 
 
 class Even:
@@ -48,9 +48,10 @@ class Even:
         return Draw(rows, np.ones(len(rows)))
 
     def learn(self, outcomes: Outcomes) -> None:
-        """A dropped visit gets its credit back."""
+        """A dropped visit gets its credit back, if it was paid for with credit."""
         if not outcomes.made.all():
-            rows, known = self.credit_.rows(outcomes.page[~outcomes.made])
+            paid_back = ~outcomes.made & (outcomes.purpose == Purpose.POLICY)
+            rows, known = self.credit_.rows(outcomes.page[paid_back])
             np.add.at(self.credit_.values, rows[known], 1.0)
 
     def state(self) -> State:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from salticus.coins import coins
-from salticus.columns import State
+from salticus.columns import State, later
 from salticus.schedule.ledger import Grant
 from salticus.types import Draw, Floats, Ints, Pages, Plan, Purpose, Tick, Times, instant
 
@@ -14,7 +16,8 @@ class Planner:
     """Numbers the visits and spreads them over the tick.
 
     Laws: visit ids are never used twice; each host's visits are spread evenly over the tick, in an
-    order that is a hash of (seed, page, tick); no visit is due before the ledger releases it.
+    order that is a hash of (seed, page, tick); a page with a fixed interval is due when that ends,
+    if it does so within the tick; no visit is due before the ledger releases it.
     With `at_once` everything is due at the start, for runs that end when the work is done.
     """
 
@@ -23,30 +26,36 @@ class Planner:
         self.at_once = at_once
         self.next_visit_ = 1
 
-    def plan(self, pages: Pages, limits: Ints, draw: Draw, tick: Tick, grant: Grant) -> Plan:
-        """The visits forced by `limits` and those that spacing drew; the grant covers the cost."""
-        rows = np.concatenate([limits, draw.rows])
-        purpose = np.repeat([Purpose.LIMIT, Purpose.POLICY], [len(limits), len(draw.rows)])
+    def plan(self, pages: Pages, draws: Mapping[Purpose, Draw], tick: Tick, grant: Grant) -> Plan:
+        """The visits that were drawn for each purpose; the grant covers the cost.
+
+        A page drawn twice is visited once, for the later purpose.
+        """
+        rows, purpose, propensity = _once(draws)
         due = self._due(pages, rows, tick)
         order = np.argsort(due, kind="stable")
-        rows = rows[order]
-        paid = np.cumsum(pages.cost[rows]).astype(np.int64) - 1
+        paid = np.cumsum(pages.cost[rows[order]]).astype(np.int64) - 1
         first, self.next_visit_ = self.next_visit_, self.next_visit_ + len(rows)
         return Plan(
             visit=np.arange(first, self.next_visit_),
-            page=pages.ids[rows],
+            page=pages.ids[rows[order]],
             due=np.maximum(due[order], grant.release[paid]),
             purpose=purpose[order].astype(np.int8),
-            propensity=np.concatenate([np.ones(len(limits)), draw.propensity])[order],
+            propensity=propensity[order],
             tick=tick,
         )
 
     def _due(self, pages: Pages, rows: Ints, tick: Tick) -> Times:
-        start, length = instant(tick.start), instant(tick.end) - instant(tick.start)
+        start, end = instant(tick.start), instant(tick.end)
         if self.at_once:
             return np.full(len(rows), start)
         chance = coins(self.seed, pages.ids[rows], tick.number)
-        return start + (spread(pages.host[rows], chance) * length.astype(np.int64)).astype("m8[us]")
+        length = (end - start).astype(np.int64)
+        due = start + (spread(pages.host[rows], chance) * length).astype("m8[us]")
+        pinned = np.flatnonzero(~np.isnan(pages.interval[rows]))
+        ends = later(pages.last_visit[rows[pinned]], pages.interval[rows[pinned]])
+        due[pinned] = np.where((ends >= start) & (ends < end), ends, due[pinned])
+        return np.asarray(due)
 
     def state(self) -> State:
         return {"next_visit": np.array(self.next_visit_)}
@@ -68,3 +77,13 @@ def spread(host: Ints, chance: Floats) -> Floats:
     place = np.empty(len(host))
     place[order] = (np.arange(len(host)) - first + chance[order][first]) / count
     return place
+
+
+def _once(draws: Mapping[Purpose, Draw]) -> tuple[Ints, Ints, Floats]:
+    """Rows, purposes and propensities of all draws; of a row drawn twice the later."""
+    rows = np.concatenate([draw.rows for draw in draws.values()])
+    purpose = np.repeat(list(draws), [len(draw.rows) for draw in draws.values()])
+    propensity = np.concatenate([draw.propensity for draw in draws.values()])
+    _, back = np.unique(rows[::-1], return_index=True)
+    last = np.sort(len(rows) - 1 - back)
+    return rows[last], purpose[last], propensity[last]

@@ -227,6 +227,10 @@ class Store(Protocol):
         """Let every page without a cost of its own cost what the first pattern (of `fnmatch`) that
         its URL fits says, else 1. Cheap to repeat: only new and edited pages are looked at."""
 
+    async def fitting(self, pages: Ints, patterns: Sequence[str]) -> Ints:
+        """The place of the first pattern (of `fnmatch`) that the URL of each page fits; -1 = none
+        does, or the page is not there."""
+
     async def changes(self, after: int, *, limit: int = 1000) -> list[Change]:
         """New values stored after the change with number `after`, in order."""
 

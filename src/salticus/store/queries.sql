@@ -599,6 +599,15 @@ FROM (
 ) AS wanted
 WHERE pages.id = wanted.id AND pages.cost <> wanted.cost;
 
+-- name: first_patterns
+SELECT json_group_array(place) FROM (
+    SELECT coalesce(
+        (SELECT min(one.key) FROM json_each(:patterns) AS one WHERE url GLOB one.value), -1
+    ) AS place
+    FROM json_each(:ids) AS asked LEFT JOIN pages ON pages.id = asked.value
+    ORDER BY asked.key
+);
+
 -- name: revision
 SELECT value FROM meta WHERE name = 'revision';
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 
 from salticus.errors import UnknownPage
 from salticus.store.base import DROPPED, PageState, PageTable, Summary
-from salticus.store.packing import rows, text, unpack
+from salticus.store.packing import clean, rows, text, unpack
+from salticus.store.patterns import glob
 from salticus.store.queries import QUERIES
 from salticus.types import (
     NEVER,
@@ -62,6 +64,16 @@ def _columns(db: sqlite3.Connection, ids: Ints) -> tuple[Any, ...]:
     idle[_ints(idlers)] = _ints(times)
     rests[_ints(resters)] = True
     return names, _times(added), _times(last_visit), *floats, idle, rests
+
+
+def fitting(db: sqlite3.Connection, ids: Ints, patterns: Sequence[str]) -> Ints:
+    """The place of the first pattern that the URL of each page fits; -1 = none."""
+    spelt = rows([glob(clean(pattern)) for pattern in patterns])
+    places = [np.empty(0, dtype=np.int64)]
+    for start in range(0, len(ids), CHUNK):
+        asked = {"ids": rows(ids[start : start + CHUNK].tolist()), "patterns": spelt}
+        places.append(_ints(db.execute(QUERIES["first_patterns"], asked).fetchone()[0]))
+    return np.concatenate(places)
 
 
 def _shared(chunks: tuple[list[str], ...]) -> list[str]:

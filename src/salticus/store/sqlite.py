@@ -132,6 +132,9 @@ class SqliteStore:
         )
         self._charged = costs, done
 
+    async def fitting(self, pages: Ints, patterns: Sequence[str]) -> Ints:
+        return await self._reads.run(reading.fitting, self._reader, pages, patterns)
+
     async def changes(self, after: int, *, limit: int = 1000) -> list[Change]:
         return await self._reads.run(telling.changes, self._reader, after, limit)
 

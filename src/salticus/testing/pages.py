@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 import msgspec
+import numpy as np
 
 from salticus.errors import UnknownPage
 from salticus.store.base import SORTS, STATES, Edit, PageState, PageTable, Query, known
@@ -130,6 +131,14 @@ class PageBook:
             cost = next(fitting, 1.0) if page.own_cost is None else page.own_cost
             if cost != page.state.cost:
                 page.state.cost, page.revision = cost, self._revision
+
+    async def fitting(self, pages: Ints, patterns: Sequence[str]) -> Ints:
+        urls = [self._pages[n].state.url if n in self._pages else "" for n in pages.tolist()]
+        places = [
+            next((k for k, pattern in enumerate(patterns) if url and fnmatchcase(url, pattern)), -1)
+            for url in urls
+        ]
+        return np.array(places, dtype=np.int64)
 
     def _unlisted_ones(self) -> set[int]:
         return {number for number, page in self._pages.items() if self._unlisted(page)}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 
 import numpy as np
 
+from salticus.config import Rule
 from salticus.store.base import DROPPED, PageTable, Store
 from salticus.types import DAY, Bools, Codes, Ints, Outcomes, Pages, Status, Tick, Times, instant
+from salticus.worlds.pins import Pins
 
 _LONGEST = 30  # days that such a page rests at most
 _IDLE = (Status.GONE, Status.SOFT_404, Status.DISALLOWED, Status.UNSAFE)
@@ -19,15 +21,20 @@ class Census:
     """The columns of all pages: read once, then only what was added or edited.
 
     Hosts are numbered in the order in which they are met. A page without a maximum interval of
-    its own gets `max_interval` (days). Pages that rest are left out, for as long as they do.
+    its own gets that of its rule, and without one `max_interval` (days). Pages that rest, and those
+    that a rule pauses, are left out, for as long as they do.
     """
 
-    def __init__(self, store: Store, *, max_interval: float = np.inf) -> None:
+    def __init__(
+        self, store: Store, *, max_interval: float = np.inf, rules: Sequence[Rule] = ()
+    ) -> None:
         self.store = store
         self.max_interval = max_interval
+        self.pins = Pins(rules)
         self.hosts: list[str] = []
         self._number: dict[str, int] = {}
         self._host: Ints = np.empty(0, dtype=np.int64)
+        self._rule: Ints = np.empty(0, dtype=np.int64)
         self._table: PageTable | None = None
 
     async def refresh(self) -> None:
@@ -35,14 +42,18 @@ class Census:
         after = -1 if self._table is None else self._table.revision
         edited = await self.store.table(after)
         if self._table is None or len(edited.ids):
+            old = edited.ids[:0] if self._table is None else self._table.ids
             self._table = edited if self._table is None else _merge(self._table, edited)
+            rule = await self._rules(edited.ids)
+            self._rule = _placed(self._table.ids, (old, self._rule), (edited.ids, rule))
             self._host = self._numbers(self._table.host)
 
     def pages(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
         """The columns, with what each host can take in `tick`."""
         if self._table is None:
             raise RuntimeError("refresh the census first")
-        table = self._table
+        table, rule = self._table, self._rule
+        own = np.isfinite(table.max_interval)
         pages = Pages(
             tick=tick,
             ids=table.ids,
@@ -55,13 +66,13 @@ class Census:
             impressions=np.zeros(len(table.ids)),
             cost=table.cost,
             max_interval=np.where(
-                np.isfinite(table.max_interval), table.max_interval, self.max_interval
+                own, table.max_interval, self.pins.max_interval(rule, self.max_interval)
             ),
-            interval=np.full(len(table.ids), np.nan),
-            open=np.ones(len(table.ids), dtype=np.bool_),
+            interval=self.pins.interval(rule),
+            open=self.pins.open(rule, tick),
             capacity=np.array([capacity(name) for name in self.hosts], dtype=np.float64),
         )
-        up = ~table.rests & awake(table.idle, table.last_visit, tick)
+        up = ~(table.rests | self.pins.paused(rule)) & awake(table.idle, table.last_visit, tick)
         return pages if up.all() else pages.take(up)
 
     def learn(self, outcomes: Outcomes) -> None:
@@ -75,6 +86,12 @@ class Census:
         rows, made = rows[known], made.take(known)
         self._table.last_visit[rows] = made.at
         self._table.idle[rows] = _idle(self._table.idle[rows], made.status)
+
+    async def _rules(self, ids: Ints) -> Ints:
+        """The rule of each page, by its place in the settings; -1 = none, or none that matters."""
+        if not self.pins.patterns:
+            return np.full(len(ids), -1, dtype=np.int64)
+        return await self.store.fitting(ids, self.pins.patterns)
 
     def _numbers(self, names: list[str]) -> Ints:
         for name in names:
@@ -105,6 +122,14 @@ def awake(idle: Ints, last_visit: Times, tick: Tick) -> Bools:
 def _idle(before: Ints, status: Codes) -> Ints:
     """Visits in a row with nothing to come back for; a failure of the network says nothing."""
     return np.where(np.isin(status, _ANSWERED), 0, before + np.isin(status, _IDLE))
+
+
+def _placed(ids: Ints, *parts: tuple[Ints, Ints]) -> Ints:
+    """The values of some ids each, in the order of all `ids`; the later part wins."""
+    placed = np.full(len(ids), -1, dtype=np.int64)
+    for some, values in parts:
+        placed[np.searchsorted(ids, some)] = values
+    return placed
 
 
 def _merge(old: PageTable, new: PageTable) -> PageTable:

@@ -61,8 +61,9 @@ class Live:
     """The world that is fetched. Each host has a queue, worked off by as many workers as it allows.
 
     Outcomes are yielded once they are committed. A visit in flight at the end of its tick goes on,
-    and its outcome comes with a later tick's. Of the settings, the maximum interval, the retention
-    and the tolerances of rules matter here; `costs` are those of pages by patterns of their URLs.
+    and its outcome comes with a later tick's. Of the settings, the maximum interval, the retention,
+    and the pins and tolerances of rules matter here; `costs` are those of pages by patterns of
+    their URLs.
     """
 
     store: Store
@@ -73,7 +74,9 @@ class Live:
     costs: Sequence[tuple[str, float]] = ()
 
     def __post_init__(self) -> None:
-        self.census = Census(self.store, max_interval=self.config.max_interval_days)
+        self.census = Census(
+            self.store, max_interval=self.config.max_interval_days, rules=self.config.pages
+        )
         self.watch = Watch()
         self._journal = Journal(self.store, self._committed)
         self._news: asyncio.Queue[Outcomes | BaseException | Plan] = asyncio.Queue()

@@ -1,0 +1,218 @@
+"""Fixed intervals, pauses and windows of hours: from the settings to the plan."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from salticus.allocate.limits import check_feasible, forced
+from salticus.allocate.pins import with_pins
+from salticus.config import Hours, parse
+from salticus.errors import ConfigError, Infeasible
+from salticus.store.base import Edit, Query, Store
+from salticus.store.sqlite import SqliteStore
+from salticus.testing import START, MemoryStore, a_tick, blank_pages
+from salticus.types import DAY, NEVER, Floats, Ints, NewPage, Pages, Tick, Times, instant
+from salticus.worlds.census import Census
+
+NOBODY: Ints = np.empty(0, dtype=np.int64)
+SHOP = "http://shop.example/"
+
+
+def pinned(interval: Floats, ago: Floats) -> Pages:
+    """Pages with intervals, last visited so many days ago."""
+    n = len(interval)
+    last: Times = instant(START) - np.rint(ago * DAY.astype(np.int64)).astype("m8[us]")
+    return replace(blank_pages(n), interval=interval, last_visit=last)
+
+
+# --------------------------------------------------------------------------------------- the tick
+
+
+def test_a_pinned_page_is_visited_in_the_tick_in_which_its_interval_ends() -> None:
+    hour = 1 / 24
+    ago = np.array([10, 10 - 1e-6, 12, 11.99, 40, 2]) * hour  # the tick is two hours long
+    pages = pinned(np.array([12, 12, 12, 12, 12, np.nan]) * hour, ago)
+    assert with_pins(pages, NOBODY, 99, a_tick()).tolist() == [4, 2, 3]
+    assert with_pins(pages, NOBODY, 99, a_tick(1))[-2:].tolist() == [0, 1]
+
+
+def test_a_pinned_page_that_was_never_visited_is_due_first() -> None:
+    pages = pinned(np.full(3, 1.0), np.array([5.0, 0.0, 3.0]))
+    pages.last_visit[1] = NEVER
+    assert with_pins(pages, NOBODY, 99, a_tick()).tolist() == [1, 0, 2]
+
+
+@given(st.data())
+def test_pins_take_what_hosts_and_budget_leave(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 30))
+    rng = np.random.default_rng(data.draw(st.integers(0, 999)))
+    visits = data.draw(st.integers(0, 20))
+    pages = replace(
+        pinned(rng.choice([0.1, 1.0, np.nan], n), rng.random(n) * 3),
+        host=rng.integers(0, 3, n),
+        cost=rng.choice([1.0, 3.0], n),
+        open=rng.random(n) < 0.8,
+        capacity=np.array([2.0, 5.0, np.inf]),
+    )
+    taken = rng.permutation(n)[: data.draw(st.integers(0, 2))]
+    taken = taken[np.cumsum(pages.cost[taken]) <= visits]
+    rows = with_pins(pages, taken, visits, a_tick())
+    assert np.array_equal(rows[: len(taken)], taken), "what was there comes first"
+    assert len(np.unique(rows)) == len(rows)
+    more = rows[len(taken) :]
+    assert np.all(pages.open[more] & ~np.isnan(pages.interval[more]))
+    assert pages.cost[rows].sum() <= visits
+    load, before = (np.bincount(pages.host[some], minlength=3) for some in (rows, taken))
+    assert np.all(load <= np.maximum(pages.capacity, before))
+
+
+def test_a_closed_page_is_not_forced_and_comes_as_soon_as_it_opens() -> None:
+    pages = replace(
+        blank_pages(2), max_interval=np.full(2, 0.5), last_visit=np.full(2, instant(START) - DAY)
+    )
+    shut = replace(pages, open=np.array([True, False]))
+    assert forced(shut, 9, 9.0, a_tick()).tolist() == [0]
+    assert forced(pages, 9, 9.0, a_tick()).tolist() == [0, 1]
+
+
+# ------------------------------------------------------------------------------- what can be kept
+
+
+def test_pins_count_against_the_budget() -> None:
+    pages = replace(blank_pages(10), interval=np.full(10, 0.25))
+    with pytest.raises(Infeasible, match="the fixed intervals need .* at least 40 visits") as error:
+        check_feasible(pages, 39, a_tick())
+    assert error.value.needed == pytest.approx(40)
+    check_feasible(pages, 40, a_tick())
+    both = replace(pages, max_interval=np.array([1.0, 7.0] * 5))
+    with pytest.raises(Infeasible, match="maximum and fixed intervals.*`max_interval` or `inter"):
+        check_feasible(both, 39, a_tick())
+    check_feasible(both, 40, a_tick())  # the pins keep the maximum intervals
+
+
+def test_pins_count_against_what_a_host_can_take() -> None:
+    pages = replace(blank_pages(10), interval=np.full(10, 0.25), capacity=np.array([3.0]))
+    with pytest.raises(Infeasible, match="36 visits a day, but the fixed intervals .* need 40"):
+        check_feasible(pages, 99, a_tick())
+
+
+def test_a_fixed_interval_is_no_shorter_than_a_tick() -> None:
+    pages = replace(blank_pages(2), interval=np.array([np.nan, 1 / 24]))
+    with pytest.raises(Infeasible, match="a fixed interval of 1 h needs ticks of at most 1 h"):
+        check_feasible(pages, 1e6, a_tick())
+    check_feasible(pages, 1e6, a_tick(length=timedelta(hours=1)))
+
+
+# ------------------------------------------------------------------------------------ the settings
+
+
+def test_rules_may_say_when() -> None:
+    text = {"interval": "6h", "max_interval": "1d", "hours": "08:00-20:00", "pause": True}
+    rule = parse({"pages": [{"match": "*", **text}]}).pages[0]
+    assert (rule.interval, rule.max_interval, rule.pause) == (DAY / 4, DAY, True)
+    assert rule.hours is not None
+    assert rule.hours.length == timedelta(hours=12)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"interval": "0s"}, "interval of pages that match '\\*' must be more than 0"),
+        ({"max_interval": 0}, "max_interval of pages that match '\\*' must be more than 0"),
+        ({"hours": "08:00-09:00"}, "a window of 1:00:00 needs ticks of at most 0:30:00"),
+        ({"interval": "often"}, "not a duration"),
+    ],
+)
+def test_rules_that_cannot_be_kept_are_refused(setting: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        parse({"pages": [{"match": "*", **setting}]})
+
+
+@given(
+    st.integers(0, 23), st.integers(0, 23), st.integers(0, 24 * 60), st.sampled_from([30, 120, 400])
+)
+def test_a_window_spans_a_tick_if_every_minute_lies_in_it(
+    first: int, last: int, start: int, length: int
+) -> None:
+    if first == last:
+        return
+    hours = Hours.parse(f"{first:02}:00-{last:02}:00 Europe/Vienna")
+    begin = START + timedelta(minutes=start)
+    minutes = [begin + timedelta(minutes=k) for k in range(length)]
+    inside = all(hours.holds(minute) for minute in minutes)
+    assert hours.spans(begin, begin + timedelta(minutes=length)) == inside
+    assert hours.length == timedelta(hours=(last - first) % 24)
+
+
+# --------------------------------------------------------------------------------------- the store
+
+
+async def offered(store: Store, rules: list[dict[str, object]]) -> Census:
+    config = parse({"pages": rules, "max_interval": "9d"})
+    census = Census(store, max_interval=config.max_interval_days, rules=config.pages)
+    await census.refresh()
+    return census
+
+
+def columns(census: Census, tick: Tick) -> dict[str, list[object]]:
+    pages = census.pages(tick, lambda host: np.inf)
+    days = np.nan_to_num(pages.interval).tolist()
+    limits = pages.max_interval.tolist()
+    named = {"ids": pages.ids.tolist(), "interval": days, "max": limits}
+    return {**named, "open": pages.open.tolist()}
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_the_census_knows_what_rules_say_of_its_pages(kind: str, tmp_path: Path) -> None:
+    rules: list[dict[str, object]] = [
+        {"match": "*/a*", "interval": "6h"},
+        {"match": "*/ab*", "pause": True},  # never the first to match
+        {"match": "*/b*", "hours": "08:00-20:00", "max_interval": "2d"},
+        {"match": "*/c*", "pause": True},
+    ]
+
+    async def main() -> None:
+        sqlite = kind == "sqlite"
+        store = await SqliteStore.open(str(tmp_path / "a.db")) if sqlite else MemoryStore()
+        await store.add([NewPage(SHOP + name) for name in ("ab", "b", "c", "d")], at=1)
+        census = await offered(store, rules)
+        night = columns(census, Tick(0, START, START + timedelta(hours=2)))
+        first, second, _, last = sorted((await store.table()).ids.tolist())
+        assert night["ids"] == [first, second, last]
+        assert night["interval"] == [0.25, 0.0, 0.0]
+        assert night["max"] == [9.0, 2.0, 9.0]
+        assert night["open"] == [True, False, True]
+        day = datetime(2026, 1, 1, 8, tzinfo=UTC)
+        assert columns(census, Tick(0, day, day + timedelta(hours=2)))["open"] == [True] * 3
+
+        await store.add([NewPage(SHOP + "a2")], at=2)
+        await store.edit(Query(url=SHOP + "b"), Edit(max_interval=1.0))
+        await census.refresh()
+        later = columns(census, a_tick())
+        assert later["interval"] == [0.25, 0.0, 0.0, 0.25]
+        assert later["max"] == [9.0, 1.0, 9.0, 9.0], "a page's own comes before its rule's"
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_rules_that_say_nothing_of_when_cost_no_question() -> None:
+    class Deaf(MemoryStore):
+        async def fitting(self, pages: Ints, patterns: object) -> Ints:
+            raise AssertionError
+
+    async def main() -> None:
+        store = Deaf()
+        await store.add([NewPage(SHOP)], at=1)
+        census = await offered(store, [{"match": "*", "kind": "offer"}])
+        assert columns(census, a_tick())["open"] == [True]
+
+    asyncio.run(main())
