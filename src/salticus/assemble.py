@@ -240,9 +240,10 @@ def _parts(config: Config, clock: Clock, *, once: bool) -> dict[str, Any]:
     """What plans and learns, by role."""
     policy = plugins.make("policy", config.policy, allocate.BUILTIN, seed=config.seed)
     spacing = getattr(policy, "spacing", config.spacing)
+    predictor = config.predictor or str(getattr(policy, "predictor", "gamma"))
     return {
         "ticks": Ticks(clock, config.tick),
-        "predictor": plugins.make("predictor", config.predictor, predict.BUILTIN),
+        "predictor": plugins.make("predictor", predictor, predict.BUILTIN),
         "policy": policy,
         "spacing": plugins.make("spacing", spacing, schedule.BUILTIN, seed=config.seed),
         "ledger": Ledger(config.budget, carry=timedelta(days=1) if once else None),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from salticus import allocate, plugins, predict, schedule
+from salticus.allocate.share import in_proportion
 from salticus.checks.clock import check_clock
 from salticus.checks.policy import check_policy
 from salticus.checks.predictor import check_predictor
@@ -24,6 +25,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 OUTSIDE = '''
 import numpy as np
+from salticus.allocate.base import known
 
 class ByDemand:
     """Visits in proportion to demand, none above one."""
@@ -32,7 +34,7 @@ class ByDemand:
         expected = np.zeros(len(pages))
         left, free = min(visits, len(pages)), np.ones(len(pages), dtype=bool)
         while left > 1e-12 and free.any():
-            worth = pages.demand[free] + 1e-9
+            worth = known("demand", pages.demand, pages.ids)[free] + 1e-9
             share = np.minimum(1 - expected[free], left * worth / worth.sum())
             expected[free] += share
             left -= share.sum()
@@ -133,9 +135,29 @@ class Forgetful(Fickle):
     def restore(self, state: State) -> None: ...
 
 
+class Blind(Greedy):
+    """Breaks a law: takes a demand that is not known for none."""
+
+    def expected(self, pages: Pages, visits: float) -> Floats:
+        worth = np.nan_to_num(pages.demand) + 1e-9
+        return in_proportion(worth, visits)
+
+
+class Pushy(Greedy):
+    """Breaks a law: asked about the full hosts, it asks for more than they can take."""
+
+    def expected(self, pages: Pages, visits: float) -> Floats:
+        return np.full(len(pages), min(1.0, visits / max(1, len(pages))))
+
+    def expected_by_host(self, pages: Pages, room: Floats) -> Floats:
+        return np.ones(len(pages))
+
+
 @pytest.mark.parametrize(
     ("policy", "law"),
     [
+        (Blind, "NaN in demand is rejected"),
+        (Pushy, "no host beyond"),
         (Greedy, "spent exactly|permutation"),
         (Wasteful, "spent exactly"),
         (Wrong, "never NaN"),

@@ -26,6 +26,7 @@ import pytest
 from typer.main import get_command
 
 from salticus import allocate, checks, config, extract, fetch, predict, schedule, store
+from salticus.allocate import gate
 from salticus.cli.app import app
 from salticus.log.write import export_log
 from salticus.store.sqlite import SqliteStore
@@ -316,9 +317,9 @@ def test_defaults_in_the_docs_are_the_defaults() -> None:
 @pytest.mark.parametrize(
     ("heading", "builtin"),
     [
-        ("Policies", allocate.BUILTIN),
         ("Predictors", predict.BUILTIN),
         ("Spacings", schedule.BUILTIN),
+        ("Gates", gate.BUILTIN),
         ("Extractors", extract.BUILTIN),
         ("Stores", store.BUILTIN),
         ("Engines", fetch.BUILTIN),
@@ -329,6 +330,34 @@ def test_parts_are_documented(heading: str, builtin: dict[str, str]) -> None:
     assert re.findall(r"^### `(\w+)`", text, re.M) == list(builtin)
     for where in builtin.values():
         assert f"`{where}`" in text
+
+
+def test_policies_are_listed_with_their_classes() -> None:
+    text = section(REFERENCE / "parts.md", "Policies")
+    rows = re.findall(r"^\| \[`(\w+)`\]\(policies/(\w+)\.md\) \| `([\w.:]+)` \|", text, re.M)
+    assert [(name, where) for name, _, where in rows] == list(allocate.BUILTIN.items())
+    assert all(name == page for name, page, _ in rows)
+
+
+@pytest.mark.parametrize("name", allocate.BUILTIN)
+def test_every_policy_has_a_page_with_a_plot(name: str) -> None:
+    folder = REFERENCE / "policies"
+    page, image = folder / f"{name}.md", folder / "img" / f"{name}.svg"
+    text = page.read_text("utf-8")
+    for heading in ("Formula", "Paper", "Notes", "Cost"):
+        assert section(page, heading).strip(), heading
+    assert text.startswith(f"# `{name}`\n")
+    assert f"(img/{name}.svg)" in text
+    assert f"`{allocate.BUILTIN[name]}`" in text
+    assert image.read_text("utf-8").startswith("<svg")
+    assert image.stat().st_size < 60_000
+    assert f"| [`{name}`]({name}.md) |" in (folder / "README.md").read_text("utf-8")
+
+
+def test_there_are_no_pages_of_policies_that_are_gone() -> None:
+    folder = REFERENCE / "policies"
+    assert {path.stem for path in folder.glob("*.md")} == {*allocate.BUILTIN, "README"}
+    assert {path.stem for path in folder.glob("img/*")} == {*allocate.BUILTIN}
 
 
 def test_the_store_is_documented(tmp_path: Path) -> None:

@@ -33,7 +33,8 @@ class Policy(Protocol):
     A policy that may leave visits unspent, as a cron job does, says so with a class attribute
     ``spends = False``; what it expects then sums to `visits` at most. One that must be drawn by a
     certain spacing, as a bandit that judges its arms by their visits, names it: ``spacing =
-    "coin"``. A constructor that takes `seed` is given the crawl's.
+    "coin"``; ``predictor = "rhythm"`` names the predictor of live crawls that choose none. A
+    constructor that takes `seed` is given the crawl's.
 
     A policy may also have ``expected_by_host(pages, room)``: what it expects of each host's pages
     if it had just ``room[host]`` visits to spend on them, for all hosts of the pages in one call.

@@ -41,6 +41,8 @@ class Leap:
     array([0. , 0.5, 0.5])
     """
 
+    predictor = "rhythm"
+
     def __init__(self, *, few: float = 0.01, most: float = 0.5) -> None:
         self.few = few
         self.most = most

@@ -17,6 +17,7 @@ from salticus.cli import (
     market,
     measure,
     pages,
+    policies,
     running,
     settings,
     showing,
@@ -63,7 +64,12 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         exchange.export,
         running.backup,
     ),
-    "Logs and policies": (simulating.simulate, analyze.analyze, studying.calibrate),
+    "Logs and policies": (
+        policies.policies,
+        simulating.simulate,
+        analyze.analyze,
+        studying.calibrate,
+    ),
     "To try things out": (measure.demo, measure.mall),
 }
 for panel, commands in _PANELS.items():
@@ -85,7 +91,12 @@ app.add_typer(config, name="config", rich_help_panel="A crawl")
 bench = typer.Typer(help="Measure Salticus beside other tools.", no_args_is_help=True)
 bench.command("fetch")(measure.bench_fetch)
 bench.command("simulate")(measure.bench_simulate)
+bench.command("policies")(measure.bench_policies)
 app.add_typer(bench, name="bench", rich_help_panel="To try things out")
+
+study = typer.Typer(help="Measure policies as the papers did.", no_args_is_help=True)
+study.command("traces")(studying.traces)
+app.add_typer(study, name="study", rich_help_panel="Logs and policies")
 
 log = typer.Typer(help="Check, describe, convert and make logs.", no_args_is_help=True)
 log.command("check")(logs.log_check)

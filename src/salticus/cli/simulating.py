@@ -10,7 +10,7 @@ import typer
 
 from salticus.cli.options import day, flag, span
 from salticus.cli.output import print_table, steps, write_json
-from salticus.config import Budget
+from salticus.config import Budget, Share
 
 if TYPE_CHECKING:
     from salticus.log.folder import Log
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 _Log = Annotated[Path, typer.Argument(metavar="LOG", help="A log: a folder of Parquet files.")]
 _Policies = Annotated[
     list[str] | None,
-    typer.Option("--policy", help="A name or file.py:Class; may be repeated. [default: the peers]"),
+    typer.Option(
+        "--policy",
+        help="A name, name@spacing, or file.py:Class; may be repeated. [default: the peers]",
+    ),
 ]
 _Budgets = Annotated[
     list[str] | None,
@@ -38,7 +41,7 @@ def simulate(
         str | None, typer.Option(help="Planning step. [default: 2h, or the log's resolution]")
     ] = None,
     spacing: Annotated[str, typer.Option(help="even, coin, or file.py:Class.")] = "even",
-    predictor: Annotated[str, typer.Option(help="A name, or file.py:Class.")] = "gamma",
+    predictor: Annotated[str, typer.Option(help="A name, or file.py:Class.")] = "rhythm",
     history: Annotated[str | None, typer.Option(help="Observed only. [default: 60d]")] = None,
     warmup: Annotated[str | None, typer.Option(help="Crawled, not scored. [default: 15d]")] = None,
     days: Annotated[int | None, typer.Option(min=1, help="Days scored. [default: 30]")] = None,
@@ -51,9 +54,19 @@ def simulate(
     demand: Annotated[
         str | None, typer.Option(help="file, uniform or zipf:1.1. [default: file if there is one]")
     ] = None,
+    explore: Annotated[
+        str, typer.Option(help="Share of the visits that go to pages drawn by a coin: 5%.")
+    ] = "0%",
     requests: Annotated[
         bool, typer.Option("--requests", help="Replay InstaCrawl requests; budgets are shares.")
     ] = False,
+    gate: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="With --requests: instacrawl, threshold, uniform, or file.py:Class; may be "
+            "repeated. [default: uniform]"
+        ),
+    ] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Each with its own chance.")] = None,
     seed: Annotated[int, typer.Option(help="Fixes every chance.")] = 0,
     json: _Out = None,
@@ -76,36 +89,46 @@ def simulate(
         predictor=predictor,
         observe=observe,
         frozen=frozen,
+        explore=float(flag("explore", Share.parse, explore)),
         demand=demand,
         runs=runs,
         seed=seed,
     )
     budgets = budget or ["10%"]
     if requests:
-        report = _requests(source, rules, budgets)
+        report = _requests(source, rules, budgets, gate)
+    elif gate:
+        raise typer.BadParameter("--gate: gates decide on requests; add --requests")
     else:
-        report = _contest(source, rules, budgets, policy or usual_policies(source))
+        policies = policy or usual_policies(source)
+        report = _contest(source, rules, budgets, policies, plotted=plot is not None)
     _show(report, json, plot, requests=requests)
 
 
-def _contest(log: Log, rules: Rules, budgets: list[str], policies: Sequence[str]) -> dict[str, Any]:
-    from salticus.simulate.contest import simulate
+def _contest(
+    log: Log, rules: Rules, budgets: list[str], policies: Sequence[str], *, plotted: bool
+) -> dict[str, Any]:
+    from salticus.simulate.contest import in_company, simulate
 
     visits = [flag("budget", Budget.parse, text) for text in budgets]
+    competing = in_company(policies) if plotted else policies
     with steps() as told:
-        return simulate(log, rules, policies, visits, told).report()
+        return simulate(log, rules, competing, visits, told).report(policies)
 
 
-def _requests(log: Log, rules: Rules, budgets: list[str]) -> dict[str, Any]:
-    from salticus.simulate.insta import replay_requests, share_of
+def _requests(
+    log: Log, rules: Rules, budgets: list[str], gates: list[str] | None
+) -> dict[str, Any]:
+    from salticus.simulate.insta import BASELINE, replay_requests
 
-    shares = [flag("budget", share_of, text) for text in budgets]
+    shares = [flag("budget", Share.parse, text) for text in budgets]
     with steps() as told:
-        return replay_requests(log, rules, shares, told)
+        return replay_requests(log, rules, shares, gates or [BASELINE], told)
 
 
 def _show(report: dict[str, Any], out: Path | None, plot: Path | None, *, requests: bool) -> None:
-    from salticus.report.contest import requests_table, table_of, write_contest, write_requests
+    from salticus.report.contest import table_of, write_contest
+    from salticus.report.requests import requests_table, write_requests
 
     if plot is not None:
         (write_requests if requests else write_contest)(report, plot)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from os import cpu_count
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from salticus.cli.options import Json
-from salticus.cli.output import print_json, print_table
+from salticus.cli.options import Json, day, flag
+from salticus.cli.output import print_json, print_table, steps, write_json
+from salticus.config import Budget
 from salticus.errors import ConfigError
 from salticus.log.place import in_place
+
+T = TypeVar("T")
 
 
 def calibrate(
@@ -56,3 +61,81 @@ def _presets(name: str | None) -> tuple[str, ...]:
 
 def _tell(text: str) -> None:
     typer.echo(text, err=True)
+
+
+_Traces = Annotated[
+    list[Path], typer.Option("--log", help="A log of true changes; may be repeated.")
+]
+_Starts = Annotated[
+    list[str] | None,
+    typer.Option("--start", help="First day of the history; one for all logs, or one each."),
+]
+_Samples = Annotated[
+    list[int] | None,
+    typer.Option("--pages", min=1, help="Sample of so many; one for all logs, or one each."),
+]
+
+
+def traces(
+    log: _Traces,
+    start: _Starts = None,
+    pages: _Samples = None,
+    budget: Annotated[
+        list[str] | None,
+        typer.Option("--budget", help="Visits; may be repeated. [default: 1, 5, 10, 20, 50 %]"),
+    ] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option("--policy", help="May be repeated. [default: all of them]")
+    ] = None,
+    predictor: Annotated[str, typer.Option(help="A name, or file.py:Class.")] = "rhythm",
+    runs: Annotated[int, typer.Option(min=1, help="Each with its own draw of the demand.")] = 10,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes. [default: one a core]")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Fixes every chance.")] = 0,
+    json: Annotated[
+        Path | None, typer.Option("--json", help="Write the result as JSON (- = print).")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write charts to this HTML file.")] = None,
+) -> None:
+    """Let every policy crawl logs of real changes by one protocol; compare leap to LambdaCrawl."""
+    from salticus.report.traces import write_traces
+    from salticus.studies.traces import BUDGETS, PROTOCOL, Field, Trace, everyone, study
+
+    starts = [day("start", text) for text in _each("start", start, len(log))]
+    samples = _each("pages", pages, len(log))
+    field = Field(
+        policies=policy or everyone(),
+        budgets=[flag("budget", Budget.parse, text) for text in budget or BUDGETS],
+        rules=replace(PROTOCOL, predictor=predictor, runs=runs, seed=seed),
+    )
+    fields = zip(log, starts, samples, strict=True)
+    with steps() as told:
+        report = study(
+            [Trace(*one) for one in fields], field, jobs=jobs or cpu_count() or 1, told=told
+        )
+    if plot is not None:
+        write_traces(report, plot)
+    if json is not None:
+        write_json(report, json)
+    if json is None or str(json) != "-":
+        _print_traces(report)
+
+
+def _each(name: str, given: list[T] | None, logs: int) -> list[T | None]:
+    """What was given to a flag for each of the logs: nothing, one for all, or one each."""
+    if not given:
+        return [None] * logs
+    if len(given) not in (1, logs):
+        raise typer.BadParameter(f"--{name}: give one for all logs, or {logs}, one each")
+    return [*given] * (logs if len(given) == 1 else 1)
+
+
+def _print_traces(report: dict[str, Any]) -> None:
+    from salticus.report.traces import comparison_table, figures_table
+
+    for trace in report["traces"]:
+        rows = [row for row in report["rows"] if row["trace"] == trace["name"]]
+        print_table(f"{trace['name']}, {trace['pages']:,} pages", *figures_table(rows))
+    if report["comparisons"]:
+        print_table("against LambdaCrawl", *comparison_table(report["comparisons"]))

@@ -122,7 +122,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tick: Span = Span(hours=2)
     seed: int = 0
     policy: str = "uniform"
-    predictor: str = "gamma"
+    predictor: str | None = None  # what the policy asks for
     spacing: str = "even"
     explore: Share = Share(0.02)
     max_interval: Span | None = None

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from salticus.report.sheet import WIDTH, Sheet
+from salticus.report.spending import spending_charts
 
 _COLOURS = [
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A",
@@ -29,6 +30,8 @@ def write_contest(report: dict[str, Any], path: Path) -> None:
         sheet.heading(f"Share of {words}")
         sheet.chart(_by_budget(alt, rows, measure), _caption(measure))
         sheet.chart(_by_day(alt, rows, measure), "Day by day, median over the runs.")
+    if report["spending"]:
+        spending_charts(sheet, report["spending"], _colour(alt, report["spending"]))
     _tables(sheet, report)
     sheet.write(path)
 
@@ -152,49 +155,6 @@ def _tables(sheet: Sheet, report: dict[str, Any]) -> None:
             ("policy", "against", "at its budget", "clicks fresh", "saved", "95 % from", "to"),
             [tuple(row.values()) for row in known],
         )
-
-
-def requests_table(report: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Header and rows of a replay of requests: one line a share sent."""
-    header = ("policy", "share to send", "sent / requests", "requests", "requests that found fresh")
-    rows = [
-        (r["policy"], r["budget"], r["resource"], r["requests"], r["freshness"]["mean"])
-        for r in report["rows"]
-    ]
-    return header, rows
-
-
-def write_requests(report: dict[str, Any], path: Path) -> None:
-    """Write the page of `replay_requests` to `path`: freshness over time, a line a share."""
-    import altair
-
-    alt: Any = altair
-    points = [
-        {"share": row["budget"], "day": k / 4, "fresh": fresh}
-        for row in report["rows"]
-        for k, fresh in enumerate(row["windows"])
-        if fresh is not None
-    ]
-    chart = (
-        alt.Chart(alt.Data(values=points))
-        .mark_line()
-        .encode(
-            x=alt.X("day:Q", title="days since all copies were fresh"),
-            y=alt.Y("fresh:Q", title="requests that find a fresh copy", axis=_percent(alt)),
-            color=alt.Color("share:O", title="share sent", scale=alt.Scale(scheme="viridis")),
-            tooltip=["share:O", "day:Q", alt.Tooltip("fresh:Q", format=".4f")],
-        )
-        .properties(width=WIDTH, height=360)
-    )
-    rules = report["rules"]
-    sheet = Sheet(f"InstaCrawl requests of {report['log']['name']}").words(
-        f"{report['log']['pages']:,} pages, replayed from {rules['start'][:10]}: history "
-        f"{rules['history']}, warm-up {rules['warmup']}, then {rules['days']} days scored; "
-        f"runs: {rules['runs']}."
-    )
-    sheet.remarks(report["notes"])
-    sheet.chart(chart, "Windows of 6 hours; the share of requests sent is the resource used.")
-    sheet.table(*requests_table(report)).write(path)
 
 
 def _percent(alt: Any) -> Any:

@@ -88,7 +88,7 @@ def _contact(contact: str) -> Finding:
 def _parts(config: Config) -> Iterator[Finding]:
     chosen = {
         "policy": (config.policy, allocate.BUILTIN),
-        "predictor": (config.predictor, predict.BUILTIN),
+        "predictor": (config.predictor or "gamma", predict.BUILTIN),
         "spacing": (config.spacing, schedule.BUILTIN),
     }
     for role, (name, builtin) in chosen.items():

@@ -42,7 +42,7 @@ _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data: blob:"
 )
-_LOOK = {
+LOOK = {
     "background": "#ffffff",
     "font": "system-ui, Segoe UI, Helvetica Neue, Arial, sans-serif",
     "axis": {"labelFontSize": 12, "titleFontSize": 13, "titleFontWeight": "normal",
@@ -123,7 +123,7 @@ class Sheet:
         """The drawing code once, then one call a chart."""
         if not self._charts:
             return []
-        options = _json({"actions": _ACTIONS, "renderer": "svg", "config": _LOOK})
+        options = _json({"actions": _ACTIONS, "renderer": "svg", "config": LOOK})
         calls = (
             f'vegaEmbed("#chart{k}", {_json(spec)}, {options});'
             for k, spec in enumerate(self._charts, start=1)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from salticus.simulate.referee import Score
+from salticus.simulate.spending import Spending
 from salticus.types import Floats
 
 _RESAMPLES = 1000
@@ -16,13 +17,17 @@ _RESAMPLES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One policy at one budget: the score of every run. `budget` is in visits per page and day."""
+    """One policy at one budget: the score of every run, and where the visits went on average.
+
+    `budget` is in visits per page and day.
+    """
 
     policy: str
     budget: float
     label: str
     scores: tuple[Score, ...]
     bound: float | None = None
+    spending: Spending | None = None
 
     def values(self, name: str) -> Floats:
         """A daily figure of all runs, run after run."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 
+from salticus import allocate, plugins
 from salticus.config import Budget
 from salticus.log.folder import Log
 from salticus.log.tables import spelt
@@ -16,12 +17,38 @@ from salticus.log.truth import read_truth
 from salticus.simulate.clairvoyant import bound
 from salticus.simulate.compare import Entry, increases, savings, spread
 from salticus.simulate.run import run
+from salticus.simulate.spending import spending, together
 from salticus.simulate.stage import Rules, Stage, runs_of, set_stage
 
 Told = Callable[[str], None]
 
-PEERS = ("uniform", "fixed_interval", "nutch", "stormcrawler", "change_proportional", "clairvoyant")
+PEERS = (
+    "uniform",
+    "fixed_interval",
+    "nutch",
+    "stormcrawler",
+    "change_proportional",
+    "lambdacrawl",
+    "leap",
+    "clairvoyant",
+)
 """Who competes if nobody is named; what the log's own crawler did comes first if it is known."""
+
+
+ALL_KNOWING = ("clairvoyant", "logged")
+"""Policies that know more than a crawler can; they are made for the log."""
+
+COMPANY = ("lambdacrawl", "uniform")
+"""Beside whom a policy that competes alone is drawn."""
+
+
+def in_company(policies: Sequence[str]) -> tuple[str, ...]:
+    """The policies, and for one alone those that show what is special about it.
+
+    >>> in_company(["leap"]), in_company(["leap", "nutch"])
+    (('leap', 'lambdacrawl', 'uniform'), ('leap', 'nutch'))
+    """
+    return tuple(dict.fromkeys([*policies, *COMPANY])) if len(policies) == 1 else tuple(policies)
 
 
 def usual_policies(log: Log) -> tuple[str, ...]:
@@ -38,15 +65,20 @@ class Contest:
     entries: tuple[Entry, ...]
     notes: tuple[str, ...]
 
-    def report(self) -> dict[str, Any]:
-        """The result as plain data."""
-        several = len({e.policy for e in self.entries}) > 1
+    def report(self, shown: Sequence[str] | None = None) -> dict[str, Any]:
+        """The result as plain data.
+
+        Of other policies than those `shown` (not given: all) it tells only where the visits went.
+        """
+        entries = [e for e in self.entries if shown is None or e.policy in shown]
+        several = len({e.policy for e in entries}) > 1
         return {
             "log": self.log,
             "rules": self.rules,
-            "rows": [self._row(entry) for entry in self.entries],
-            "increases": increases(self.entries) if several else [],
-            "savings": savings(self.entries) if several else [],
+            "rows": [self._row(entry) for entry in entries],
+            "increases": increases(entries) if several else [],
+            "savings": savings(entries) if several else [],
+            "spending": [_spent(entry) for entry in self.entries if entry.spending],
             "notes": list(self.notes),
         }
 
@@ -54,7 +86,7 @@ class Contest:
         row = {
             "policy": entry.policy,
             "budget": entry.label,
-            "spacing": self.rules["spacing"],
+            "spacing": spacing_of(entry.policy, self.rules["spacing"]),
             "runs": len(entry.scores),
             "click_freshness": spread(entry.values("clicks")),
             "page_freshness": spread(entry.values("midnight")),
@@ -66,10 +98,34 @@ class Contest:
             "visits_failed": round(entry.mean("failed") / max(1.0, entry.mean("visits")), 6),
             "changes_caught": entry.mean("caught"),
             "changes_missed": entry.mean("missed"),
+            "interval_days": _known(entry.mean("gap")),
             "seconds": round(entry.mean("seconds"), 3),
             "daily": entry.daily(),
         }
         return row if entry.bound is None else {**row, "bound": round(entry.bound, 6)}
+
+
+def _spent(entry: Entry) -> dict[str, Any]:
+    """Where the visits of an entry went."""
+    cells = [] if entry.spending is None else entry.spending.cells()
+    return {"policy": entry.policy, "budget": entry.label, "cells": cells}
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else round(value, 6)
+
+
+def spacing_of(policy: str, usual: str) -> str:
+    """How the visits of a policy are spaced: as its name says, as it must be, or as is usual.
+
+    >>> spacing_of("uniform@coin", "even"), spacing_of("uniform", "even")
+    ('coin', 'even')
+    """
+    name, _, spacing = policy.partition("@")
+    if spacing or name in ALL_KNOWING:
+        return spacing or usual
+    wanted: str = getattr(plugins.load("policy", name, allocate.BUILTIN), "spacing", usual)
+    return wanted
 
 
 def simulate(
@@ -104,15 +160,18 @@ def _entry(stages: Sequence[Stage], policy: str, budget: Budget | None, told: To
     pages = len(stages[0].truth)
     each = None if budget is None else budget.per_day(pages) / pages
     label = "logged" if each is None else f"{each:.6g}"
-    scores = []
+    scores, spent = [], []
     for number, stage in enumerate(stages, 1):
         told(f"{policy}, budget {label}, run {number} of {len(stages)}")
-        scores.append(run(stage, policy, budget))
+        score = run(stage, policy, budget)
+        spent.append(spending(stage, score.visited))
+        scores.append(replace(score, visited=score.visited[:0]))  # a column a run is too much
     least = None
     if policy == "clairvoyant" and each is not None:
         least = float(np.mean([bound(stage, _most(stage, each)) for stage in stages]))
-    spent = float(np.mean([score.visits_per_page_day for score in scores]))
-    return Entry(policy, spent if each is None else each, label, tuple(scores), least)
+    if each is None:
+        each = float(np.mean([score.visits_per_page_day for score in scores]))
+    return Entry(policy, each, label, tuple(scores), least, together(spent))
 
 
 def _most(stage: Stage, each: float) -> float:

@@ -8,7 +8,7 @@ from datetime import date, datetime
 import numpy as np
 
 from salticus.simulate.readers import Readers
-from salticus.types import Floats, Outcomes, Status, Tick, instant
+from salticus.types import Floats, Ints, Outcomes, Status, Tick, days_between, instant
 from salticus.worlds.copies import Copies
 
 
@@ -21,7 +21,9 @@ class Score:
     the same averaged over the ticks of the day; `untouched`: share of the pages
     that have not changed since their visit, at midnight (a page that changed and changed back is
     fresh but not untouched). `age` and `harmonic` are means over pages and
-    ticks of the days since a copy went stale and of H of the changes it missed.
+    ticks of the days since a copy went stale and of H of the changes it missed. `gap` is the mean,
+    over the visits, of the days since the page's last answer. `visited` counts the visits of each
+    page, by its id.
     """
 
     days: list[date] = field(default_factory=list)
@@ -38,6 +40,8 @@ class Score:
     page_days: float = 0.0
     page_ticks: int = 0
     seconds: float = 0.0
+    gap: float = float("nan")
+    visited: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
 
     @property
     def visits_per_page_day(self) -> float:
@@ -73,12 +77,17 @@ class Referee:
         self._ticks = 0
         self._before: tuple[int, int] | None = None
         self._total = np.zeros(0)
+        self._gaps, self._waited = 0, 0.0
 
     def learn(self, outcomes: Outcomes) -> None:
         late = outcomes.made & (outcomes.at >= instant(self.start))
         self.score.visits += int(np.count_nonzero(late))
         failed = ~np.isin(outcomes.status, (Status.OK, Status.NOT_MODIFIED, Status.GONE))
         self.score.failed += int(np.count_nonzero(late & failed))
+        self.score.visited = _counted(self.score.visited, outcomes.page[late])
+        waited = days_between(outcomes.since[late], outcomes.at[late])
+        self._gaps += int(np.count_nonzero(~np.isnan(waited)))
+        self._waited += float(np.nansum(waited))
 
     def read(self, tick: Tick, copies: Copies) -> None:
         self.score.page_ticks += copies.born
@@ -126,3 +135,17 @@ class Referee:
             self.score.midnight.append(day.fresh[-1])
             self.score.untouched.append(day.untouched)
             self.score.ticks.append(float(np.mean(day.fresh)))
+        self.score.gap = self._waited / self._gaps if self._gaps else float("nan")
+
+
+def _counted(visited: Ints, page: Ints) -> Ints:
+    """The counts with one more for each of the pages; they grow as higher ids come.
+
+    >>> _counted(np.array([1, 0]), np.array([3, 0, 3])).tolist()
+    [2, 0, 0, 2]
+    """
+    missing = int(page.max(initial=-1)) + 1 - len(visited)
+    if missing > 0:
+        visited = np.append(visited, np.zeros(missing, dtype=np.int64))
+    np.add.at(visited, page, 1)
+    return visited

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from salticus import allocate, plugins, predict, schedule
 from salticus.allocate.base import Policy
+from salticus.allocate.explore import Explore
 from salticus.clock import VirtualClock
 from salticus.config import Budget
 from salticus.loop import Learner, Loop
@@ -21,7 +22,7 @@ from salticus.simulate.clairvoyant import Clairvoyant
 from salticus.simulate.logged import logged_visits
 from salticus.simulate.referee import Referee, Score
 from salticus.simulate.stage import Stage
-from salticus.types import Outcomes
+from salticus.types import Outcomes, Tick
 from salticus.worlds.replay import Replay, fully_observed
 
 
@@ -41,8 +42,7 @@ def run(
     _open(stage, world)
     loop = _loop(stage, world, _policy(stage, world, policy), budget)
     loop.watchers += [referee, *watchers]
-    for outcomes in _history(stage):
-        loop.predictor.learn(outcomes)
+    teach(stage, world, loop.predictor)
     if stage.rules.frozen:
         loop.predictor = Frozen(loop.predictor)
     asyncio.run(loop.run(stage.end))
@@ -74,6 +74,7 @@ def _loop(stage: Stage, world: Replay, policy: Policy, budget: Budget | None) ->
         ledger=Ledger(budget or every_tick),
         planner=Planner(seed=stage.seed, at_once=True),
         memory=Memory({}),
+        explore=Explore(rules.explore, seed=stage.seed),
     )
 
 
@@ -95,6 +96,14 @@ def _open(stage: Stage, world: Replay) -> None:
     else:
         held = stage.past.held
         world.hold(held.rows, held.values, held.at)
+
+
+def teach(stage: Stage, world: Replay, predictor: Predictor) -> None:
+    """Let the predictor meet the pages, and learn their history."""
+    opening = Tick(0, stage.crawl, stage.crawl + stage.rules.tick)
+    predictor.survival(asyncio.run(world.pages(opening)), stage.start)
+    for outcomes in _history(stage):
+        predictor.learn(outcomes)
 
 
 def _history(stage: Stage) -> Iterator[Outcomes]:

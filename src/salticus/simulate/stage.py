@@ -28,8 +28,8 @@ class Rules:
     the log is shorter. `observe`: "full" (the history was watched step by step, and
     every copy is fresh at its end) or "partial" (the log's own visits are the history). With
     `frozen`, predictors learn nothing after the history. `runs` not given are 5 where something is
-    drawn or imputed anew in each, else 1. `explore` is the share of the visits that go to pages drawn
-    by a coin of their own.
+    drawn or imputed anew in each, else 1. The share `explore` of the visits goes to pages drawn by
+    a coin of their own.
     """
 
     start: datetime | None = None
@@ -39,7 +39,7 @@ class Rules:
     days: int | None = None
     pages: int | None = None
     spacing: str = "even"
-    predictor: str = "gamma"
+    predictor: str = "rhythm"
     observe: str = "full"
     frozen: bool = False
     explore: float = 0.0

@@ -1,0 +1,1 @@
+"""Policies that choose among policies: adversarial bandits, after Han et al. (2020)."""

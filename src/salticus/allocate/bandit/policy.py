@@ -1,0 +1,126 @@
+"""A bandit as a policy: each tick an arm is drawn, and judged by what its visits found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from salticus.allocate.bandit.arms import Arm, Arms, part
+from salticus.allocate.bandit.learners import Exp3Anytime, Learner
+from salticus.allocate.bandit.reward import Stretch
+from salticus.allocate.bandit.step import Step, rows_of
+from salticus.allocate.base import known
+from salticus.coins import coins
+from salticus.columns import State
+from salticus.types import Floats, Outcomes, Pages
+
+_OTHERS = 11 << 32  # spacings and planners flip coins of the same seed
+
+
+class Bandit:
+    """Draws one of its `arms` each tick, by a coin of (seed, tick), and expects what it expects.
+
+    After Han et al. (2020), §3.2. The step is settled when the next tick begins. Its reward is
+    the demand μ of pages that were visited and found stale, divided by M = max_k Σ μ ρ^k, the most
+    that any arm would have visited; then stretched, for all arms alike, until it fills [0, 1]
+    (`Stretch`). The paper divides by what the arm itself visited, Σ μ z (`common` = False): then
+    an arm that visits always-stale pages that nobody reads scores near 1, and wins (ALGORITHMS §7).
+
+    Only visits of which it is known whether the page had changed count; if others failed or were
+    dropped, M counts for that share of the visits. A step without any teaches nothing. Rewards
+    need coins: at even spacing a visit belongs to the arm of an earlier tick. A subclass names
+    `arms` and `learner`. Cost: that of all arms together; as printed, that of the arm drawn.
+    """
+
+    spacing = "coin"
+    arms: ClassVar[Sequence[Arm]] = ()
+    learner: ClassVar[type[Learner]] = Exp3Anytime
+    common: ClassVar[bool] = True
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self.seed = seed
+        self.arms_ = Arms(self.arms, seed=seed)
+        self.spends = self.arms_.spends
+        self.learner_ = self.learner(len(self.arms_))
+        self.step_ = Step()
+        self.stretch_ = Stretch()
+
+    def expected(self, pages: Pages, visits: float) -> Floats:
+        known("demand", pages.demand, pages.ids)
+        if pages.tick.number == self.step_.tick:
+            return self._answer(pages, visits)
+        self._settle(pages)
+        return self._begin(pages, visits)
+
+    def learn(self, outcomes: Outcomes) -> None:
+        self.step_.learn(outcomes)
+        self.arms_.learn(outcomes)
+
+    # ------------------------------------------------------------------------------ one step
+
+    def _answer(self, pages: Pages, visits: float) -> Floats:
+        """What the arm of this tick expects."""
+        return self.arms_.expected(self.step_.arm, pages, visits)
+
+    def _begin(self, pages: Pages, visits: float) -> Floats:
+        """Draw an arm. Every arm is asked only if the reward needs it."""
+        drawn = self._drawn(pages.tick.number)
+        mass, answer = 0.0, np.empty(0)
+        for arm in range(len(self.arms_)) if self.common else [drawn]:
+            expected = self.arms_.expected(arm, pages, visits)
+            mass = max(mass, float(pages.demand @ expected))
+            answer = expected if arm == drawn else answer
+        self.step_ = self.step_.after(pages.tick, drawn, mass)
+        return answer
+
+    def _drawn(self, tick: int) -> int:
+        chance = coins(self.seed + _OTHERS, np.zeros(1, dtype=np.int64), tick)[0]
+        return _nth(self.learner_.probabilities(), float(chance))
+
+    def _settle(self, pages: Pages) -> None:
+        """Reward the arm whose step is over, with the demand known by now."""
+        page, stale = self.step_.found()
+        rows, there = rows_of(pages.ids, page)
+        demand = np.where(there, pages.demand[rows], 0.0) if len(pages) else np.zeros(len(page))
+        whole = self._whole(demand)
+        if whole > 0:
+            self._reward(np.where(stale, demand, 0.0), whole)
+
+    def _whole(self, demand: Floats) -> float:
+        """What gains are measured by; 0 if the step taught nothing."""
+        if not self.common:
+            return float(demand.sum())
+        return self.step_.mass * len(demand) / max(1, self.step_.visits)
+
+    def _reward(self, gains: Floats, whole: float) -> None:
+        """Learn from the demand of pages found stale, visit by visit."""
+        reward = min(1.0, float(gains.sum()) / whole)
+        reward *= self.stretch_.factor(reward) if self.common else 1.0
+        self.learner_.update(self.step_.arm, min(1.0, reward))
+
+    # ------------------------------------------------------------------------------- memory
+
+    def state(self) -> State:
+        parts = {"step": self.step_.state(), "learner": self.learner_.state()}
+        flat = {f"{name}/{key}": c for name, kept in parts.items() for key, c in kept.items()}
+        return {"recent": self.stretch_.recent_, **flat, **self.arms_.state()}
+
+    def restore(self, state: State) -> None:
+        """Go on where another stopped; a bandit of other arms starts anew."""
+        if self.arms_.are_of(state):
+            self.step_ = Step.restored(part(state, "step"))
+            self.stretch_.recent_ = state["recent"]
+            self.learner_.restore(part(state, "learner"))
+            self.arms_.restore(state)
+
+
+def _nth(probabilities: Floats, chance: float) -> int:
+    """The arm that a number in [0, 1) falls on.
+
+    >>> [_nth(np.array([0.25, 0.75]), chance) for chance in (0.0, 0.2, 0.25, 0.9)]
+    [0, 0, 1, 1]
+    """
+    at = int(np.searchsorted(np.cumsum(probabilities), chance, side="right"))
+    return min(at, len(probabilities) - 1)

@@ -1,0 +1,94 @@
+"""The step of a bandit that is open: who drew it, and what its visits have found so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from salticus.columns import State
+from salticus.types import (
+    ANSWERED,
+    CHANGED,
+    UNKNOWN,
+    Bools,
+    Ints,
+    Outcomes,
+    Purpose,
+    Tick,
+    instant,
+)
+
+NONE = np.iinfo(np.int64).min
+_ANSWERED = [int(status) for status in ANSWERED]
+
+
+@dataclass
+class Step:
+    """One tick of a bandit. Only numbers, and the visits of one tick: small at any number of pages.
+
+    `mass` is the most demand that an arm would have visited, Σ μ ρ. A visit belongs to the step
+    if the policy asked for it, it was answered no sooner than the tick began, and none with
+    as high a number had been seen by then: what an earlier tick left in flight is not counted,
+    since its own step is settled. (A page that answers after its tick and was the last of
+    all cannot be told; such visits are a few seconds' worth.)
+    """
+
+    tick: int = NONE
+    start: int = NONE
+    arm: int = -1
+    mass: float = 0.0
+    before: int = -1
+    latest: int = -1
+    visits: int = 0
+    page: list[Ints] = field(default_factory=list)
+    stale: list[Bools] = field(default_factory=list)
+
+    def after(self, tick: Tick, arm: int, mass: float) -> Step:
+        """The next step: nothing is found yet."""
+        start = int(instant(tick.start).astype(np.int64))
+        return Step(tick.number, start, arm, mass, before=self.latest, latest=self.latest)
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """Collect those visits of this step of which it is known whether the page had changed."""
+        asked = outcomes.purpose == Purpose.POLICY
+        late = (outcomes.at.view(np.int64) < self.start) | (outcomes.visit <= self.before)
+        mine = asked & ~late & (self.tick != NONE)
+        answered = outcomes.made & np.isin(outcomes.status, _ANSWERED)
+        told = np.flatnonzero(mine & answered & (outcomes.changed != UNKNOWN))
+        self.latest = max(self.latest, int(outcomes.visit[asked].max(initial=-1)))
+        self.visits += int(np.count_nonzero(mine))
+        self.page.append(outcomes.page[told])
+        self.stale.append(outcomes.changed[told] == CHANGED)
+
+    def found(self) -> tuple[Ints, Bools]:
+        """The pages of the visits that count, and which of them were stale."""
+        none = np.empty(0, dtype=np.int64)
+        return np.concatenate([none, *self.page]), np.concatenate([none > 0, *self.stale])
+
+    def state(self) -> State:
+        page, stale = self.found()
+        numbers = (self.tick, self.start, self.arm, self.before, self.latest, self.visits)
+        return {
+            "numbers": np.array(numbers, dtype=np.int64),
+            "mass": np.array(self.mass),
+            "page": page,
+            "stale": stale,
+        }
+
+    @classmethod
+    def restored(cls, state: State) -> Step:
+        """The step of that state."""
+        tick, start, arm, before, latest, visits = state["numbers"].tolist()
+        found = [state["page"]], [state["stale"]]
+        return cls(tick, start, arm, float(state["mass"]), before, latest, visits, *found)
+
+
+def rows_of(ids: Ints, wanted: Ints) -> tuple[Ints, Bools]:
+    """The row of each wanted id, in any order of `ids`, and whether it is there at all."""
+    if not len(ids):
+        return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=np.bool_)
+    order = None if np.all(ids[1:] >= ids[:-1]) else np.argsort(ids, kind="stable")
+    at = np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)
+    rows = at if order is None else order[at]
+    return rows, ids[rows] == wanted
