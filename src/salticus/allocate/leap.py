@@ -10,6 +10,7 @@ from salticus.allocate.base import known
 from salticus.allocate.index import by_host
 from salticus.allocate.share import first, ranked
 from salticus.compiled import compiled
+from salticus.errors import ConfigError
 from salticus.types import DAY, NEVER, Floats, Ints, Outcomes, Pages, Survival, instant
 
 _DAY_US = int(DAY.astype(np.int64))
@@ -26,8 +27,8 @@ class Leap:
     that are right this is the fixed-interval optimum, and so LambdaCrawl at even intervals.
 
     Pages never visited come first. Pages that nobody reads share what is left by V without demand.
-    For the case that estimates are wrong, no set of `few` of all pages (1 %) gets more than the
-    share `most` of the visits: that much goes, at most, to the few / most that were visited last.
+    For the case that estimates are wrong, a set of `few` of all pages (1 %) gets no more than about
+    the share `most` of the visits: that much goes, at most, to the few / most visited last.
 
     Cost: linear in pages; nothing is sorted.
 
@@ -44,6 +45,8 @@ class Leap:
     predictor = "rhythm"
 
     def __init__(self, *, few: float = 0.01, most: float = 0.5) -> None:
+        if few < 0.0 or most <= 0.0:
+            raise ConfigError(f"few is 0 or more and most is above 0, not {few:g} and {most:g}")
         self.few = few
         self.most = most
 
@@ -62,7 +65,12 @@ class Leap:
 
     def expected_by_host(self, pages: Pages, room: Floats) -> Floats:
         """The best pages of each host, at a price of its own."""
-        return by_host(self.worth(pages)[0], pages.host, room)
+        worth, alone = self.worth(pages)
+        unread = np.flatnonzero(worth == 0.0)
+        if len(unread):  # by V without demand, below all others
+            least = worth[worth > 0.0].min(initial=1.0)
+            worth[unread] = alone[unread] / (alone[unread].max() or 1.0) * min(least / 2, 1e-9)
+        return by_host(worth, pages.host, room)
 
     def worth(self, pages: Pages) -> tuple[Floats, Floats]:
         """V of every page per visit of cost, and V without demand; infinite if never visited."""

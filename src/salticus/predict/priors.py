@@ -9,6 +9,7 @@ import numpy as np
 from salticus.types import Floats, Ints
 
 _PAGES = 10.0  # pages that it takes to believe a group more than what it is part of
+_CHANGES = 0.5  # what a group is given of its parent's, so that no mean is 0
 _SHAPES = (0.05, 5.0)
 
 
@@ -61,5 +62,10 @@ def _draw(sums: Sums, group: Ints, rate: Floats, shape: Floats) -> tuple[Floats,
     mean = changes / np.maximum(days, 1e-12)
     spread = np.maximum(pairs / np.maximum(squares, 1e-12) - mean**2, 1e-300)
     found = np.clip(mean**2 / spread, *_SHAPES)[at]
-    mixed = trust * mean[at] + (1.0 - trust) * rate
-    return np.maximum(mixed, 1e-9), np.exp(trust * np.log(found) + (1 - trust) * np.log(shape))
+    own = np.maximum((changes[at] + _CHANGES) / (days[at] + _CHANGES / rate), 1e-9)
+    return _mixed(own, rate, trust), _mixed(found, shape, trust)
+
+
+def _mixed(own: Floats, parent: Floats, trust: Floats) -> Floats:
+    """Between the two on a scale of ratios, as rates of pages are."""
+    return np.exp(trust * np.log(own) + (1.0 - trust) * np.log(parent))

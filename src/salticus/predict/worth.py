@@ -172,7 +172,7 @@ def coming_week(table: Table, ends: Ints, step: float) -> Ahead:
     """What lies ahead of each merchant after the ticks that end at `ends`, µs since 1970.
 
     Only ticks until which the pace is higher on average than until any before are kept, and the
-    last: to wait until another is never the better choice.
+    last: to wait until another is hardly ever the better choice.
     """
     n, ticks = len(table), len(ends)
     slope, start = np.empty((n, ticks)), np.empty((n, ticks))

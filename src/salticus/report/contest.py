@@ -158,4 +158,4 @@ def _tables(sheet: Sheet, report: dict[str, Any]) -> None:
 
 
 def _percent(alt: Any) -> Any:
-    return alt.Axis(format=".0%")
+    return alt.Axis(format=".2~%")

@@ -116,4 +116,4 @@ def _colour(alt: Any, rows: list[dict[str, Any]]) -> Any:
 
 
 def _percent(alt: Any) -> Any:
-    return alt.Axis(format=".0%")
+    return alt.Axis(format=".2~%")

@@ -115,7 +115,7 @@ def _lines(rows: Rows, colour: Any) -> Any:
 def _panel(alt: Any, rows: Rows, name: str, measure: str, colour: Any) -> Any:
     points = [point for row in rows for point in margin(row, name)]
     if measure == "share":
-        y = alt.Y("share:Q", title=_SHARE, axis=alt.Axis(format=".0%"))
+        y = alt.Y("share:Q", title=_SHARE, axis=alt.Axis(format=".2~%"))
     else:
         points = [point for point in points if point["visits_per_page_day"] > 0]
         y = alt.Y(f"{measure}:Q", title=_VISITS, scale=alt.Scale(type="log"))
