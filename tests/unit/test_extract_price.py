@@ -8,7 +8,7 @@ from struct import pack, unpack
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from salticus.extract.money import plausible
@@ -80,6 +80,8 @@ def test_what_is_not_one_price_is_none(raw: Any) -> None:
     assert price(raw) is None
 
 
+@example(740_709, 0)  # 7407.08984375 in single precision
+@example(819_243, 0)  # 8192.4296875
 @given(st.integers(1, 10**8), st.integers(-4, 4))
 def test_what_arithmetic_adds_to_a_price_is_no_part_of_it(cents: int, steps: int) -> None:
     exact = Decimal(cents) / 100
