@@ -17,8 +17,9 @@ from salticus.predict.gamma import Gamma, GammaSurvival
 from salticus.predict.lengths import Lengths
 from salticus.predict.mle import Mle, likeliest
 from salticus.predict.naive import Naive
-from salticus.predict.point import PointRates, answered
+from salticus.predict.point import PointRates
 from salticus.predict.poisson import PoissonSurvival
+from salticus.predict.spans import answered
 from salticus.testing import START, blank_pages
 from salticus.types import DAY, Floats, Ints, Outcomes, Pages, Survival, instant
 

@@ -9,17 +9,8 @@ from datetime import datetime
 import numpy as np
 
 from salticus.columns import Keyed, State, rank_within
-from salticus.types import (
-    CHANGED,
-    UNKNOWN,
-    Bools,
-    Floats,
-    Ints,
-    Outcomes,
-    Pages,
-    Survival,
-    days_between,
-)
+from salticus.predict.spans import answered
+from salticus.types import Bools, Floats, Ints, Outcomes, Pages, Survival
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +70,12 @@ class Gamma:
         return a / b
 
     def learn(self, outcomes: Outcomes) -> None:
-        tau = days_between(outcomes.since, outcomes.at)
-        known = outcomes.made & (outcomes.changed != UNKNOWN) & (tau > 0)
-        order = np.flatnonzero(known)
-        order = order[np.lexsort((outcomes.at[order], outcomes.page[order]))]
-        page, changed = outcomes.page[order], outcomes.changed[order] == CHANGED
-        start = _runs(page, changed)
-        page, changed = page[start], changed[start]
-        tau = np.add.reduceat(tau[order], start) if len(start) else tau[:0]
+        spans = answered(outcomes)
+        start = _runs(spans.page, spans.changed)
+        page, changed = spans.page[start], spans.changed[start]
+        days = np.add.reduceat(spans.days, start) if len(start) else spans.days
         for rows in _rounds(page):
-            self._update(page[rows], tau[rows], changed[rows])
+            self._update(page[rows], days[rows], changed[rows])
 
     def _posterior(self, ids: Ints) -> tuple[Floats, Floats]:
         a = self.a_.get(ids, np.full(len(ids), self.prior_changes))

@@ -6,7 +6,8 @@ import numpy as np
 
 from salticus.columns import Keyed, State
 from salticus.predict.lengths import Lengths
-from salticus.predict.point import Intervals, PointRates
+from salticus.predict.point import PointRates
+from salticus.predict.spans import Spans
 from salticus.types import Floats, Ints
 
 _AT_ONCE = 1 << 16  # pages solved together: bounds the memory of the work
@@ -62,10 +63,10 @@ class Mle(PointRates):
     def _sums(self) -> dict[str, Keyed]:
         return {**super()._sums(), "still": self.still_, "place": self.place_}
 
-    def _add(self, rows: Ints, intervals: Intervals) -> None:
-        super()._add(rows, intervals)
-        np.add.at(self.still_.values, rows, np.where(intervals.changed, 0.0, intervals.days))
-        for each in intervals.take(intervals.changed).rounds():
+    def _add(self, rows: Ints, spans: Spans) -> None:
+        super()._add(rows, spans)
+        np.add.at(self.still_.values, rows, np.where(spans.changed, 0.0, spans.days))
+        for each in spans.take(spans.changed).rounds():
             self._lengthen(self._rows(each.page), each.days)
 
     def _lengthen(self, rows: Ints, days: Floats) -> None:

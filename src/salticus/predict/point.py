@@ -3,42 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from datetime import datetime
-from typing import NamedTuple
 
 import numpy as np
 
-from salticus.columns import Keyed, State, rank_within
+from salticus.columns import Keyed, State
 from salticus.predict.poisson import PoissonSurvival
-from salticus.types import CHANGED, UNKNOWN, Bools, Floats, Ints, Outcomes, Pages, days_between
-
-
-class Intervals(NamedTuple):
-    """Answered visits by page and time: the days since the answer before, and what they found."""
-
-    page: Ints
-    days: Floats
-    changed: Bools
-
-    def take(self, rows: Ints | Bools) -> Intervals:
-        """The given rows, in the given order."""
-        return Intervals(self.page[rows], self.days[rows], self.changed[rows])
-
-    def rounds(self) -> Iterator[Intervals]:
-        """Rounds in which no page occurs twice, earlier visits first; one round as a rule."""
-        rank = rank_within(self.page)
-        ends = np.cumsum(np.bincount(rank))
-        rounds = np.split(np.argsort(rank, kind="stable"), ends[:-1])
-        yield from (self.take(rows) for rows in rounds if len(rows))
-
-
-def answered(outcomes: Outcomes) -> Intervals:
-    """What a batch of visits says of changes; failed, dropped and first visits say nothing."""
-    days = days_between(outcomes.since, outcomes.at)
-    known = np.flatnonzero(outcomes.made & (outcomes.changed != UNKNOWN) & (days > 0))
-    order = known[np.lexsort((outcomes.at[known], outcomes.page[known]))]
-    return Intervals(outcomes.page[order], days[order], outcomes.changed[order] == CHANGED)
+from salticus.predict.spans import Spans, answered
+from salticus.types import Floats, Ints, Outcomes, Pages
 
 
 class PointRates(ABC):
@@ -75,18 +47,18 @@ class PointRates(ABC):
         return np.where(seen, self.rates_.get(ids, usual), usual)
 
     def learn(self, outcomes: Outcomes) -> None:
-        intervals = answered(outcomes)
-        if len(intervals.page):
-            self._add(self._rows(intervals.page), intervals)
+        spans = answered(outcomes)
+        if len(spans):
+            self._add(self._rows(spans.page), spans)
 
     def _sums(self) -> dict[str, Keyed]:
         """What is kept of each page; 0 for one not seen yet."""
         return {"visits": self.visits_, "changes": self.changes_, "days": self.days_}
 
-    def _add(self, rows: Ints, intervals: Intervals) -> None:
+    def _add(self, rows: Ints, spans: Spans) -> None:
         np.add.at(self.visits_.values, rows, 1.0)
-        np.add.at(self.changes_.values, rows, intervals.changed.astype(np.float64))
-        np.add.at(self.days_.values, rows, intervals.days)
+        np.add.at(self.changes_.values, rows, spans.changed.astype(np.float64))
+        np.add.at(self.days_.values, rows, spans.days)
         self.rates_.values[rows] = np.nan
 
     def _work_out(self) -> None:

@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
-from salticus.columns import State, rank_within
+from salticus.columns import State
 from salticus.predict.gamma import GammaSurvival, posterior
 from salticus.predict.priors import Sums, first_prior, pooled_priors
 from salticus.predict.roster import Roster
-from salticus.types import (
-    CHANGED,
-    DAY,
-    UNKNOWN,
-    Bools,
-    Columns,
-    Floats,
-    Ints,
-    Outcomes,
-    Pages,
-    Survival,
-    Times,
-    days_between,
-    instant,
-)
+from salticus.predict.spans import Spans, answered
+from salticus.types import DAY, Floats, Ints, Outcomes, Pages, Survival, instant
 
 _UNMET = -2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Watched(Columns):
-    """Spans between two answers of a page: where it is kept, from when to when, what was found."""
-
-    row: Ints
-    start: Times
-    end: Times
-    changed: Bools
-
-    @property
-    def days(self) -> Floats:
-        return days_between(self.start, self.end)
 
 
 class Pooled:
@@ -78,60 +49,40 @@ class Pooled:
         return np.asarray(self.pages_["a"][rows] / self.pages_["b"][rows])
 
     def learn(self, outcomes: Outcomes) -> None:
-        for spans in self._spans(outcomes):
-            self._update(spans)
+        for spans in answered(outcomes).rounds():
+            self._update(self.pages_.rows(spans.page), spans)
 
     def _curves(self, rows: Ints | slice, pages: Pages, now: datetime) -> Survival:
         return GammaSurvival(self.pages_["a"][rows], self.pages_["b"][rows])
 
-    def _own_time(self, spans: Watched) -> Floats:
+    def _own_time(self, rows: Ints, spans: Spans) -> Floats:
         """The length of the spans, days, on the clock by which the page changes evenly."""
         return spans.days
 
     # ------------------------------------------------------------------------------------ inside
 
-    def _spans(self, outcomes: Outcomes) -> Iterator[Watched]:
-        """What visits say of changes, in rounds in which no page occurs twice."""
-        days = days_between(outcomes.since, outcomes.at)
-        known = np.flatnonzero(outcomes.made & (outcomes.changed != UNKNOWN) & (days > 0))
-        order = known[np.lexsort((outcomes.at[known], outcomes.page[known]))]
-        seen = outcomes.take(order)
-        row = self.pages_.rows(seen.page)
-        spans = Watched(row, seen.since, seen.at, seen.changed == CHANGED)
-        rank = rank_within(row)
-        for k in range(int(rank.max(initial=-1)) + 1):
-            yield spans.take(rank == k)
-
-    def _update(self, spans: Watched) -> None:
+    def _update(self, rows: Ints, spans: Spans) -> None:
         """Posterior after the spans (ALGORITHMS §5), older evidence faded by e^(−days/memory).
 
         The days of a span without change fade while they pass, so that one long span says the same
         as the short ones that it is made of (in own time, where it runs evenly).
         """
-        rows, own = spans.row, self._own_time(spans)
+        page, own = self.pages_, self._own_time(rows, spans)
         kept = np.exp(-spans.days / self.memory_days)
         lasting = own * (1.0 - kept) * self.memory_days / spans.days
-        a, b = self._faded(rows, kept)
         told = np.where(spans.changed, own, lasting)
-        a, b = posterior(a, b, told, spans.changed)
-        for name, values in (("a", a), ("b", b)):
-            self.pages_[name][rows] = np.maximum(values, 1e-6)
-        self._count(spans, own, kept, np.where(spans.changed, own, lasting))
+        a, b = posterior(*self._faded(rows, kept), told, spans.changed)
+        page["a"][rows], page["b"][rows] = np.maximum(a, 1e-6), np.maximum(b, 1e-6)
+        events = np.where(spans.changed, _at_least_one(page["a"][rows] / page["b"][rows] * own), 0)
+        for name, more in (("changes", events), ("days", told)):
+            page[name][rows] = kept * page[name][rows] + more
+        self._note(rows, spans, events)
 
     def _faded(self, rows: Ints, kept: Floats) -> tuple[Floats, Floats]:
         a, b, a0, b0 = (self.pages_[name][rows] for name in ("a", "b", "a0", "b0"))
         return a0 + kept * (a - a0), np.maximum(b0 + kept * (b - b0), 1e-3 * b0)
 
-    def _count(self, spans: Watched, own: Floats, kept: Floats, days: Floats) -> None:
-        """Add up changes and days; a span that shows a change holds x/(1 − e^(−x)) on average."""
-        rows = spans.row
-        x = self.pages_["a"][rows] / self.pages_["b"][rows] * own
-        events = np.where(spans.changed, x / -np.expm1(-np.maximum(x, 1e-9)), 0.0)
-        self.pages_["changes"][rows] = kept * self.pages_["changes"][rows] + events
-        self.pages_["days"][rows] = kept * self.pages_["days"][rows] + days
-        self._note(spans, events)
-
-    def _note(self, spans: Watched, events: Floats) -> None:
+    def _note(self, rows: Ints, spans: Spans, events: Floats) -> None:
         """For subclasses that learn more from the same spans."""
 
     def _meet(self, pages: Pages) -> Ints | slice:
@@ -176,3 +127,9 @@ class Pooled:
         merchants, categories = state["groups"].tolist()
         self._groups = {"merchant": merchants, "category": categories}
         self.fitted_ = float(state["fitted"])
+
+
+def _at_least_one(expected: Floats) -> Floats:
+    """How many changes a span holds on average that holds one, if so many were expected."""
+    x = np.maximum(expected, 1e-9)
+    return np.asarray(x / -np.expm1(-x))

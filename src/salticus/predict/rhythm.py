@@ -8,7 +8,8 @@ from datetime import datetime
 import numpy as np
 
 from salticus.columns import State
-from salticus.predict.pooled import Pooled, Watched
+from salticus.predict.pooled import Pooled
+from salticus.predict.spans import Spans
 from salticus.predict.week import Week
 from salticus.predict.worth import Ahead, Posterior, Table, coming_week, own_ages, rhythm_worth
 from salticus.types import DAY, Bools, Floats, Ints, Pages, Survival, instant
@@ -91,14 +92,14 @@ class Rhythm(Pooled):
         self.week_.meet(self._groups["merchant"])
         return np.maximum(self.pages_["merchant"][rows].astype(np.int64) + 1, 0)
 
-    def _own_time(self, spans: Watched) -> Floats:
+    def _own_time(self, rows: Ints, spans: Spans) -> Floats:
         start, end = spans.start.view(np.int64), spans.end.view(np.int64)
-        return np.maximum(self.week_.between(self._week_row(spans.row), start, end), 1e-9)
+        return np.maximum(self.week_.between(self._week_row(rows), start, end), 1e-9)
 
-    def _note(self, spans: Watched, events: Floats) -> None:
-        rate = self.pages_["a"][spans.row] / self.pages_["b"][spans.row]
+    def _note(self, rows: Ints, spans: Spans, events: Floats) -> None:
+        rate = self.pages_["a"][rows] / self.pages_["b"][rows]
         start, end = spans.start.view(np.int64), spans.end.view(np.int64)
-        self.week_.learn(self._week_row(spans.row), start, end, rate, events)
+        self.week_.learn(self._week_row(rows), start, end, rate, events)
 
     def _fit(self) -> None:
         super()._fit()
