@@ -66,15 +66,30 @@ def gamma_worth_at(a: float, b: float, age: float, step: float) -> float:
         sooner = (a + 1.0) * u * (1.0 - (a + 2.0) * u / 2.0)
         missed = a * b * u * u * (0.5 - (a + 1.0) * u / 3.0 + (a + 1.0) * (a + 2.0) * u * u / 8.0)
     else:
-        grown = math.log1p(u)
-        still, tail = math.exp(-a * grown), (a - 1.0) * grown
+        still, area = _gamma_curve(a, b, age)
         changed, sooner = 1.0 - still, 1.0 - still / (1.0 + u)
-        part = 1.0 - tail / 2.0 + tail * tail / 6.0  # (1 − e^(−tail))/tail
-        if abs(tail) > 1e-4:
-            part = (1.0 - still * (1.0 + u)) / tail
-        missed = b * grown * part - age * still
-    more = 0.5 * step * changed + step * step / 12.0 * (a / b) * sooner
-    return missed + min(more, step * changed)
+        missed = area - age * still
+    begun, rest = 0.0, 0.0
+    if a / b * step >= 0.2:  # the first tick is a term of its own, the sum goes on from its end
+        if age <= step:
+            return age * changed
+        still, area = _gamma_curve(a, b, step)
+        begun, rest = 1.0 - still, step - area
+        sooner -= 1.0 - still / (1.0 + step / b)
+    more = 0.5 * step * (changed - begun) + step * step / 12.0 * (a / b) * sooner
+    return missed + rest + min(more, step * changed)
+
+
+@compiled
+def _gamma_curve(a: float, b: float, age: float) -> tuple[float, float]:
+    """S and its integral for a Gamma(a, b) posterior."""
+    u = age / b
+    grown = math.log1p(u)
+    still, tail = math.exp(-a * grown), (a - 1.0) * grown
+    part = 1.0 - tail / 2.0 + tail * tail / 6.0  # (1 − e^(−tail))/tail
+    if abs(tail) > 1e-4:
+        part = (1.0 - still * (1.0 + u)) / tail
+    return still, b * grown * part
 
 
 @compiled
