@@ -58,10 +58,19 @@ class Keyed:
 
     def rows(self, ids: Ints) -> tuple[Ints, Bools]:
         """Where the ids are kept, and which of them are: the row of the others means nothing."""
-        if not len(self.ids):
-            return np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=np.bool_)
-        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-        return at, self.ids[at] == ids
+        return places(self.ids, ids)
+
+
+def places(ids: Ints, wanted: Ints) -> tuple[Ints, Bools]:
+    """The place of each wanted id among `ids` (ascending), and whether it is there at all.
+
+    >>> places(np.array([3, 5]), np.array([5, 4]))
+    (array([1, 1]), array([ True, False]))
+    """
+    if not len(ids):
+        return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=np.bool_)
+    at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    return at, ids[at] == wanted
 
 
 def rank_within(groups: Ints) -> Ints:

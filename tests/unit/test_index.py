@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import lambertw
 
-from salticus.allocate.index import by_host, cut, g, g_inverse, take_best
+from salticus.allocate.index import by_host
 from salticus.allocate.intervals import of_curves, of_rates, worth
+from salticus.allocate.response import g_inverse
+from salticus.allocate.share import first
 from salticus.predict.gamma import GammaSurvival
 from salticus.predict.poisson import PoissonSurvival
 from salticus.types import Floats
@@ -21,19 +23,14 @@ def test_g_inverse_is_lambert_w() -> None:
 def test_the_worth_of_a_constant_rate_is_g() -> None:
     """V(τ) = (μ/Δ)·g(Δτ), the first row of the table in ALGORITHMS §0."""
     rate, demand, age = np.array([0.1, 1.0, 5.0]), np.array([2.0, 3.0, 4.0]), np.full(3, 0.7)
-    wanted = demand / rate * g(rate * age)
+    x = rate * age
+    wanted = demand / rate * (1 - (1 + x) * np.exp(-x))
     assert worth(PoissonSurvival(rate), demand, age) == pytest.approx(wanted, rel=1e-12)
-
-
-def test_the_cut_is_the_worth_of_the_last_page_taken() -> None:
-    worth = np.array([5.0, 1.0, 4.0, 2.0, 3.0])
-    assert [cut(worth, visits) for visits in (0.0, 0.5, 1.0, 1.5, 4.0)] == [np.inf, 5, 5, 4, 2]
-    assert cut(worth, 5.0) == cut(worth, 9.0) == 0.0
 
 
 def test_more_pages_than_visits_were_never_visited() -> None:
     worth = np.array([np.inf, 7.0, np.inf, np.inf])
-    assert take_best(worth, 1.5).tolist() == [0.5, 0.0, 0.5, 0.5]
+    assert first(-worth, 1.5).tolist() == [0.5, 0.0, 0.5, 0.5]
     assert by_host(worth, np.zeros(4, dtype=np.int64), np.array([1.5])).tolist() == [
         0.5,
         0,
@@ -43,7 +40,7 @@ def test_more_pages_than_visits_were_never_visited() -> None:
 
 
 def test_worthless_pages_share_what_is_left() -> None:
-    assert take_best(np.zeros(4), 3.0).tolist() == [0.75] * 4
+    assert first(np.zeros(4), 3.0).tolist() == [0.75] * 4
 
 
 def test_hosts_without_pages_and_pages_without_room() -> None:

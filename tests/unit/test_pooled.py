@@ -331,3 +331,15 @@ def test_nothing_and_nobody(kind: Kind) -> None:
     later = START + timedelta(days=5001)
     still = model.survival(blank_pages(2), later).unchanged(np.full(2, 1.0))
     assert ((still > 0.95) & (still <= 1.0)).all()
+
+
+@BOTH
+def test_pages_in_another_order_keep_their_curves(kind: Kind) -> None:
+    pages, model = some_pages(40, seed=1), kind()
+    model.survival(pages, START)
+    model.learn(some_outcomes(pages, seed=2))
+    ages, order = np.full(40, 2.0), np.random.default_rng(0).permutation(40)
+    here = model.survival(pages, START).unchanged(ages)
+    there = model.survival(pages.take(order), START).unchanged(ages)
+    assert len(np.unique(here)) > 3
+    assert np.array_equal(there, here[order])

@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from salticus.allocate.index import g_inverse
+from salticus.allocate.response import g_inverse
 from salticus.types import Floats, Survival
 
 SHORTEST, LONGEST = 1e-5, 4e3  # days; a page that is worth no visit in eleven years never is

@@ -27,9 +27,7 @@ def changes(pages: Pages) -> Floats:
 def chances(pages: Pages) -> Floats:
     """The chance of each page to change within the tick, 1 − e^(−Δh)."""
     column = np.negative(changes(pages))
-    np.expm1(
-        column, out=column
-    )  # in place: at ten million pages, new memory takes most of the time
+    np.expm1(column, out=column)  # in place: new memory would take most of the time
     return np.negative(column, out=column)
 
 

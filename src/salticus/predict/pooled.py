@@ -93,7 +93,7 @@ class Pooled:
             for name, codes in (("merchant", pages.merchant), ("category", pages.category)):
                 self.pages_[name][rows] = self._numbers(name, codes, self.pages_[name][rows])
             self.fitted_ = -np.inf
-        return slice(None) if len(rows) == len(self.pages_) else rows
+        return slice(None) if self.pages_.holds(pages.ids) else rows
 
     def _numbers(self, name: str, codes: Ints, before: Floats) -> Floats:
         """Groups by numbers of our own: those of the pages may be others after a restart."""

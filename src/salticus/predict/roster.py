@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.columns import State
-from salticus.types import Bools, Floats, Ints
+from salticus.columns import State, places
+from salticus.types import Floats, Ints
 
 
 class Roster:
@@ -33,7 +33,7 @@ class Roster:
         """The row of each id, a new one if need be: rows of others may move then."""
         if self.holds(ids):
             return np.arange(len(ids))
-        rows, known = self._find(ids)
+        rows, known = places(self.ids, ids)
         if known.all():
             return rows
         self._insert(np.unique(ids[~known]))
@@ -42,12 +42,6 @@ class Roster:
     def holds(self, ids: Ints) -> bool:
         """Whether these are all pages, in the order of the rows."""
         return ids is self.ids or np.array_equal(ids, self.ids)
-
-    def _find(self, ids: Ints) -> tuple[Ints, Bools]:
-        if not len(self.ids):
-            return np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=np.bool_)
-        at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-        return at, self.ids[at] == ids
 
     def _insert(self, new: Ints) -> None:
         at = np.searchsorted(self.ids, new)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from salticus.columns import State
+from salticus.columns import State, places
 from salticus.types import (
     ANSWERED,
     CHANGED,
@@ -86,9 +86,8 @@ class Step:
 
 def rows_of(ids: Ints, wanted: Ints) -> tuple[Ints, Bools]:
     """The row of each wanted id, in any order of `ids`, and whether it is there at all."""
-    if not len(ids):
-        return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=np.bool_)
-    order = None if np.all(ids[1:] >= ids[:-1]) else np.argsort(ids, kind="stable")
-    at = np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)
-    rows = at if order is None else order[at]
-    return rows, ids[rows] == wanted
+    if np.all(ids[1:] >= ids[:-1]):
+        return places(ids, wanted)
+    order = np.argsort(ids, kind="stable")
+    at, there = places(ids[order], wanted)
+    return order[at], there
