@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import asyncio
 import contextlib
+import gc
 import gzip
 import json
 import tempfile
