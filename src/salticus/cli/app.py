@@ -12,6 +12,7 @@ from salticus.cli import (
     changes,
     exchange,
     feeds,
+    learning,
     listing,
     logs,
     market,
@@ -70,6 +71,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         analyze.analyze,
         studying.calibrate,
     ),
+    "Models": (learning.train, learning.evaluate, learning.predict),
     "To try things out": (measure.demo, measure.mall),
 }
 for panel, commands in _PANELS.items():
@@ -96,6 +98,7 @@ app.add_typer(bench, name="bench", rich_help_panel="To try things out")
 
 study = typer.Typer(help="Measure policies as the papers did.", no_args_is_help=True)
 study.command("traces")(studying.traces)
+study.command("predict")(studying.predict_study)
 app.add_typer(study, name="study", rich_help_panel="Logs and policies")
 
 log = typer.Typer(help="Check, describe, convert and make logs.", no_args_is_help=True)

@@ -42,6 +42,9 @@ def simulate(
     ] = None,
     spacing: Annotated[str, typer.Option(help="even, coin, or file.py:Class.")] = "even",
     predictor: Annotated[str, typer.Option(help="A name, or file.py:Class.")] = "rhythm",
+    estimates: Annotated[
+        str, typer.Option(help="Change rates from: history (the predictor's), oracle, or a MODEL.")
+    ] = "history",
     history: Annotated[str | None, typer.Option(help="Observed only. [default: 60d]")] = None,
     warmup: Annotated[str | None, typer.Option(help="Crawled, not scored. [default: 15d]")] = None,
     days: Annotated[int | None, typer.Option(min=1, help="Days scored. [default: 30]")] = None,
@@ -87,6 +90,7 @@ def simulate(
         pages=pages,
         spacing=spacing,
         predictor=predictor,
+        estimates=estimates,
         observe=observe,
         frozen=frozen,
         explore=float(flag("explore", Share.parse, explore)),

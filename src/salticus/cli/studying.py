@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from os import cpu_count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -139,3 +142,67 @@ def _print_traces(report: dict[str, Any]) -> None:
         print_table(f"{trace['name']}, {trace['pages']:,} pages", *figures_table(rows))
     if report["comparisons"]:
         print_table("against LambdaCrawl", *comparison_table(report["comparisons"]))
+
+
+def predict_study(
+    log: Annotated[Path, typer.Argument(help="A log.")],
+    table: Annotated[
+        str,
+        typer.Option(
+            help="changes (Han 2019, Tables 2 and 3), tasks (Han 2020, Table 4), daily (rules and "
+            "models on a daily log) or cold (by how much is known of a page)."
+        ),
+    ] = "changes",
+    model: Annotated[
+        list[str] | None, typer.Option("--model", help="May be repeated. [default: all of them]")
+    ] = None,
+    examples: Annotated[
+        int, typer.Option(min=1000, help="At most so many to learn from, and to be judged by.")
+    ] = 5_000_000,
+    start: Annotated[str | None, typer.Option(help="daily: first day of training.")] = None,
+    test: Annotated[str | None, typer.Option(help="daily: first day of the test.")] = None,
+    end: Annotated[str | None, typer.Option(help="daily: the day after the last.")] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option("--without", help="daily: a merchant to leave out of training."),
+    ] = None,
+    work: Annotated[
+        Path | None, typer.Option(help="Keep the examples here, to go on from or use again.")
+    ] = None,
+    quick: Annotated[bool, typer.Option(help="Tiny models, to see that all works.")] = False,
+    seed: Annotated[int, typer.Option(help="Fixes every chance.")] = 0,
+    json: Annotated[
+        Path | None, typer.Option("--json", help="Write the result as JSON (- = print).")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write charts to this HTML file.")] = None,
+) -> None:
+    """Train every model of a published table on a log; show its figures and ours."""
+    from salticus.log.folder import Log
+    from salticus.report.prediction import prediction_tables, write_prediction
+    from salticus.studies.prediction.arena import Plan
+    from salticus.studies.prediction.run import TABLES, Days, run
+
+    if table not in TABLES:
+        raise ConfigError(f"no table is called {table!r}; known: {', '.join(TABLES)}")
+    days = Days(day("start", start), day("test", test), day("end", end), tuple(without or ()))
+    with _place(work) as folder, steps() as told:
+        plan = Plan(folder, examples, seed, tuple(model or ()), quick)
+        report = run(table, Log(log), plan, told, days)
+    if plot is not None:
+        write_prediction(report, plot)
+    if json is not None:
+        write_json(report, json)
+    if json is None or str(json) != "-":
+        for title, rows in prediction_tables(report):
+            print_table(title, *rows)
+
+
+@contextmanager
+def _place(work: Path | None) -> Iterator[Path]:
+    """The folder to work in: the one given, or one that is thrown away."""
+    if work is not None:
+        work.mkdir(parents=True, exist_ok=True)
+        yield work
+        return
+    with TemporaryDirectory(prefix="salticus-study-") as folder:
+        yield Path(folder)

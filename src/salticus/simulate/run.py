@@ -7,11 +7,12 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from salticus import allocate, plugins, predict, schedule
+from salticus import allocate, plugins, schedule
 from salticus.allocate.base import Policy
 from salticus.allocate.explore import Explore
 from salticus.clock import VirtualClock
 from salticus.config import Budget
+from salticus.estimates.learnt import Learnt
 from salticus.loop import Learner, Loop
 from salticus.memory import Memory
 from salticus.predict.base import Predictor
@@ -19,11 +20,12 @@ from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
 from salticus.simulate.clairvoyant import Clairvoyant
+from salticus.simulate.estimates import predictor_of
 from salticus.simulate.logged import logged_visits
 from salticus.simulate.referee import Referee, Score
 from salticus.simulate.stage import Stage
 from salticus.types import Outcomes, Tick
-from salticus.worlds.replay import Replay, fully_observed
+from salticus.worlds.replay import Replay, fully_observed, visit_by_visit
 
 
 def run(
@@ -68,7 +70,7 @@ def _loop(stage: Stage, world: Replay, policy: Policy, budget: Budget | None) ->
     return Loop(
         world=world,
         ticks=Ticks(VirtualClock(stage.crawl), rules.tick),
-        predictor=plugins.make("predictor", rules.predictor, predict.BUILTIN),
+        predictor=predictor_of(stage),
         policy=policy,
         spacing=plugins.make("spacing", spacing, schedule.BUILTIN, seed=stage.seed),
         ledger=Ledger(budget or every_tick),
@@ -102,13 +104,14 @@ def teach(stage: Stage, world: Replay, predictor: Predictor) -> None:
     """Let the predictor meet the pages, and learn their history."""
     opening = Tick(0, stage.crawl, stage.crawl + stage.rules.tick)
     predictor.survival(asyncio.run(world.pages(opening)), stage.start)
-    for outcomes in _history(stage):
+    for outcomes in _history(stage, whole=not isinstance(predictor, Learnt)):
         predictor.learn(outcomes)
 
 
-def _history(stage: Stage) -> Iterator[Outcomes]:
+def _history(stage: Stage, *, whole: bool) -> Iterator[Outcomes]:
     if stage.crawl <= stage.start:
         return iter(())
     if stage.past is None:
-        return fully_observed(stage.truth, stage.start, stage.crawl, stage.rules.tick)
+        watch = fully_observed if whole else visit_by_visit
+        return watch(stage.truth, stage.start, stage.crawl, stage.rules.tick)
     return iter([stage.past.outcomes])

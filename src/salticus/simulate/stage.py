@@ -25,11 +25,12 @@ class Rules:
 
     The log is replayed from `start`: `history` that is only observed, `warmup` that is crawled but
     not scored, and `days` that are; those not given are 60, 15 and 30 days, or as much less as
-    the log is shorter. `observe`: "full" (the history was watched step by step, and
-    every copy is fresh at its end) or "partial" (the log's own visits are the history). With
-    `frozen`, predictors learn nothing after the history. `runs` not given are 5 where something is
-    drawn or imputed anew in each, else 1. The share `explore` of the visits goes to pages drawn by
-    a coin of their own.
+    the log is shorter. `estimates` of change are the `predictor`'s ("history"), those of a trained
+    model (its folder), or the rates that the pages will have ("oracle"). `observe`: "full" (the
+    history was watched step by step, and every copy is fresh at its end) or "partial" (the log's
+    own visits are the history). With `frozen`, predictors learn nothing after the history. `runs`
+    not given are 5 where something is drawn or imputed anew in each, else 1. The share `explore` of
+    the visits goes to pages drawn by a coin of their own.
     """
 
     start: datetime | None = None
@@ -40,6 +41,7 @@ class Rules:
     pages: int | None = None
     spacing: str = "even"
     predictor: str = "rhythm"
+    estimates: str = "history"
     observe: str = "full"
     frozen: bool = False
     explore: float = 0.0

@@ -202,6 +202,24 @@ def fully_observed(
     yield _told(truth, rest, first + seen[rest] * gap, first + last * gap, UNCHANGED)
 
 
+def visit_by_visit(
+    truth: Truth, start: datetime, end: datetime, step: timedelta
+) -> Iterator[Outcomes]:
+    """The same without taking visits together, for those that count them. Cost: all visits."""
+    first, gap = instant(start), np.timedelta64(step)
+    here = slice(truth.before(first), truth.before(instant(end)))
+    page, number = truth.page[here], (truth.at[here] - first) // gap
+    birth = np.maximum((truth.born - first) // gap, 0)
+    cuts = np.searchsorted(number, np.arange((instant(end) - first) // gap + 1))
+    for now in range(1, len(cuts) - 1):
+        moved = np.zeros(len(truth), dtype=np.bool_)
+        moved[page[cuts[now] : cuts[now + 1]]] = True
+        rows = np.flatnonzero(birth < now)
+        changed = np.where(moved[rows], CHANGED, UNCHANGED).astype(np.int8)
+        since = np.full(len(rows), first + (now - 1) * gap)
+        yield replace(_told(truth, rows, since, first + now * gap, UNCHANGED), changed=changed)
+
+
 def _told(truth: Truth, rows: Ints, since: Times, now: Instant, changed: int) -> Outcomes:
     n = len(rows)
     return Outcomes(

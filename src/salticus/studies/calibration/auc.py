@@ -9,26 +9,10 @@ import numpy as np
 from salticus.features.frequency import WINDOWS, frequencies
 from salticus.features.history import History
 from salticus.studies.calibration.market import Market
-from salticus.types import Bools, Floats, Ints
+from salticus.train.metrics import subset_aucs
+from salticus.types import Bools, Ints
 
 HORIZON = 6  # hours
-SUBSETS = 20
-
-
-def auc(scores: Floats, positive: Bools) -> float:
-    """Probability that a positive outranks a negative, ties counting half; NaN without both.
-
-    >>> auc(np.array([1.0, 2.0, 2.0, 3.0]), np.array([False, False, True, True]))
-    0.875
-    """
-    from scipy.stats import rankdata
-
-    n = int(np.count_nonzero(positive))
-    others = len(positive) - n
-    if not n or not others:
-        return float("nan")
-    ranks = rankdata(scores)
-    return float((ranks[positive].sum() - n * (n + 1) / 2) / (n * others))
 
 
 def feature_aucs(market: Market, *, points: int, seed: int) -> dict[str, tuple[float, float]]:
@@ -39,13 +23,11 @@ def feature_aucs(market: Market, *, points: int, seed: int) -> dict[str, tuple[f
     """
     page, hour = prediction_points(market, points, seed=seed)
     positive = changes_within(market.full, page, hour)
-    parts = np.array_split(np.random.default_rng(seed).permutation(points), SUBSETS)
     found = {}
     for seen, history in (("partial", market.partial), ("full", market.full)):
         for name, column in asdict(frequencies(history, page, hour)).items():
             scores = -column if name.endswith("recent") else column
-            each = [auc(scores[part], positive[part]) for part in parts]
-            found[f"auc_{seen}_{name}"] = (float(np.mean(each)), float(np.std(each, ddof=1)))
+            found[f"auc_{seen}_{name}"] = subset_aucs(scores, positive, seed=seed)
     return found
 
 

@@ -1,0 +1,1 @@
+"""Trained models as predictors: features that stream, scores, and curves for the policies."""

@@ -1,0 +1,78 @@
+"""To which groups each page belongs, and where it is sold, as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from salticus.types import Columns, Ints
+
+if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Groups(Columns):
+    """Over pages: numbers of groups, in the order of their names; -1 = unknown.
+
+    `zone` and `country` are places in `zones` (IANA names) and `countries` (ISO 3166 codes).
+    """
+
+    category: Ints
+    merchant: Ints
+    host: Ints
+    brand: Ints
+    zone: Ints
+    country: Ints
+    zones: tuple[str, ...]
+    countries: tuple[str, ...]
+
+
+def groups_of(pages: pl.DataFrame) -> Groups:
+    """The groups of pages, row by row; a column that is absent is unknown. A page without a host
+    has its merchant as one.
+
+    >>> import polars as pl
+    >>> groups = groups_of(pl.DataFrame({"merchant": ["b", None, "a"], "country": ["FR"] * 3}))
+    >>> groups.merchant, groups.brand, groups.countries
+    (array([ 1, -1,  0]), array([-1, -1, -1]), ('FR',))
+    """
+    numbers = {name: _numbers(pages, name) for name in ("category", "merchant", "host", "brand")}
+    if "host" not in pages.columns:
+        numbers["host"] = numbers["merchant"]
+    return Groups(
+        **numbers,
+        zone=_numbers(pages, "timezone"),
+        country=_numbers(pages, "country"),
+        zones=_names(pages, "timezone"),
+        countries=_names(pages, "country"),
+    )
+
+
+def shelves(groups: Groups) -> Ints:
+    """The number of each page's category at its merchant; -1 if either is unknown."""
+    span = int(groups.category.max(initial=-1)) + 1
+    known = (groups.merchant >= 0) & (groups.category >= 0)
+    found = np.full(len(groups), -1, dtype=np.int64)
+    pair = (groups.merchant * span + groups.category)[known]
+    found[known] = np.unique(pair, return_inverse=True)[1]
+    return found
+
+
+def _numbers(pages: pl.DataFrame, column: str) -> Ints:
+    if column not in pages.columns:
+        return np.full(len(pages), -1, dtype=np.int64)
+    import polars as pl
+
+    rank = pages[column].cast(pl.String).rank("dense").cast(pl.Int64)
+    return (rank - 1).fill_null(-1).to_numpy().astype(np.int64)
+
+
+def _names(pages: pl.DataFrame, column: str) -> tuple[str, ...]:
+    if column not in pages.columns:
+        return ()
+    import polars as pl
+
+    return tuple(pages[column].cast(pl.String).drop_nulls().unique().sort().to_list())

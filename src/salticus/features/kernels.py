@@ -1,0 +1,326 @@
+"""How events enter the counters of pages and groups: once at every lag, hour after hour.
+
+Every counter is an integer. A count over a window is the counter at lag 0 less the one at the lag
+of the window, and so exact however the events came in.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from salticus.compiled import compiled
+from salticus.features.names import SEASON
+from salticus.types import Codes, Floats, Floats32, Ints, Ints32
+
+LAGS = (0, 6, 24, 168, 336, 720, SEASON)  # hours
+GROUPED = (True, False, True, True, False, True, False)  # at which of them groups are counted
+COUNTED = len(LAGS) - 1  # lags with counters; at the last one the week alone is kept
+MONTH = 5  # the place of 720 h
+WEEK_H = 168
+MONDAY = 72  # hours from a Monday's midnight to the start of 1970
+NEVER_H = np.iinfo(np.int32).max
+VOID = 9  # the kind of an event that does not count
+
+# columns of `Tables.own`, int32
+CHANGES, CLICKS, SHOWN = 0, COUNTED, 2 * COUNTED  # one for each lag
+VISITS, COMPARED, MINUTES = 18, 20, 22  # at lag 0 and at a month
+BORN_AT, GONE_AT, SINCE, GAP, ANSWER, PRICES = 24, 25, 26, 27, 28, 29
+SNAP = 30  # answers and finds of all, of the merchant and of the host at the page's last answer
+OWN_SIZE = 36
+
+# columns of `Tables.held`
+PRICE, PRICE_SUM, MOVE, STOCK = 0, 1, 2, 3
+
+# columns of `Tables.group`, int64: for each lag changes, pages there, sum of their hours of birth
+LAST_SUM, ANSWERS, BATCH, LATEST, LATEST_COUNT = 18, 19, 20, 21, 22
+GROUP_SIZE = 24
+
+# columns of `Tables.rows`: the group of each page in every family; the first two have a week
+ALL, MERCHANT, HOST, BRAND, SHELF, CATEGORY = range(6)
+FAMILIES = 6
+
+_BORN, _CHANGE, _VISIT, _GONE, _DEMAND = range(5)  # as in events.Kind
+
+
+class Tables(NamedTuple):
+    """All that is kept: events in order, where each lag stands in them, and the counters.
+
+    `marks` is the place of the next event at every lag and, last, the number of events. `cells` is
+    groups with a week × (changes, page-hours) × hours of the week, over the season; `turn` is up to
+    which hour the page-hours were added and taken away, and how many pages there were at the
+    season's start. `facts` is full, whether impressions were ever told, and the hour reached.
+    """
+
+    hour: Ints32
+    page: Ints32
+    kind: Codes
+    first: Floats32
+    second: Floats32
+    third: Floats32
+    marks: Ints
+    rows: Ints32
+    own: Ints32
+    held: Floats
+    ring: Floats32
+    group: Ints
+    cells: Ints32
+    turn: Ints
+    facts: Ints
+
+
+@compiled
+def advance(s: Tables, now: int) -> None:
+    """Let the counters of each lag know all events of hours before `now` less the lag."""
+    s.facts[2] = now
+    _advance_live(s, now)
+    for lag in range(1, len(LAGS)):
+        _advance_late(s, now - LAGS[lag], lag)
+    _roll_all(s, 0, now)
+    _roll_all(s, 1, now - SEASON)
+
+
+# numba counts references to each array of a tuple whenever it is taken out, which costs more than
+# the work on an event: so loops take the arrays out once, and what they call gets arrays.
+
+
+@compiled
+def _advance_live(s: Tables, now: int) -> None:
+    """Events become known, hour by hour; the hour as a whole is judged once it is complete."""
+    at, page, kind, own = s.hour, s.page, s.kind, s.own
+    first, second, rows, group = s.first, s.second, s.rows, s.group
+    i, n = s.marks[0], s.marks[len(LAGS)]
+    while i < n and at[i] < now:
+        start, hour = i, at[i]
+        while i < n and at[i] == hour:
+            p = page[i]
+            there = own[p, BORN_AT] >= 0 and own[p, GONE_AT] == NEVER_H
+            if there == (kind[i] == _BORN):
+                kind[i] = VOID  # told of a page that is not there, or born twice
+            elif kind[i] == _VISIT:
+                own[p, ANSWER] = hour
+                _count_answer(rows, group, p)
+                _tally_visit(own, p, first[i], 0)
+                _note_price(own, s.held, (p, True), second[i], s.third[i])
+            elif kind[i] == _DEMAND:
+                s.facts[1] |= not np.isnan(second[i])
+                _tally_demand(own, p, first[i], second[i], 0)
+            else:
+                _live(s, i)
+            i += 1
+        for k in range(start, i):
+            if kind[k] == _VISIT:
+                _take_snapshot(own, rows, group, page[k])
+            elif kind[k] == _CHANGE:
+                _judge_batch(rows, group, page[k])
+    s.marks[0] = i
+
+
+@compiled
+def _advance_late(s: Tables, end: int, lag: int) -> None:
+    """Count at a lag the events of hours before `end`."""
+    at, page, kind, own = s.hour, s.page, s.kind, s.own
+    first, second, rows, group = s.first, s.second, s.rows, s.group
+    i, n = s.marks[lag], s.marks[0]
+    while i < n and at[i] < end:
+        if kind[i] == _VISIT:
+            if lag == MONTH:
+                _tally_visit(own, page[i], first[i], 1)
+        elif kind[i] <= _GONE:
+            event = (page[i], at[i], kind[i])
+            if lag == COUNTED:
+                _tally_weeks(rows, group, s.cells, s.turn, (event, 1))
+            else:
+                _tally(own, rows, group, event, lag)
+        elif kind[i] == _DEMAND and lag < COUNTED:
+            _tally_demand(own, page[i], first[i], second[i], lag)
+        i += 1
+    s.marks[lag] = i
+
+
+@compiled
+def _live(s: Tables, i: int) -> None:
+    """A birth, a change or an end becomes known."""
+    page, hour, kind, own = s.page[i], s.hour[i], s.kind[i], s.own
+    if kind == _CHANGE:
+        _note_change(s, page, hour, s.second[i])
+    elif kind == _GONE:
+        own[page, GONE_AT] = hour
+        _add_last(s.rows, s.group, page, -own[page, SINCE])
+    else:
+        if own[page, BORN_AT] < 0:
+            own[page, BORN_AT] = hour
+            own[page, SINCE] = hour
+        own[page, GONE_AT] = NEVER_H
+        _add_last(s.rows, s.group, page, own[page, SINCE])
+    if kind != _GONE:
+        _note_price(own, s.held, (page, False), s.first[i], s.third[i])
+    _tally_weeks(s.rows, s.group, s.cells, s.turn, ((page, hour, kind), 0))
+    _tally(own, s.rows, s.group, (page, hour, kind), 0)
+
+
+@compiled
+def _note_change(s: Tables, page: int, hour: int, move: float) -> None:
+    own, ring, rows, group = s.own, s.ring, s.rows, s.group
+    gap, count, depth = hour - own[page, SINCE], own[page, CHANGES], ring.shape[1]
+    if depth:
+        answer = own[page, ANSWER]
+        span = float(hour - answer) if answer >= 0 else np.nan
+        ring[page, count % depth, 0] = np.log1p(float(gap))
+        ring[page, count % depth, 1] = 0.0 if s.facts[0] else np.log1p(span)
+        ring[page, count % depth, 2] = move
+    own[page, GAP] = gap if count else -1
+    own[page, SINCE] = hour
+    s.held[page, MOVE] = move
+    _add_last(rows, group, page, gap)
+    row = rows[page, MERCHANT]
+    if row >= 0:
+        again = group[row, LATEST] == hour
+        group[row, LATEST_COUNT] = group[row, LATEST_COUNT] + 1 if again else 1
+        group[row, LATEST] = hour
+
+
+@compiled
+def _note_price(
+    own: Ints32, held: Floats, which: tuple[int, bool], price: float, stock: float
+) -> None:
+    """Keep the price and the stock of a page; a visit that finds the old price is no news."""
+    page, visit = which
+    if not np.isnan(stock):
+        held[page, STOCK] = stock
+    if np.isnan(price) or (visit and price == held[page, PRICE]):
+        return
+    held[page, PRICE] = price
+    held[page, PRICE_SUM] += price
+    own[page, PRICES] += 1
+
+
+@compiled
+def _count_answer(rows: Ints32, group: Ints, page: int) -> None:
+    for family in (ALL, MERCHANT, HOST):
+        row = rows[page, family]
+        if row >= 0:
+            group[row, ANSWERS] += 1
+
+
+@compiled
+def _add_last(rows: Ints32, group: Ints, page: int, hours: int) -> None:
+    """Keep the sum, over the pages there, of the hour of the last change (else of birth)."""
+    row = rows[page, CATEGORY]
+    if row >= 0:
+        group[row, LAST_SUM] += hours
+
+
+@compiled
+def _judge_batch(rows: Ints32, group: Ints, page: int) -> None:
+    row = rows[page, MERCHANT]
+    if row >= 0:
+        count = group[row, LATEST_COUNT]
+        if count >= 2 and 50 * count >= group[row, 1]:
+            group[row, BATCH] = group[row, LATEST]
+
+
+@compiled
+def _take_snapshot(own: Ints32, rows: Ints32, group: Ints, page: int) -> None:
+    for family in (ALL, MERCHANT, HOST):
+        row = rows[page, family]
+        if row >= 0:
+            own[page, SNAP + 2 * family] = np.int32(group[row, ANSWERS])
+            own[page, SNAP + 2 * family + 1] = np.int32(group[row, 0])
+
+
+@compiled
+def _tally_visit(own: Ints32, page: int, span: float, late: int) -> None:
+    own[page, VISITS + late] += 1
+    if not np.isnan(span):
+        own[page, COMPARED + late] += 1
+        own[page, MINUTES + late] += np.int32(np.rint(60.0 * span))
+
+
+@compiled
+def _tally_demand(own: Ints32, page: int, clicks: float, shown: float, lag: int) -> None:
+    own[page, CLICKS + lag] += np.int32(clicks)
+    if not np.isnan(shown):
+        own[page, SHOWN + lag] += np.int32(shown)
+
+
+@compiled
+def _tally(own: Ints32, rows: Ints32, group: Ints, event: tuple[int, int, int], lag: int) -> None:
+    """Count a birth, a change or an end at one lag, for the page and all its groups."""
+    page, hour, kind = event
+    if kind == _CHANGE:
+        own[page, CHANGES + lag] += 1
+    if not GROUPED[lag]:
+        return
+    come = int(kind == _BORN) - int(kind == _GONE)
+    for family in range(FAMILIES):
+        row = rows[page, family]
+        if row < 0:
+            continue
+        if come:
+            group[row, 3 * lag + 1] += come
+            group[row, 3 * lag + 2] += come * hour
+        else:
+            group[row, 3 * lag] += 1
+
+
+@compiled
+def _tally_weeks(
+    rows: Ints32, group: Ints, cells: Ints32, turn: Ints, told: tuple[tuple[int, int, int], int]
+) -> None:
+    """An event enters the season, or (late) leaves it; before it counts for the group itself."""
+    (page, hour, kind), late = told
+    for family in (ALL, MERCHANT):
+        week = rows[page, family]
+        if week < 0:
+            continue
+        if kind == _CHANGE:
+            cells[week, 0, (hour + MONDAY) % WEEK_H] += 1 - 2 * late
+            continue
+        _roll(group, cells, turn, (week, late, hour))
+        if late:
+            turn[week, 2] += int(kind == _BORN) - int(kind == _GONE)
+
+
+@compiled
+def _roll_all(s: Tables, late: int, hour: int) -> None:
+    group, cells, turn = s.group, s.cells, s.turn
+    cell = (hour - 1 + MONDAY) % WEEK_H
+    for week in range(len(turn)):
+        if turn[week, late] != hour - 1:
+            _roll(group, cells, turn, (week, late, hour))
+            continue
+        turn[week, late] = hour
+        cells[week, 1, cell] += -turn[week, 2] if late else group[week, 1]
+
+
+@compiled
+def _roll(group: Ints, cells: Ints32, turn: Ints, to: tuple[int, int, int]) -> None:
+    """Add the page-hours of a week up to an hour, or (late) take them away."""
+    week, late, hour = to
+    since = turn[week, late]
+    if hour <= since:
+        return
+    there = -turn[week, 2] if late else group[week, 1]
+    turn[week, late] = hour
+    if there == 0:
+        return
+    whole = (hour - since) // WEEK_H
+    if whole:
+        for k in range(WEEK_H):
+            cells[week, 1, k] += there * whole
+    for h in range(since + whole * WEEK_H, hour):
+        cells[week, 1, (h + MONDAY) % WEEK_H] += there
+
+
+@compiled
+def in_order(hour: Ints, page: Ints, kind: Codes) -> bool:
+    """Whether events are ordered by hour, page and kind."""
+    for i in range(1, len(hour)):
+        if hour[i] != hour[i - 1]:
+            if hour[i] < hour[i - 1]:
+                return False
+        elif page[i] < page[i - 1] or (page[i] == page[i - 1] and kind[i] < kind[i - 1]):
+            return False
+    return True

@@ -1,0 +1,239 @@
+"""What is known of pages at a time: one machine, fed by a log or by a crawl as it goes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from salticus.columns import State
+from salticus.features.events import Events, Kind, runs
+from salticus.features.groups import Groups, shelves
+from salticus.features.holidays import day_shifts, feasts
+from salticus.features.kernels import (
+    ANSWER,
+    BATCH,
+    BORN_AT,
+    COUNTED,
+    FAMILIES,
+    GONE_AT,
+    GROUP_SIZE,
+    LAGS,
+    LATEST,
+    MONTH,
+    MOVE,
+    NEVER_H,
+    OWN_SIZE,
+    PRICE,
+    STOCK,
+    VISITS,
+    WEEK_H,
+    Tables,
+    advance,
+    in_order,
+)
+from salticus.features.names import EDGES, all_names
+from salticus.features.rows import Cached, Day, read_rows
+from salticus.types import STEP, Floats32, Inputs, Ints, Ints32
+
+_BUFFER = ("hour", "page", "kind", "first", "second", "third")
+_KEPT = ("own", "held", "ring", "group", "cells", "turn", "facts", "marks")
+_ROOM = 1024  # events
+
+
+class Past:
+    """Learns events and tells the features of pages.
+
+    Laws: however events are cut into chunks and reads lie between them, what is read is the same
+    to the last bit; what happens in the hour of a reading or later does not touch it. What is told
+    of a page before it is born or after it has gone does not count; being born again revives it.
+    `full` tells that all changes are seen in their hour, so that there are no visits.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        *,
+        edges: tuple[int, ...] = EDGES,
+        full: bool,
+        demand: bool,
+        depth: int = 0,
+    ) -> None:
+        self.groups = groups
+        self.edges = edges
+        self.full = full
+        self.demand = demand
+        self.depth = depth
+        self.names = all_names(edges)
+        self._tables = _empty(groups, full, depth)
+        self._cached = _cached(self._tables, edges)
+        self._place = np.stack([groups.zone, groups.country], axis=1).astype(np.int32)
+        self._day = -1
+        self._calendar: Day
+
+    def learn(self, events: Events) -> None:
+        """Take events, in order of time; ValueError for hours that a reading already looked at."""
+        if not len(events):
+            return
+        end = self._tables.marks[len(LAGS)]
+        if not in_order(events.hour, events.page, events.kind):
+            events = events.ordered()
+        if end and _key(events, 0) < self._last_key(end):
+            events = self._with_waiting(events)
+            end = self._tables.marks[len(LAGS)]
+        if events.hour[0] < self._tables.facts[2]:
+            raise ValueError(
+                f"hour {events.hour[0]} is before {self._tables.facts[2]}, read already"
+            )
+        self._reserve(len(events))
+        end = self._tables.marks[len(LAGS)]
+        for name in _BUFFER:
+            getattr(self._tables, name)[end : end + len(events)] = getattr(events, name)
+        self._tables.marks[len(LAGS)] += len(events)
+
+    def read(self, page: Ints, hour: Ints) -> Inputs:
+        """The features of pages in the given hours, ascending; only earlier hours are looked at."""
+        rows = len(page)
+        dense = np.empty((rows, len(self.names)), dtype=np.float32)
+        steps = np.empty((rows, self.depth, len(STEP)), dtype=np.float32)
+        if rows and (hour[0] < self._tables.facts[2] or (np.diff(hour) < 0).any()):
+            raise ValueError("hours must ascend, from the last one that was read")
+        for low, high in runs(hour):
+            now = int(hour[low])
+            advance(self._tables, now)
+            self._turn_to(now // 24)
+            read_rows(self._tables, self._cached, self._calendar, page[low:high], dense[low:high])
+            if self.depth:
+                steps[low:high] = self._steps(page[low:high])
+        return Inputs(page, hour, dense, steps, self.names)
+
+    def known(self, page: Ints) -> Ints:
+        """How many observations there were of each page by the hour last read: hours watched if
+        all is seen, else answers."""
+        own = self._tables.own[page].astype(np.int64)
+        if not self.full:
+            return np.asarray(own[:, VISITS])
+        end = np.minimum(own[:, GONE_AT], self._tables.facts[2])
+        return np.where(own[:, BORN_AT] >= 0, end - own[:, BORN_AT], 0)
+
+    def state(self) -> State:
+        """All that was learnt."""
+        self._compact()
+        end = self._tables.marks[len(LAGS)]
+        kept = {name: getattr(self._tables, name).copy() for name in _KEPT}
+        return kept | {name: getattr(self._tables, name)[:end].copy() for name in _BUFFER}
+
+    def restore(self, state: State) -> None:
+        """Go on from what another `Past` of the same groups had learnt."""
+        parts = {name: np.array(state[name]) for name in (*_KEPT, *_BUFFER)}
+        self._tables = self._tables._replace(**parts)
+        self._cached = _cached(self._tables, self.edges)
+
+    def _steps(self, page: Ints) -> Floats32:
+        """The last changes of each page, the latest last; NaN before the first."""
+        count = self._tables.own[page, 0].astype(np.int64)[:, None]
+        back = np.arange(self.depth)[None, :]
+        found = self._tables.ring[page[:, None], (count + back) % self.depth]
+        return np.where((back >= self.depth - count)[:, :, None], found, np.float32(np.nan))
+
+    def _turn_to(self, day: int) -> None:
+        if day != self._day:
+            self._day = day
+            asked = np.array([self.demand], dtype=np.int64)
+            shift = day_shifts(self.groups.zones, day)
+            self._calendar = Day(shift, feasts(self.groups.countries, day), self._place, asked)
+
+    # ---------------------------------------------------------------------------- the events kept
+
+    def _last_key(self, end: int) -> tuple[int, int, int]:
+        s = self._tables
+        return int(s.hour[end - 1]), int(s.page[end - 1]), int(s.kind[end - 1])
+
+    def _with_waiting(self, events: Events) -> Events:
+        """These events and those that no reading has looked at yet, in order."""
+        s, low, end = self._tables, self._tables.marks[0], self._tables.marks[len(LAGS)]
+        kinds = {"hour": np.int64, "page": np.int64}
+        cut = {name: getattr(s, name)[low:end].astype(kinds.get(name)) for name in kinds}
+        cut |= {name: getattr(s, name)[low:end].copy() for name in _BUFFER if name not in kinds}
+        s.marks[len(LAGS)] = low
+        return Events(**cut).join(events).ordered()
+
+    def _reserve(self, more: int) -> None:
+        """Room for so many events, if need be by forgetting those that nobody will need."""
+        s, end = self._tables, int(self._tables.marks[len(LAGS)])
+        if end + more <= len(s.hour):
+            return
+        self._compact()
+        end = int(self._tables.marks[len(LAGS)])
+        size = max(_ROOM, 2 * end, end + more)
+        grown = {}
+        for name in _BUFFER:
+            old = getattr(self._tables, name)
+            grown[name] = np.empty(size, dtype=old.dtype)
+            grown[name][:end] = old[:end]
+        self._tables = self._tables._replace(**grown)
+
+    def _compact(self) -> None:
+        """Forget events that all lags have passed; visits and demand matter for a month only."""
+        s, end = self._tables, int(self._tables.marks[len(LAGS)])
+        at = np.arange(end)
+        brief = (s.kind[:end] != Kind.BORN) & (s.kind[:end] != Kind.CHANGE)
+        brief &= s.kind[:end] != Kind.GONE
+        kept = at >= np.where(brief, s.marks[MONTH], s.marks[COUNTED])
+        place = np.concatenate([[0], np.cumsum(kept)])
+        cut = {name: getattr(s, name)[:end][kept] for name in _BUFFER}
+        self._tables = s._replace(**cut, marks=place[s.marks])
+
+
+def _key(events: Events, row: int) -> tuple[int, int, int]:
+    return int(events.hour[row]), int(events.page[row]), int(events.kind[row])
+
+
+def _empty(groups: Groups, full: bool, depth: int) -> Tables:
+    n, rows = len(groups), _rows(groups)
+    size = int(rows.max(initial=0)) + 1
+    weeks = 2 + int(groups.merchant.max(initial=-1))
+    own = np.zeros((n, OWN_SIZE), dtype=np.int32)
+    own[:, [BORN_AT, ANSWER]] = -1
+    own[:, GONE_AT] = NEVER_H
+    held = np.zeros((n, 4))
+    held[:, [PRICE, MOVE, STOCK]] = np.nan
+    group = np.zeros((size, GROUP_SIZE), dtype=np.int64)
+    group[:, [BATCH, LATEST]] = -1
+    none = Events.none()
+    return Tables(
+        hour=none.hour.astype(np.int32),
+        page=none.page.astype(np.int32),
+        kind=none.kind,
+        first=none.first,
+        second=none.second,
+        third=none.third,
+        marks=np.zeros(len(LAGS) + 1, dtype=np.int64),
+        rows=rows,
+        own=own,
+        held=held,
+        ring=np.full((n, depth, len(STEP)), np.nan, dtype=np.float32),
+        group=group,
+        cells=np.zeros((weeks, 2, WEEK_H), dtype=np.int32),
+        turn=np.zeros((weeks, 3), dtype=np.int64),
+        facts=np.array([full, 0, 0], dtype=np.int64),
+    )
+
+
+def _rows(groups: Groups) -> Ints32:
+    """The row of each page's group of every family: all, merchants, hosts, … one after another."""
+    families = (groups.merchant, groups.host, groups.brand, shelves(groups), groups.category)
+    rows = np.zeros((len(groups), FAMILIES), dtype=np.int32)
+    after = 1
+    for k, codes in enumerate(families, start=1):
+        rows[:, k] = np.where(codes >= 0, codes + after, -1)
+        after += int(codes.max(initial=-1)) + 1
+    return rows
+
+
+def _cached(tables: Tables, edges: tuple[int, ...]) -> Cached:
+    return Cached(
+        stamp=np.full(len(tables.group), -1, dtype=np.int64),
+        lately=np.empty((len(tables.group), 4), dtype=np.float32),
+        week=np.empty((len(tables.turn), 2 + len(edges)), dtype=np.float32),
+        edges=np.array(edges, dtype=np.int64),
+        walk=np.empty(WEEK_H + 1),
+    )

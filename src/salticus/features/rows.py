@@ -1,0 +1,267 @@
+"""How counters become features: one division, or logarithm, of integers each."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from salticus.compiled import compiled
+from salticus.features.kernels import (
+    ALL,
+    ANSWER,
+    ANSWERS,
+    BATCH,
+    BORN_AT,
+    BRAND,
+    CATEGORY,
+    CHANGES,
+    CLICKS,
+    COMPARED,
+    GAP,
+    GONE_AT,
+    HOST,
+    LAGS,
+    LAST_SUM,
+    LATEST,
+    MERCHANT,
+    MINUTES,
+    MONDAY,
+    MONTH,
+    MOVE,
+    PRICE,
+    PRICE_SUM,
+    PRICES,
+    SHELF,
+    SHOWN,
+    SINCE,
+    SNAP,
+    STOCK,
+    VISITS,
+    WEEK_H,
+    Tables,
+)
+from salticus.types import Floats, Floats32, Ints, Ints32
+
+OWN_AT, DEMAND_AT, CATEGORY_AT, GROUPS_AT, LATELY_AT, WEEK_AT = 0, 16, 24, 28, 43, 50
+_WINDOWS = (2, 3, 5)  # day, week and month among the lags
+_UNKNOWN_ZONE = np.iinfo(np.int32).min  # as in features.holidays
+
+
+class Cached(NamedTuple):
+    """Features that all pages of a group share in an hour, and in which hour they were made.
+
+    `lately` is groups × (day, week, month, mean hours since the last change); `week` is groups with
+    a week × (weekday, hour, what is ahead at each of `edges`). `walk` is room for work.
+    """
+
+    stamp: Ints
+    lately: Floats32
+    week: Floats32
+    edges: Ints
+    walk: Floats
+
+
+class Day(NamedTuple):
+    """Of a UTC day: minutes that zones are ahead, holidays, and the zone and country of pages."""
+
+    shift: Ints32
+    feast: Floats32
+    place: Ints32
+    asked: Ints  # whether there is demand
+
+
+@compiled
+def read_rows(s: Tables, cached: Cached, day: Day, page: Ints, out: Floats32) -> None:
+    """Features of pages in the hour up to which `s` was advanced."""
+    edges, now = len(cached.edges), s.facts[2]
+    rows, group, stamp, lately, weeks = s.rows, s.group, cached.stamp, cached.lately, len(s.turn)
+    for i in range(len(page)):
+        p, row = page[i], out[i]
+        row[:] = np.nan
+        for family in range(rows.shape[1]):
+            g = rows[p, family]
+            if g >= 0 and stamp[g] != now:
+                stamp[g] = now
+                _refresh(group, lately, g, now)
+                if g < weeks:
+                    _refresh_week(s.cells[g], cached.week[g], cached.edges, cached.walk, now)
+        if s.own[p, BORN_AT] >= 0:
+            _own(s, p, now, row)
+            if day.asked[0]:
+                _demand(s, p, now, row)
+            if not s.facts[0] and s.own[p, ANSWER] >= 0:
+                _found(s, p, row)
+        _groups(s, cached, p, row)
+        _lately(s, p, now, row)
+        _clock(day, p, now, row[WEEK_AT + 2 + 2 * edges :])
+
+
+@compiled
+def _seen(own: Ints32, now: int, window: int) -> int:
+    """Hours of the page's life in the window before `now`."""
+    end = min(now, own[GONE_AT])
+    return int(max(0, end - max(own[BORN_AT], now - window)))
+
+
+@compiled
+def _ratio(count: float, of: float) -> float:
+    return count / of if of > 0 else np.nan
+
+
+@compiled
+def _own(s: Tables, p: int, now: int, row: Floats32) -> None:
+    own, held = s.own[p], s.held[p]
+    for k, lag in enumerate((1, 2, 3, 5)):
+        row[k] = _ratio(own[CHANGES] - own[CHANGES + lag], _seen(own, now, LAGS[lag]))
+    row[4] = _ratio(own[CHANGES], _seen(own, now, now))
+    row[5] = now - own[SINCE]
+    if own[CHANGES] >= 2:
+        row[6] = own[GAP]
+    row[7] = own[CHANGES]
+    row[8] = now - own[BORN_AT]
+    _watched(s, p, now, row)
+    if held[PRICE] > 0:
+        row[12] = np.log(held[PRICE])
+        row[13] = np.log(held[PRICE] * own[PRICES] / held[PRICE_SUM])
+    row[14] = held[MOVE]
+    row[15] = held[STOCK]
+
+
+@compiled
+def _watched(s: Tables, p: int, now: int, row: Floats32) -> None:
+    """How much was seen in a month, and the rate that it tells whatever the spacing of visits was
+    (Cho and Garcia-Molina 2003, section 4.2, over n comparisons of mean spacing T/n)."""
+    own = s.own[p]
+    found = own[CHANGES] - own[CHANGES + MONTH]
+    if s.facts[0]:
+        n = _seen(own, now, LAGS[MONTH])
+        hours = float(n)
+        row[9], row[10] = n, 0.0
+    else:
+        n = own[COMPARED] - own[COMPARED + 1]
+        hours = (own[MINUTES] - own[MINUTES + 1]) / 60.0
+        row[9] = own[VISITS] - own[VISITS + 1]
+        if own[ANSWER] >= 0:
+            row[10] = now - own[ANSWER]
+    if n > 0 and hours > 0:
+        row[11] = np.log((n + 0.5) / (n - min(found, n) + 0.5)) * n / hours
+
+
+@compiled
+def _demand(s: Tables, p: int, now: int, row: Floats32) -> None:
+    own = s.own[p]
+    for k in range(4):
+        lag = 2 + k
+        hours = _seen(own, now, LAGS[lag])
+        row[DEMAND_AT + k] = _ratio(24.0 * (own[CLICKS] - own[CLICKS + lag]), hours)
+        if s.facts[1]:
+            row[DEMAND_AT + 4 + k] = _ratio(24.0 * (own[SHOWN] - own[SHOWN + lag]), hours)
+
+
+@compiled
+def _found(s: Tables, p: int, row: Floats32) -> None:
+    """Answers of the merchant, of the host and of all since the page's own last, by hours."""
+    for place, family in ((2, MERCHANT), (4, HOST), (6, ALL)):
+        group = s.rows[p, family]
+        if group < 0:
+            continue
+        answers = int(np.int32(s.group[group, ANSWERS] - s.own[p, SNAP + 2 * family]))
+        found = int(np.int32(s.group[group, 0] - s.own[p, SNAP + 2 * family + 1]))
+        row[LATELY_AT + place] = _ratio(found, answers)
+        if family != ALL:
+            row[LATELY_AT + place + 1] = answers
+
+
+@compiled
+def _groups(s: Tables, cached: Cached, p: int, row: Floats32) -> None:
+    if s.rows[p, CATEGORY] >= 0:
+        row[CATEGORY_AT : CATEGORY_AT + 4] = cached.lately[s.rows[p, CATEGORY]]
+    for k, family in enumerate((MERCHANT, HOST, BRAND, SHELF, ALL)):
+        group = s.rows[p, family]
+        if group >= 0:
+            at = GROUPS_AT + 3 * k
+            row[at : at + 3] = cached.lately[group, :3]
+    edges, merchant = len(cached.edges), s.rows[p, MERCHANT]
+    if merchant >= 0:
+        row[WEEK_AT : WEEK_AT + 2 + edges] = cached.week[merchant]
+    row[WEEK_AT + 2 + edges : WEEK_AT + 2 + 2 * edges] = cached.week[0, 2:]
+
+
+@compiled
+def _lately(s: Tables, p: int, now: int, row: Floats32) -> None:
+    merchant = s.rows[p, MERCHANT]
+    if merchant < 0:
+        return
+    if s.group[merchant, LATEST] >= 0:
+        row[LATELY_AT] = now - s.group[merchant, LATEST]
+    if s.group[merchant, BATCH] >= 0:
+        row[LATELY_AT + 1] = now - s.group[merchant, BATCH]
+
+
+@compiled
+def _clock(day: Day, p: int, now: int, row: Floats32) -> None:
+    row[0] = ((now + MONDAY) // 24) % 7
+    row[1] = now % 24
+    zone, country = day.place[p, 0], day.place[p, 1]
+    local = now
+    if zone >= 0 and day.shift[zone, now % 24] != _UNKNOWN_ZONE:
+        local = (60 * now + day.shift[zone, now % 24]) // 60
+        row[2] = ((local + MONDAY) // 24) % 7
+        row[3] = local % 24
+    if country >= 0:
+        row[4] = day.feast[country, 1 + local // 24 - now // 24]
+
+
+# ----------------------------------------------------------------------------------------- groups
+
+
+@compiled
+def _refresh(group: Ints, lately: Floats32, g: int, now: int) -> None:
+    """Make the features of a group anew."""
+    changes, alive, born = group[g, 0], group[g, 1], group[g, 2]
+    for k, lag in enumerate(_WINDOWS):
+        then = group[g, 3 * lag + 1] * (now - LAGS[lag]) - group[g, 3 * lag + 2]
+        lately[g, k] = _ratio(changes - group[g, 3 * lag], alive * now - born - then)
+    lately[g, 3] = _ratio(alive * now - group[g, LAST_SUM], alive)
+
+
+@compiled
+def _refresh_week(cells: Ints32, week: Floats32, edges: Ints, walk: Floats, now: int) -> None:
+    """Make what the week of a group tells anew."""
+    cell = (now + MONDAY) % WEEK_H
+    changes, hours = _sums(cells, 0, WEEK_H, 1)
+    week[:] = np.nan
+    if hours <= 0:
+        return
+    _walk(cells, cell, changes / hours, walk)
+    changes, hours = _sums(cells, cell // 24 * 24, cell // 24 * 24 + 24, 1)
+    week[0] = _ratio(24.0 * changes, hours)
+    changes, hours = _sums(cells, cell % 24, WEEK_H, 24)
+    week[1] = _ratio(changes, hours)
+    before = 0.0
+    for k in range(len(edges)):
+        reached = edges[k] // WEEK_H * walk[WEEK_H] + walk[edges[k] % WEEK_H]
+        week[2 + k] = reached - before
+        before = reached
+
+
+@compiled
+def _sums(cells: Ints32, low: int, high: int, step: int) -> tuple[int, int]:
+    """Changes and page-hours of every so many cells."""
+    changes, hours = 0, 0
+    for k in range(low, high, step):
+        changes += cells[0, k]
+        hours += cells[1, k]
+    return changes, hours
+
+
+@compiled
+def _walk(cells: Ints32, start: int, mean: float, walk: Floats) -> None:
+    """Changes a page to be expected in the first k hours from a cell on, for each k of a week."""
+    walk[0] = 0.0
+    cell = start
+    for k in range(WEEK_H):
+        hours = cells[1, cell]
+        walk[k + 1] = walk[k] + (cells[0, cell] / hours if hours > 0 else mean)
+        cell = cell + 1 if cell + 1 < WEEK_H else 0

@@ -1,0 +1,114 @@
+"""What the log's own crawler saw: the events of its answered visits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from salticus.features.events import Events, Kind, make_events
+from salticus.features.history import HOUR_US
+from salticus.features.truths import Source, log_ratio, rowed, with_price
+from salticus.types import ANSWERED, Floats32, Ints
+
+if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
+    import polars as pl
+
+_CHUNK = 4_000_000  # visits that are held at a time
+_DAY_US = 24 * HOUR_US
+_NEVER_US = np.iinfo(np.int64).min
+_T = TypeVar("_T", Ints, Floats32)
+
+
+def visited(log: Source, pages: pl.DataFrame, lives: Events | None) -> Iterator[Events]:
+    """Events in order, some million visits at a time, by whole UTC days.
+
+    `lives` are births and ends that were announced; if None, a page is born with its first answer.
+    """
+    crawler = _Crawler(len(pages), announced=lives is not None)
+    lives = Events.none() if lives is None else lives
+    done = 0
+    for visits, end in _spans(log, pages):
+        stop = int(np.searchsorted(lives.hour, end))
+        yield lives.take(np.arange(done, stop)).join(crawler.learn(visits)).ordered()
+        done = stop
+    yield lives.take(np.arange(done, len(lives)))
+
+
+def _spans(log: Source, pages: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, int]]:
+    """The answered visits in stretches of whole days, and the hour at which each one ends."""
+    import polars as pl
+
+    at = pl.col("at").dt.epoch("us")
+    low, high = log.scan("visits").select(low=at.min(), high=at.max()).collect().row(0)
+    if low is None:
+        return
+    first, days = low // _DAY_US, high // _DAY_US - low // _DAY_US + 1
+    parts = min(days, 1 + log.rows("visits") // _CHUNK)
+    for part in range(parts):
+        start, end = (first + days * k // parts for k in (part, part + 1))
+        inside = at.is_between(start * _DAY_US, end * _DAY_US, closed="left")
+        yield _answers(log, pages, inside), 24 * end
+
+
+def _answers(log: Source, pages: pl.DataFrame, inside: pl.Expr) -> pl.DataFrame:
+    """Answered visits, by page and time: row, at (µs), changed, price, stock."""
+    import polars as pl
+
+    def told(name: str, kind: type[pl.DataType]) -> pl.Expr:
+        return pl.col(name) if name in log.columns("visits") else pl.lit(None, kind)
+
+    status = told("status", pl.String)
+    answered = status.is_null() | status.is_in([each.label for each in ANSWERED])
+    visits = rowed(pages, log.scan("visits").filter(inside & answered)).select(
+        "row",
+        pl.col("at").dt.epoch("us"),
+        changed=told("changed", pl.Boolean).fill_null(value=False),
+        value=told("value", pl.String),
+    )
+    return with_price(visits).drop("value").sort("row", "at", maintain_order=True).collect()
+
+
+class _Crawler:
+    """Remembers when each page last answered and what it cost, from stretch to stretch."""
+
+    def __init__(self, pages: int, *, announced: bool) -> None:
+        self.announced = announced
+        self.answer = np.full(pages, _NEVER_US)
+        self.price = np.full(pages, np.nan, dtype=np.float32)
+
+    def learn(self, visits: pl.DataFrame) -> Events:
+        """The events of visits that lie after all those before, ordered by page and time."""
+        row, at = visits["row"].to_numpy().astype(np.int64), visits["at"].to_numpy()
+        hour, price, stock = at // HOUR_US, visits["price"].to_numpy(), visits["stock"].to_numpy()
+        since = _before(row, at, self.answer)
+        first = since == _NEVER_US
+        gap = (at - np.where(first, at, since)) / HOUR_US
+        gap[first] = np.nan
+        old = _before(row, _filled(row, price, self.price), self.price)
+        c = visits["changed"].to_numpy()
+        events = make_events(Kind.VISIT, hour, row, gap.astype(np.float32), price, stock)
+        moved = log_ratio(price[c], old[c])
+        changes = make_events(Kind.CHANGE, hour[c], row[c], price[c], moved, stock[c])
+        if self.announced:
+            return changes.join(events)
+        return make_events(Kind.BORN, hour[first], row[first]).join(changes).join(events)
+
+
+def _before(row: Ints, column: _T, last: _T) -> _T:
+    """The cell of the visit before of the same page, or `last` of it; `last` moves on."""
+    before = np.empty_like(column)
+    before[1:] = column[:-1]
+    fresh = np.diff(row, prepend=-1) != 0
+    before[fresh] = last[row[fresh]]
+    ends = np.flatnonzero(np.diff(row, append=-1))
+    last[row[ends]] = column[ends]
+    return before
+
+
+def _filled(row: Ints, column: Floats32, last: Floats32) -> Floats32:
+    """The column with unknown cells filled by the page's known cell before, or by `last`."""
+    at = np.maximum.accumulate(np.where(np.isnan(column), -1, np.arange(len(column))))
+    known = (at >= 0) & (row[np.maximum(at, 0)] == row)
+    return np.where(known, column[np.maximum(at, 0)], last[row])

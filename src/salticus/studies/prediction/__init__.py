@@ -1,0 +1,1 @@
+"""Predictions beside what was published: who changes next, who is clicked next."""

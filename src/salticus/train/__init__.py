@@ -1,0 +1,1 @@
+"""From a log to a model: examples, fitting, calibration, evaluation."""

@@ -1,0 +1,186 @@
+"""How good probabilities are: do they rank rightly, and do they mean what they say.
+
+Every figure takes weights: a row that was sampled with probability q stands for 1/q rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from salticus.types import Bools, Floats, Ints
+
+SUBSETS = 20
+"""Of the test rows, over which the AUC's mean and standard deviation are taken (Han 2019 §5.1)."""
+
+BINS = 20
+"""Of a reliability table."""
+
+_LEAST = 1e-12  # a probability is never taken to be nearer to 0 or 1, so that a loss is finite
+
+
+def auc(scores: Floats, positive: Bools, weight: Floats | None = None) -> float:
+    """Probability that a positive outranks a negative, ties counting half; NaN without both.
+
+    With weights, positives and negatives are drawn in proportion to them.
+
+    >>> auc(np.array([1.0, 2.0, 2.0, 3.0]), np.array([False, False, True, True]))
+    0.875
+    """
+    _, (ones, zeros) = _by_score(scores, positive, weight)
+    pairs = ones.sum() * zeros.sum()
+    if not pairs:
+        return float("nan")
+    below = np.cumsum(zeros) - zeros
+    return float((ones * (below + zeros / 2)).sum() / pairs)
+
+
+def pr_auc(scores: Floats, positive: Bools, weight: Floats | None = None) -> float:
+    """Area under precision against recall, by steps (average precision); NaN without positives.
+
+    A constant score has the share of positives.
+
+    >>> pr_auc(np.array([1.0, 2.0, 3.0]), np.array([False, True, True]))
+    1.0
+    """
+    _, (ones, zeros) = _by_score(-scores, positive, weight)
+    if not ones.sum():
+        return float("nan")
+    found = np.cumsum(ones)
+    precision = found / np.maximum(found + np.cumsum(zeros), np.finfo(float).tiny)
+    return float((ones * precision).sum() / found[-1])
+
+
+def log_loss(probability: Floats, positive: Bools, weight: Floats | None = None) -> float:
+    """Mean of -ln(probability given to what came), in nats; NaN without rows.
+
+    >>> round(log_loss(np.array([0.5, 0.5]), np.array([True, False])), 4)
+    0.6931
+    """
+    held = np.clip(np.where(positive, probability, 1.0 - probability), _LEAST, 1.0)
+    return _mean(-np.log(held), weight)
+
+
+def brier(probability: Floats, positive: Bools, weight: Floats | None = None) -> float:
+    """Mean squared distance of the probability from 0 or 1, whichever came; NaN without rows.
+
+    >>> brier(np.array([0.5, 1.0]), np.array([True, True]))
+    0.125
+    """
+    return _mean((probability - positive) ** 2, weight)
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Rows of similar probability: what was said of them, and what came."""
+
+    low: float
+    high: float
+    predicted: float
+    observed: float
+    share: float  # of all rows
+    rows: int
+
+
+def reliability(
+    probability: Floats,
+    positive: Bools,
+    weight: Floats | None = None,
+    *,
+    bins: int = BINS,
+    equal: str = "count",
+) -> list[Bin]:
+    """What was said and what came, bin by bin; empty bins are left out.
+
+    Bins hold equal shares of the rows (`equal` = "count") or are equally wide ("width"). Where most
+    pages hardly ever change, nearly all rows would fall into the first of the equally wide bins,
+    so equal shares are ours. Rows of one probability always share a bin, so order means nothing.
+    """
+    if not len(probability):
+        return []
+    heavy = np.ones(len(probability)) if weight is None else weight
+    if equal == "width":
+        place = np.minimum((probability * bins).astype(np.int64), bins - 1)
+    else:
+        place = _equal_shares(probability, heavy, bins)
+    order = np.argsort(place, kind="stable")
+    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+    sums = np.add.reduceat(
+        np.stack([heavy, heavy * probability, heavy * positive], axis=1)[order], starts
+    )
+    low = np.minimum.reduceat(probability[order], starts)
+    high = np.maximum.reduceat(probability[order], starts)
+    counts = np.diff(np.append(starts, len(order)))
+    return [
+        Bin(float(a), float(b), float(p / w), float(y / w), float(w / heavy.sum()), int(n))
+        for a, b, (w, p, y), n in zip(low, high, sums, counts, strict=True)
+        if w > 0
+    ]
+
+
+def calibration_error(table: list[Bin]) -> float:
+    """Expected calibration error: mean of |said - came| over the rows; NaN without any.
+
+    >>> calibration_error(reliability(np.array([0.2] * 5), np.array([True] + [False] * 4)))
+    0.0
+    """
+    if not table:
+        return float("nan")
+    return sum(each.share * abs(each.predicted - each.observed) for each in table)
+
+
+def subset_aucs(
+    scores: Floats, positive: Bools, weight: Floats | None = None, *, seed: int = 0
+) -> tuple[float, float]:
+    """Mean and standard deviation of the AUC over 20 even random subsets (Han 2019 §5.1).
+
+    Subsets without both kinds of rows are left out; NaN if fewer than two are left.
+    """
+    parts = np.array_split(np.random.default_rng(seed).permutation(len(scores)), SUBSETS)
+    each = np.array([_part_auc(scores, positive, weight, part) for part in parts])
+    known = each[~np.isnan(each)]
+    if len(known) < 2:
+        return float("nan"), float("nan")
+    return float(known.mean()), float(known.std(ddof=1))
+
+
+def _part_auc(scores: Floats, positive: Bools, weight: Floats | None, part: Ints) -> float:
+    return auc(scores[part], positive[part], None if weight is None else weight[part])
+
+
+def _mean(each: Floats, weight: Floats | None) -> float:
+    if not len(each):
+        return float("nan")
+    return float(np.average(each, weights=weight))
+
+
+def _by_score(
+    scores: Floats, positive: Bools, weight: Floats | None
+) -> tuple[Floats, tuple[Floats, Floats]]:
+    """The different scores, ascending, and the weight of positives and negatives at each."""
+    heavy = np.ones(len(scores)) if weight is None else weight
+    if not len(scores):
+        return scores, (heavy, heavy)
+    order = np.argsort(scores, kind="stable")
+    ordered = scores[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    both = np.stack([heavy * positive, heavy * ~positive], axis=1)[order]
+    sums = np.add.reduceat(both, starts)
+    return ordered[starts], (sums[:, 0], sums[:, 1])
+
+
+def _equal_shares(probability: Floats, weight: Floats, bins: int) -> Ints:
+    """The bin of each row: where the middle of its ties lies among all rows."""
+    order = np.argsort(probability, kind="stable")
+    ordered = probability[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    sums = np.add.reduceat(weight[order], starts)
+    middle = (np.cumsum(sums) - sums / 2) / max(float(sums.sum()), np.finfo(float).tiny)
+    place = np.empty(len(order), dtype=np.int64)
+    groups = np.repeat(
+        np.minimum((middle * bins).astype(np.int64), bins - 1),
+        np.diff(np.append(starts, len(order))),
+    )
+    place[order] = groups
+    return place
