@@ -12,7 +12,7 @@ from salticus.errors import ConfigError
 from salticus.features.names import Choice
 from salticus.predict.trees import BLOCK, Encoding, TreesModel, dense_frame
 from salticus.train.encoding import encode, out_of_fold, totals
-from salticus.train.trees import TreesSettings, fit_trees, forest_of
+from salticus.train.trees import TreesSettings, fit_trees, forest_of, refit_trees
 from salticus.types import Examples, Floats32, Inputs, Metadata
 
 NAMES = ("page_month", "all_month", "page_recent", "hour")
@@ -117,10 +117,29 @@ def test_a_model_is_its_settings_and_arrays(model: TreesModel) -> None:
 
 def test_pairs_are_unknown_where_they_mean_nothing() -> None:
     dense = np.array([[6, 3], [6, 0], [np.nan, 2], [0, 2]], dtype=np.float32)
-    pairs = (("ratio", "a", "b"), ("product", "a", "b"))
-    found = dense_frame(dense, ("a", "b"), ("b",), pairs)
-    expected = [[3, 2, 18], [0, np.nan, 0], [2, np.nan, np.nan], [2, 0, 0]]
+    found = dense_frame(dense, ("a", "b"), ("b",), (("ratio", "a", "b"),))
+    expected = [[3, 2], [0, np.nan], [2, np.nan], [2, 0]]
     assert np.array_equal(found, np.array(expected, dtype=np.float32), equal_nan=True)
+
+
+def test_a_page_is_drawn_to_its_kind_by_how_long_it_is_known() -> None:
+    """Rate 0.01 an hour in a kind of rate 0.001: unknown, known for 30 days, known for ever."""
+    names = ("page_all", "page_age", "merchant_month", "shelf_month", "merchant_ahead_24")
+    ages = np.array([np.nan, 0, 720, 1e9], dtype=np.float32)
+    dense = np.stack([np.full(4, 0.01), ages, np.full(4, 1e-3), np.full(4, np.nan)], axis=1)
+    dense = np.hstack([dense, np.full((4, 1), 0.048)]).astype(np.float32)
+    pairs = (("drawn_all", *names[:4]), ("paced_all", *names))
+    found = dense_frame(dense, names, (), pairs)
+    expected = [1e-3, 1e-3, (7.2 + 0.3) / (720 + 300), 0.01]
+    np.testing.assert_allclose(found[:, 0], expected, rtol=1e-5)
+    np.testing.assert_allclose(found[:, 1], found[:, 0] * 48, rtol=1e-5)
+
+
+def test_growing_anew_keeps_the_size_and_learns_what_is_new(model: TreesModel) -> None:
+    later = world(rows=3000, seed=5)
+    again = refit_trees(model, (world(), later), metadata_of(), SMALL)
+    assert [len(f.root) for f in again.forests] == [len(f.root) for f in model.forests]
+    assert not np.array_equal(again.forests[0].value, model.forests[0].value)
 
 
 # ----------------------------------------------------------------------------------------- training
@@ -228,7 +247,7 @@ def test_engines_are_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_lightgbm_scores_as_it_would_itself() -> None:
     lightgbm = pytest.importorskip("lightgbm")
-    from salticus.train.trees import told_nodes
+    from salticus.train.lightgbm import told_nodes
 
     rng = np.random.default_rng(3)
     x = rng.normal(size=(2000, 5)).astype(np.float32)

@@ -94,6 +94,7 @@ bench = typer.Typer(help="Measure Salticus beside other tools.", no_args_is_help
 bench.command("fetch")(measure.bench_fetch)
 bench.command("simulate")(measure.bench_simulate)
 bench.command("policies")(measure.bench_policies)
+bench.command("learn")(measure.bench_learn)
 app.add_typer(bench, name="bench", rich_help_panel="To try things out")
 
 study = typer.Typer(help="Measure policies as the papers did.", no_args_is_help=True)

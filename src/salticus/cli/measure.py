@@ -175,3 +175,22 @@ def bench_policies(
         return
     for title, rows in (("one plan over all pages", plans), ("decisions one by one", agenda)):
         print_table(title, tuple(rows[0]), [tuple(row.values()) for row in rows])
+
+
+def bench_learn(
+    rows: Annotated[int, typer.Option(min=1, help="Rows of each contest.")] = 1_000_000,
+    contest: Annotated[
+        list[str] | None,
+        typer.Option(help="examples, training, dnn, sequence or trees; repeatable. [default: all]"),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Rows a second of making examples, training and scoring; training beside a bare JAX loop."""
+    from salticus.bench.learn import CONTESTS, bench
+
+    with steps() as told:
+        found = list(bench(rows=rows, contests=contest or CONTESTS, told=told))
+    if json:
+        print_json(found)
+    else:
+        print_table("learning", tuple(found[0]), [tuple(row.values()) for row in found])

@@ -12,9 +12,7 @@ from salticus.features.truths import Truths, log_ratio
 from salticus.types import Floats, Ints
 
 
-def tossed(
-    truths: Truths, rates: tuple[float, float], step: int, *, seed: int
-) -> Iterator[Events]:
+def tossed(truths: Truths, rates: tuple[float, float], step: int, *, seed: int) -> Iterator[Events]:
     """Events in order, by whole UTC days; `step` is in hours.
 
     Every page has visits a day of its own, drawn evenly on a scale of ratios between the two

@@ -196,7 +196,7 @@ def on_all_cores(work: Callable[[int], None], parts: Sequence[int]) -> None:
 
 @cache
 def _controller() -> Any:
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+    from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 

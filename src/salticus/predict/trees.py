@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,9 +20,37 @@ Places = NDArray[np.uint32]
 
 BLOCK = 1 << 14  # rows that are scored together: their features stay in a core's cache
 
-_PAIRS: dict[str, Callable[[Floats32, Floats32], Floats32]] = {
-    "ratio": lambda a, b: np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0),
-    "product": lambda a, b: a * b,
+Derived = tuple[tuple[str, ...], ...]
+"""Names of what is derived, each with the features that it is derived of."""
+
+_HOURS = {"week": 168.0, "month": 720.0, "all": np.inf}  # how long a window is at most
+_OWN = 0.3  # changes at the rate of its kind that a page is thought to have had before it is known
+
+
+def _ratio(one: Floats32, other: Floats32) -> Floats32:
+    return np.divide(one, other, out=np.full_like(one, np.nan), where=other > 0)
+
+
+def _drawn(hours: float, rate: Floats32, age: Floats32, *levels: Floats32) -> Floats32:
+    """A page's rate drawn to that of its merchant and, if known, of its shelf (ALGORITHMS §5)."""
+    merchant, shelf = levels
+    level = np.where(np.isnan(shelf), merchant, (merchant + shelf) / 2)
+    level = np.maximum(level, np.float32(1e-6))
+    watched = np.nan_to_num(np.minimum(age, np.float32(hours)))
+    changes = np.nan_to_num(rate) * watched
+    return np.asarray((changes + _OWN) / (watched + _OWN / level), dtype=np.float32)
+
+
+def _paced(hours: float, *columns: Floats32) -> Floats32:
+    """The same over the stretch ahead, which is as lively as the merchant's week says."""
+    *known, ahead = columns
+    return _drawn(hours, *known) * _ratio(ahead, known[2])
+
+
+_DERIVED: dict[str, Callable[..., Floats32]] = {
+    "ratio": _ratio,
+    **{f"drawn_{window}": partial(_drawn, hours) for window, hours in _HOURS.items()},
+    **{f"paced_{window}": partial(_paced, hours) for window, hours in _HOURS.items()},
 }
 
 
@@ -132,12 +161,13 @@ def _mean_word(words: Any, table: Any) -> Any:
 class TreesModel:
     """Boosted trees for each horizon, over dense features, pairs of them and encoded metadata.
 
-    `pairs` are (ratio or product, one feature, another): what a tree cannot split on by itself.
+    `pairs` are (how, features ...): what is derived of several features, which a tree cannot split
+    on by itself.
     """
 
     kind: ClassVar[str] = "trees"
     dense: tuple[str, ...]
-    pairs: tuple[tuple[str, str, str], ...]
+    pairs: Derived
     encoding: Encoding
     forests: tuple[Forest, ...]
 
@@ -197,7 +227,7 @@ class TreesModel:
         horizons = range(settings["horizons"])
         return cls(
             dense=tuple(settings["dense"]),
-            pairs=tuple((kind, one, other) for kind, one, other in settings["pairs"]),
+            pairs=tuple(tuple(pair) for pair in settings["pairs"]),
             encoding=encoding,
             forests=tuple(Forest.of(_under(f"{horizon}.", arrays)) for horizon in horizons),
         )
@@ -211,12 +241,12 @@ def dense_frame(
     dense: Floats32,
     names: tuple[str, ...],
     wanted: tuple[str, ...],
-    pairs: tuple[tuple[str, str, str], ...],
+    pairs: Derived,
 ) -> Floats32:
-    """The wanted columns, then the pairs of them; a ratio to nothing is unknown."""
+    """The wanted columns, then what is derived of them; a ratio to nothing is unknown."""
     place = {name: at for at, name in enumerate(names)}
     out = np.empty((len(dense), len(wanted) + len(pairs)), dtype=np.float32)
     out[:, : len(wanted)] = dense[:, [place[name] for name in wanted]]
-    for at, (kind, one, other) in enumerate(pairs, start=len(wanted)):
-        out[:, at] = _PAIRS[kind](dense[:, place[one]], dense[:, place[other]])
+    for at, (how, *columns) in enumerate(pairs, start=len(wanted)):
+        out[:, at] = _DERIVED[how](*(dense[:, place[name]] for name in columns))
     return out

@@ -41,9 +41,9 @@ class Recipe:
     `observe`: "full" (every change is known in its hour), "partial" (what the log's visits saw), or
     visits per page and day, by coins ("0.2"; "0.05-2": each page its own, between the two).
     Predictions are made `every` so often and, if `visits`, at the log's own visits too, at least 15
-    minutes apart for a page. At most `examples` rows are kept of each of the three spans, by coins. `unseen` is the share of the pages that
-    training never touches. With `clip` the pages of a merchant end with its last change; None:
-    if the log's `merchants_end` says so.
+    minutes apart for a page. At most `examples` rows are kept of each of the three spans, by coins.
+    `unseen` is the share of the pages that training never touches. With `clip` the pages of a
+    merchant end with its last change; None: if the log's `merchants_end` says so.
     """
 
     task: str = "change"

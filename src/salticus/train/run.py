@@ -17,9 +17,11 @@ from salticus.errors import ConfigError, InputError
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import Choice, chosen
 from salticus.log import Log
+from salticus.predict.calibrated import Calibrated
 from salticus.predict.file import KINDS, Saved, asked, check_free, save_model
 from salticus.predict.linear import NAMES, columns_of
 from salticus.predict.model import Model
+from salticus.predict.trees import TreesModel
 from salticus.train.calibrate import calibrate
 from salticus.train.evaluate import evaluate, scored, shops_of
 from salticus.train.examples import make_examples
@@ -27,7 +29,7 @@ from salticus.train.network import jax_of
 from salticus.train.recipe import Recipe
 from salticus.train.shards import Shards
 from salticus.train.span import provenance
-from salticus.types import Bools, Examples
+from salticus.types import Bools, Examples, Metadata
 
 Told = Callable[[str], None]
 
@@ -152,9 +154,10 @@ def fitted(
         settings = replace(settings, folder=checkpoint, batch=batch)
     settings = replace(settings, **request.fitting)
     model: Model = fit(train, validation, metadata, choice, settings, told)
-    del train
     told("calibrating")
     ready = calibrate(model, validation, metadata, method=request.calibration)
+    ready = renewed(ready, (train, validation), metadata, settings, told)
+    del train
     told("judging")
     test = scored(ready, shards.days("test", columns), metadata)
     shops = shops_of(shards.pages, metadata, vocabulary)
@@ -168,6 +171,21 @@ def fitted(
         "libraries": {name: version(name) for name in _USES[kind]},
     }
     return Saved(ready, (vocabulary.settings(), vocabulary.arrays()), about)
+
+
+def renewed(
+    ready: Calibrated,
+    parts: tuple[Examples, Examples],
+    metadata: Metadata,
+    settings: Any,
+    told: Told = lambda step: None,
+) -> Calibrated:
+    """The model with the latest examples learnt too, where its kind can: the curves stay."""
+    if not isinstance(ready.model, TreesModel) or not settings.refit:
+        return ready
+    from salticus.train.trees import refit_trees
+
+    return replace(ready, model=refit_trees(ready.model, parts, metadata, settings, told))
 
 
 def edges_of(recipe: Recipe) -> tuple[int, ...]:

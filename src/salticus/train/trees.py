@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from salticus.errors import ConfigError
 from salticus.features.names import Choice
-from salticus.predict.trees import Forest, TreesModel, dense_frame
+from salticus.predict.trees import Derived, Forest, TreesModel, dense_frame
 from salticus.train.encoding import encode, out_of_fold, totals
+from salticus.train.lightgbm import grow_lightgbm
 from salticus.types import Examples, Floats, Floats32, Inputs, Ints, Metadata
 
-PAIRS = (
-    ("product", "merchant_weekday", "page_month"),
-    ("product", "merchant_weekday", "page_all"),
+PAIRS: tuple[tuple[str, ...], ...] = (
     ("ratio", "page_month", "all_month"),
-    ("ratio", "page_all", "all_month"),
     ("ratio", "merchant_month", "all_month"),
-    ("ratio", "page_month", "merchant_month"),
     ("ratio", "merchant_week", "merchant_month"),
     ("ratio", "merchant_day", "merchant_month"),
-    ("ratio", "merchant_weekday", "merchant_month"),
+    ("ratio", "brand_month", "merchant_month"),
+    ("ratio", "all_day", "all_month"),
+    ("ratio", "all_week", "all_month"),
     ("ratio", "page_recent", "page_gap"),
+    *(
+        (f"drawn_{window}", f"page_{window}", "page_age", "merchant_month", "shelf_month")
+        for window in ("week", "month", "all")
+    ),
 )
-"""What is taken in relation: a page's rate to the level of its merchant's and of all pages', which
-moves with the season, and the published rule merchant's weekday × page's rate."""
+"""What is taken in relation: rates to the level of the merchant and of all pages, which moves with
+the season, and a page's rate drawn to that of its kind by how long it is known."""
+
+PACED = ("week", "month", "all")
+"""Windows whose drawn rate is also laid over the hours ahead, as the merchant's week runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,8 @@ class TreesSettings:
     `monotone`: with rates the probability may only rise, with the time since a change only fall.
     `pairs`: ratios and products of features besides (`PAIRS`). A feature whose distribution moved
     by more than `drift` (Kolmogorov's distance) from training to validation is left out. `weighted`
-    examples count by their weight; else one each, and calibration puts the level right.
+    examples count by their weight; else one each, and calibration puts the level right. `refit`:
+    once calibrated, the trees are grown anew with the validation examples (`refit_trees`).
     `engine`: sklearn, or lightgbm if that is installed.
     """
 
@@ -59,12 +66,12 @@ class TreesSettings:
     pairs: bool = True
     drift: float = 0.65
     weighted: bool = False
+    refit: bool = True
     engine: str = "sklearn"
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
+class Rows(NamedTuple):
     """Examples at risk of one horizon."""
 
     x: Floats32
@@ -89,18 +96,65 @@ def fit_trees(  # noqa: PLR0913 the form that all models share
     fields = _fields(choice, metadata)
     sums = totals(train, len(metadata))
     encoding = encode(sums, metadata, fields, smoothing=settings.smoothing)
-    apart = out_of_fold(sums, metadata, fields, smoothing=settings.smoothing, folds=settings.folds)
     pairs = _pairs(choice.dense) if settings.pairs else ()
-    frame, later = (_frame(part.inputs, choice.dense, pairs) for part in (train, validation))
-    signs = _signs(choice.dense, pairs, encoding.names)
-    signs = [sign * settings.monotone for sign in signs]
+    empty = TreesModel(choice.dense, pairs, encoding, ())
+    signs = [sign * settings.monotone for sign in _signs(choice.dense, pairs, encoding.names)]
     forests = []
-    for horizon in range(train.label.shape[1]):
+    for horizon, (own, later) in enumerate(_tables((train, validation), metadata, empty, settings)):
         told(f"trees for horizon {horizon + 1} of {train.label.shape[1]}")
-        own = _rows(train, frame, apart[horizon], horizon)
-        full = encoding.columns(metadata, horizon)
-        forests.append(_forest(grow, own, _rows(validation, later, full, horizon), signs, settings))
-    return TreesModel(choice.dense, pairs, encoding, tuple(forests))
+        forests.append(_forest(grow, own, later, signs, settings))
+    return replace(empty, forests=tuple(forests))
+
+
+def refit_trees(
+    model: TreesModel,
+    parts: tuple[Examples, Examples],
+    metadata: Metadata,
+    settings: TreesSettings,
+    told: Callable[[str], object] = lambda step: None,
+) -> TreesModel:
+    """The model grown anew on training and validation examples together, as big as it was.
+
+    What is to be foretold comes after both. The validation examples have told how many trees there
+    should be, and what log-odds are worth: a curve that was learnt for `model` serves for this too.
+    """
+    grow = _engine(settings.engine)
+    names = model.encoding.names
+    signs = [s * settings.monotone for s in _signs(model.dense, model.pairs, names)]
+    forests = []
+    for horizon, (own, later) in enumerate(_tables(parts, metadata, model, settings)):
+        told(f"trees for horizon {horizon + 1} of {len(model.forests)}, with the latest examples")
+        size = len(model.forests[horizon].root)
+        both = _joined(own, later)
+        nothing = Rows(both.x[:0], both.y[:0], both.weight[:0])
+        kept = _kept(own.x, later.x, settings.drift)
+        grown = replace(settings, trees=max(1, size))
+        forest = _forest_of(grow, both, nothing, kept, (signs, grown))
+        forests.append(forest if size else model.forests[horizon])
+    return replace(model, forests=tuple(forests))
+
+
+def _tables(
+    parts: tuple[Examples, Examples],
+    metadata: Metadata,
+    model: TreesModel,
+    settings: TreesSettings,
+) -> Iterator[tuple[Rows, Rows]]:
+    """For each horizon the training and the validation rows at risk."""
+    train, validation = parts
+    frames = [_frame(part.inputs, model.dense, model.pairs) for part in parts]
+    apart = out_of_fold(
+        totals(train, len(metadata)),
+        metadata,
+        model.encoding.names,
+        smoothing=settings.smoothing,
+        folds=settings.folds,
+    )
+    for horizon in range(train.label.shape[1]):
+        full = model.encoding.columns(metadata, horizon)
+        own = _rows(train, frames[0], apart[horizon], horizon)
+        later = _rows(validation, frames[1], full, horizon)
+        yield (own, later) if settings.weighted else (_equal(own), _equal(later))
 
 
 def _fields(choice: Choice, metadata: Metadata) -> tuple[str, ...]:
@@ -111,24 +165,26 @@ def _fields(choice: Choice, metadata: Metadata) -> tuple[str, ...]:
     return (*(f for f in own if f != "title"), *(("title",) if title else ()))
 
 
-def _pairs(dense: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
-    return tuple(pair for pair in PAIRS if pair[1] in dense and pair[2] in dense)
+def _pairs(dense: tuple[str, ...]) -> Derived:
+    """What can be derived of these features."""
+    ahead = [name for name in dense if name.startswith("merchant_ahead_")]
+    drawn = {pair[0].removeprefix("drawn_"): pair[1:] for pair in PAIRS if pair[0][:5] == "drawn"}
+    paced = [(f"paced_{w}", *drawn[w], name) for w in PACED for name in ahead]
+    return tuple(pair for pair in (*PAIRS, *paced) if set(pair[1:]) <= set(dense))
 
 
-def _frame(
-    inputs: Inputs, dense: tuple[str, ...], pairs: tuple[tuple[str, str, str], ...]
-) -> Floats32:
+def _frame(inputs: Inputs, dense: tuple[str, ...], pairs: Derived) -> Floats32:
     return dense_frame(inputs.dense, inputs.names, dense, pairs)
 
 
-def _rows(examples: Examples, frame: Floats32, encoded: Floats32, horizon: int) -> _Rows:
+def _rows(examples: Examples, frame: Floats32, encoded: Floats32, horizon: int) -> Rows:
     """The examples at risk, their features and encodings; weights are 1 in the mean."""
     label = examples.label[:, horizon]
     risk = np.flatnonzero(label >= 0)
     x = np.hstack([frame[risk], encoded[examples.inputs.page[risk]]])
     weight = examples.weight[risk]
     mean = weight.sum() / max(1, len(weight)) or 1.0
-    return _Rows(x, label[risk].astype(np.float64), weight / mean)
+    return Rows(x, label[risk].astype(np.float64), weight / mean)
 
 
 _RATES = ("_hours", "_day", "_week", "_month", "_all", "_rate", "_weekday", "_hour", "_changes")
@@ -146,31 +202,47 @@ def _sign(name: str) -> int:
     return int(group in _GROUPS and (name.endswith(_RATES) or "_ahead_" in name))
 
 
-def _signs(
-    dense: tuple[str, ...], pairs: tuple[tuple[str, str, str], ...], encoded: tuple[str, ...]
-) -> list[int]:
-    """Of each column; a pair has the sign of its first feature, an encoding rises."""
-    return [*(_sign(n) for n in dense), *(_sign(one) for _, one, _ in pairs), *(1 for _ in encoded)]
+def _signs(dense: tuple[str, ...], pairs: Derived, encoded: tuple[str, ...]) -> list[int]:
+    """Of each column; what is derived has the sign of its first feature, an encoding rises."""
+    return [*(_sign(n) for n in dense), *(_sign(pair[1]) for pair in pairs), *(1 for _ in encoded)]
 
 
 _SAMPLE = 20_000  # rows that tell whether a feature has moved away
 _FEW = 20_000  # rows below which threads wait for one another longer than they work
 
 Grown = tuple[list[Any], float]
-Grow = Callable[[_Rows, _Rows, list[int], TreesSettings], Grown]
+Grow = Callable[[Rows, Rows, list[int], TreesSettings], Grown]
+
+
+def _joined(one: Rows, other: Rows) -> Rows:
+    return Rows(
+        np.concatenate([one.x, other.x]),
+        np.concatenate([one.y, other.y]),
+        np.concatenate([one.weight, other.weight]),
+    )
+
+
+def _equal(rows: Rows) -> Rows:
+    """The rows, each counting as much as any."""
+    return rows._replace(weight=np.ones(len(rows.y)))
 
 
 def _forest(
-    grow: Grow, own: _Rows, later: _Rows, signs: list[int], settings: TreesSettings
+    grow: Grow, own: Rows, later: Rows, signs: list[int], settings: TreesSettings
 ) -> Forest:
     """The forest of a horizon; without trees where all examples are alike."""
-    if not settings.weighted:
-        own, later = (replace(rows, weight=np.ones(len(rows.y))) for rows in (own, later))
     if len(own.y) == 0 or own.y.min() == own.y.max():
         rate = (own.y.sum() + 0.5) / (len(own.y) + 1.0)
         return forest_of([], float(np.log(rate / (1 - rate))))
-    kept = _kept(own.x, later.x, settings.drift)
-    own, later = (replace(rows, x=rows.x[:, kept]) for rows in (own, later))
+    return _forest_of(grow, own, later, _kept(own.x, later.x, settings.drift), (signs, settings))
+
+
+def _forest_of(
+    grow: Grow, own: Rows, later: Rows, kept: Ints, how: tuple[list[int], TreesSettings]
+) -> Forest:
+    """The forest that grows of the columns `kept`."""
+    signs, settings = how
+    own, later = (rows._replace(x=rows.x[:, kept]) for rows in (own, later))
     forest = forest_of(*grow(own, later, [signs[at] for at in kept], settings))
     return replace(forest, feature=kept[forest.feature].astype(np.uint32))
 
@@ -204,12 +276,12 @@ def _distance(one: Floats32, other: Floats32) -> float:
 
 def _engine(name: str) -> Grow:
     try:
-        return {"sklearn": _sklearn, "lightgbm": _lightgbm}[name]
+        return {"sklearn": _sklearn, "lightgbm": grow_lightgbm}[name]
     except KeyError:
         raise ConfigError(f"engine {name!r}: sklearn or lightgbm") from None
 
 
-def _sklearn(own: _Rows, later: _Rows, signs: list[int], settings: TreesSettings) -> Grown:
+def _sklearn(own: Rows, later: Rows, signs: list[int], settings: TreesSettings) -> Grown:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
 
@@ -228,12 +300,21 @@ def _sklearn(own: _Rows, later: _Rows, signs: list[int], settings: TreesSettings
         tol=0.0,
         random_state=settings.seed,
     )
-    given = {"X_val": later.x, "y_val": later.y, "sample_weight_val": later.weight} if stops else {}
+    given = (
+        {"X_val": later.x, "y_val": later.y, "sample_weight_val": _unless_equal(later.weight)}
+        if stops
+        else {}
+    )
     with threadpool_limits(1 if len(own.y) < _FEW else None):
-        model.fit(own.x, own.y, own.weight, **given)
+        model.fit(own.x, own.y, _unless_equal(own.weight), **given)
     best = int(np.argmax(model.validation_score_)) if stops else model.n_iter_
     nodes = [trees[0].nodes for trees in model._predictors[:best]]
     return nodes, float(np.ravel(model._baseline_prediction)[0])
+
+
+def _unless_equal(weight: Floats) -> Floats | None:
+    """Weights, or nothing where all count alike: binning by weight takes forty times as long."""
+    return None if (weight == 1.0).all() else weight
 
 
 def forest_of(trees: list[Any], baseline: float) -> Forest:
@@ -280,60 +361,3 @@ def _down(threshold: Floats) -> Floats32:
     with np.errstate(over="ignore"):
         narrow = threshold.astype(np.float32)
     return np.where(narrow > threshold, np.nextafter(narrow, np.float32(-np.inf)), narrow)
-
-
-def _lightgbm(own: _Rows, later: _Rows, signs: list[int], settings: TreesSettings) -> Grown:
-    try:
-        import lightgbm
-    except ImportError:
-        raise ConfigError("engine lightgbm: install lightgbm, or take engine sklearn") from None
-
-    given = {
-        "objective": "binary",
-        "learning_rate": settings.rate,
-        "num_leaves": settings.leaves,
-        "max_depth": settings.depth,
-        "min_data_in_leaf": settings.least,
-        "lambda_l2": settings.l2,
-        "feature_fraction_bynode": settings.share,
-        "monotone_constraints": signs,
-        "deterministic": True,
-        "force_row_wise": True,
-        "seed": settings.seed,
-        "verbosity": -1,
-    }
-    data = lightgbm.Dataset(own.x, own.y, weight=own.weight)
-    checks = [data.create_valid(later.x, later.y, weight=later.weight)] if len(later.y) else []
-    stop: list[Callable[..., Any]]
-    stop = [lightgbm.early_stopping(settings.patience, verbose=False)] if checks else []
-    model = lightgbm.train(given, data, settings.trees, valid_sets=checks, callbacks=stop)
-    best = model.best_iteration if checks else settings.trees
-    told = model.dump_model(num_iteration=best)["tree_info"]
-    return [told_nodes(tree["tree_structure"]) for tree in told], 0.0  # the mean is in tree one
-
-
-_NODE = [
-    ("is_leaf", np.uint8),
-    ("feature_idx", np.int64),
-    ("num_threshold", np.float64),
-    ("missing_go_to_left", np.uint8),
-    ("left", np.int64),
-    ("right", np.int64),
-    ("value", np.float64),
-    ("depth", np.int64),
-]
-
-
-def told_nodes(root: dict[str, Any]) -> Any:
-    """LightGBM's tree in scikit-learn's form. Where it saw no unknown, it takes 0 for it."""
-    queue, rows = [(root, 0)], []
-    for node, depth in queue:
-        if "leaf_value" in node:
-            rows.append((1, 0, 0.0, 0, 0, 0, node["leaf_value"], depth))
-            continue
-        edge = float(node["threshold"])
-        first = node["default_left"] if node["missing_type"] == "NaN" else edge >= 0.0
-        left = len(queue)
-        queue += [(node["left_child"], depth + 1), (node["right_child"], depth + 1)]
-        rows.append((0, node["split_feature"], edge, int(first), left, left + 1, 0.0, depth))
-    return np.array(rows, dtype=_NODE)

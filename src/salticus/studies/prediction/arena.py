@@ -24,7 +24,7 @@ from salticus.train.calibrate import calibrate
 from salticus.train.evaluate import Scored, figures_of, labels_within, scored
 from salticus.train.examples import make_examples
 from salticus.train.recipe import Recipe, Split
-from salticus.train.run import DEPTH
+from salticus.train.run import DEPTH, renewed
 from salticus.train.shards import Shards
 from salticus.train.split import shrunk
 from salticus.types import Bools, Examples, Floats, Metadata, instant
@@ -78,9 +78,11 @@ class Arena:
         """Train a model, and calibrate it on the validation part."""
         choice = entrant.choice(self.edges)
         train, later = (self.part(name, choice.dense) for name in ("train", "validation"))
-        model = _fitted(entrant, (train, later, self.metadata, choice), self)
-        del train
-        return calibrate(model, later, self.metadata)
+        settings, fit = _how(entrant, self)
+        self.told(entrant.name)
+        model = fit(train, later, self.metadata, choice, settings, self.told)
+        ready = calibrate(model, later, self.metadata)
+        return renewed(ready, (train, later), self.metadata, settings, self.told)
 
     def scored(self, entrant: Entrant, model: Calibrated) -> Scored:
         """What a model says of the test part's uniform rows."""
@@ -166,34 +168,23 @@ def with_scores(rows: Scored, scores: Floats) -> Scored:
 
 # ------------------------------------------------------------------------------------------ fitting
 
-Parts = tuple[Examples, Examples, Metadata, Any]
 
-
-def _fitted(entrant: Entrant, parts: Parts, place: Arena) -> Model:
-    plan, told = place.plan, place.told
-    told(entrant.name)
+def _how(entrant: Entrant, place: Arena) -> tuple[Any, Callable[..., Model]]:
+    """The settings of an entrant's fit, and what takes them."""
+    plan = place.plan
     if entrant.kind == "frequency":
         from salticus.train.linear import LinearSettings, fit_linear
 
-        return fit_linear(*parts, LinearSettings(entrant.which, place.edges), told)
+        return LinearSettings(entrant.which, place.edges), fit_linear
     if entrant.kind == "trees":
         from salticus.train.trees import TreesSettings, fit_trees
 
         grown = TreesSettings(seed=plan.seed)
-        few = replace(grown, trees=25, leaves=7, least=20)
-        return fit_trees(*parts, few if plan.quick else grown, told)
-    return _network(entrant, parts, plan, told)
-
-
-def _network(entrant: Entrant, parts: Parts, plan: Plan, told: Told) -> Model:
+        return (replace(grown, trees=25, leaves=7, least=20) if plan.quick else grown), fit_trees
     from salticus.train.deep import OURS, PUBLISHED, fit_deep
+    from salticus.train.sequence import fit_sequence
 
     settings = replace(PUBLISHED if entrant.published else OURS, seed=plan.seed)
     if plan.quick:
         settings = replace(settings, epochs=1, hidden=(16,), batch=512)
-    if entrant.kind == "dnn":
-        return fit_deep(*parts, settings, told)
-    from salticus.train.sequence import fit_sequence
-
-    model: Model = fit_sequence(*parts, settings, told)
-    return model
+    return settings, fit_deep if entrant.kind == "dnn" else fit_sequence
