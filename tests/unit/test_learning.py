@@ -239,8 +239,14 @@ def test_a_log_without_events_teaches_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"only 0 of [\d,]+ train examples have the event"):
         train_model(Log(tmp_path / "still"), RECIPE, Request("frequency"), tmp_path / "model")
     recipe = replace(RECIPE, task="click")
-    with pytest.raises(InputError, match=r"demand\.parquet"):
+    with pytest.raises(InputError, match=r"demand\.parquet: no such file"):
         train_model(Log(tmp_path / "still"), recipe, Request("frequency"), tmp_path / "model")
+
+
+def test_a_horizon_beyond_the_training_span_is_refused(log: Log, tmp_path: Path) -> None:
+    recipe = replace(RECIPE, edges=(24, 336), split=Split(12 * DAY, 5 * DAY, 10 * DAY))
+    with pytest.raises(InputError, match="too short to tell of 336 h ahead"):
+        train_model(log, recipe, Request("frequency"), tmp_path / "model")
 
 
 def test_wrong_options_are_named(place: Path, tmp_path: Path) -> None:

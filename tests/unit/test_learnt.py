@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from salticus.simulate.run import Replay, run, teach
 from salticus.simulate.stage import Rules, Stage, set_stage
 from salticus.train.recipe import Recipe, Split
 from salticus.train.run import Request, train_model
-from salticus.types import Pages, Tick
+from salticus.types import CHANGED, Outcomes, Pages, Status, Tick
 from salticus.worlds.market import Size, make_market
 
 DAY = timedelta(days=1)
@@ -117,6 +117,38 @@ def test_what_was_learnt_outlasts_a_restart(place: Path) -> None:
     assert np.array_equal(curves.unchanged(ages), again.unchanged(ages))
 
 
+def answers(at: datetime, ids: Any) -> Outcomes:
+    """Visits of these pages that found a change."""
+    n, when = len(ids), np.datetime64(at.replace(tzinfo=None), "us")
+    return Outcomes(
+        visit=np.full(n, -1), page=ids, at=np.full(n, when), made=np.ones(n, dtype=np.bool_),
+        status=np.full(n, Status.OK, dtype=np.int8), changed=np.full(n, CHANGED, dtype=np.int8),
+        since=np.full(n, when - np.timedelta64(6, "h")), age_s=np.full(n, np.nan),
+        purpose=np.zeros(n, dtype=np.int8), propensity=np.ones(n),
+    )  # fmt: skip
+
+
+def test_news_of_the_hour_of_a_question_is_asked_about_later(place: Path) -> None:
+    """As if there had been no question in between."""
+    stage = stage_of(place)
+    busy, calm = learnt(place, stage, 1.0), learnt(place, stage, 1.0)
+    hour = timedelta(hours=1)
+    for made in (busy, calm):
+        pages, _ = taught(stage, made)
+        made.learn(answers(stage.crawl + 1.2 * hour, pages.ids[:9]))
+    busy.survival(pages, stage.crawl + 1.5 * hour)
+    levels = [made.survival(pages, stage.crawl + 2 * hour).rates()[:9] for made in (busy, calm)]
+    np.testing.assert_allclose(levels[0], levels[1], rtol=1e-9)
+
+
+def test_pages_that_nobody_told_of_are_refused(place: Path) -> None:
+    stage = stage_of(place)
+    made = learnt(place, stage, 0.5)
+    pages, _ = taught(stage, made)
+    with pytest.raises(InputError, match="page 999999: the model was told nothing of it"):
+        made.learn(answers(stage.crawl, np.array([pages.ids[0], 999_999])))
+
+
 @pytest.mark.parametrize("chosen", ["hazard", "oracle"])
 def test_policies_crawl_by_estimates(place: Path, chosen: str) -> None:
     name = chosen if chosen == "oracle" else str(place / chosen)
@@ -134,6 +166,15 @@ def test_the_oracle_knows_the_mean(place: Path) -> None:
     page = int(np.argmax(rates))
     later = truth.at[truth.page == page] >= np.datetime64(stage.crawl.replace(tzinfo=None), "us")
     assert rates[page] == pytest.approx(later.sum() / days, rel=0.01)
+
+
+def test_a_model_that_has_learnt_from_the_days_scored_is_named(place: Path) -> None:
+    """The model knows the first 22 days."""
+    late, early = stage_of(place, str(place / "hazard")), stage_of(place, str(place / "hazard"))
+    early = replace(early, score=early.score - 2 * DAY)
+    assert not estimates.model_notes(late)
+    assert "it knows part of what it foretells" in estimates.model_notes(early)[0]
+    assert not estimates.model_notes(stage_of(place))
 
 
 def test_a_model_of_one_horizon_is_refused(place: Path) -> None:

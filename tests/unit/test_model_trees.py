@@ -10,8 +10,10 @@ import pytest
 
 from salticus.errors import ConfigError
 from salticus.features.names import Choice
+from salticus.predict.calibrated import Calibrated, Curve
 from salticus.predict.trees import BLOCK, Encoding, TreesModel, dense_frame
 from salticus.train.encoding import encode, out_of_fold, totals
+from salticus.train.run import renewed
 from salticus.train.trees import TreesSettings, fit_trees, forest_of, refit_trees
 from salticus.types import Examples, Floats32, Inputs, Metadata
 
@@ -140,6 +142,31 @@ def test_growing_anew_keeps_the_size_and_learns_what_is_new(model: TreesModel) -
     again = refit_trees(model, (world(), later), metadata_of(), SMALL)
     assert [len(f.root) for f in again.forests] == [len(f.root) for f in model.forests]
     assert not np.array_equal(again.forests[0].value, model.forests[0].value)
+
+
+def test_growing_anew_leaves_a_horizon_that_no_row_knows() -> None:
+    first, second = (
+        replace(rows, label=np.where([True, False], rows.label, -1).astype(np.int8))
+        for rows in (world(), world(seed=1))
+    )
+    once = fit_trees(first, second, metadata_of(), CHOICE, SMALL)
+    again = refit_trees(once, (first, second), metadata_of(), SMALL)
+    assert len(again.forests[1].root) == 0
+    assert again.forests[1].baseline == once.forests[1].baseline
+
+
+def test_unseen_pages_take_no_part_in_growing_anew(model: TreesModel) -> None:
+    """Whatever became of them in the validation span."""
+    later = world(seed=5)
+    later = replace(later, seen=later.inputs.page % 4 != 0)
+    other = np.where(later.seen[:, None], later.label, 1 - np.abs(later.label)).astype(np.int8)
+    ready = Calibrated(model, (Curve(),) * 2)
+    once, again = (
+        renewed(ready, (world(), rows), metadata_of(), SMALL).model.arrays()
+        for rows in (later, replace(later, label=other))
+    )
+    assert all(np.array_equal(again[name], array) for name, array in once.items())
+    assert not np.array_equal(once["0.value"], model.arrays()["0.value"])
 
 
 # ----------------------------------------------------------------------------------------- training

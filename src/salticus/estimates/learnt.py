@@ -7,7 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
-from salticus.columns import State
+from salticus.columns import State, places
 from salticus.errors import InputError
 from salticus.estimates.curve import LearntSurvival, gamma_through
 from salticus.features.events import Kind, make_events
@@ -26,6 +26,7 @@ from salticus.types import (
     Pages,
     Survival,
     Times,
+    instant,
 )
 
 _HOUR_US = 3_600_000_000
@@ -69,58 +70,68 @@ class Learnt(Rhythm):
         self.past_ = Past(known.groups, edges=asked.edges, full=False, demand=False)
         self.told_ = Roster(shape=1.0, days=1.0, level=np.nan)
         self._met = np.zeros(len(known.ids), dtype=np.bool_)
-        self._news = np.zeros(len(known.ids), dtype=np.bool_)  # rows to be asked about again
+        self._news = np.full(len(known.ids), -1, dtype=np.int64)  # hour of the latest; -1: none
         self._hour = -1  # of the last question
 
     def survival(self, pages: Pages, now: datetime) -> Survival:
-        self._welcome(pages)
+        hour = int(instant(now).astype(np.int64)) // _HOUR_US
+        self._welcome(self._rows(pages.ids), _hours(pages.added), hour)
         curves = super().survival(pages, now)
         assert isinstance(curves, RhythmSurvival)
-        self._ask(curves, pages, now)
-        told = self.told_.rows(pages.ids)
+        self._ask(curves, pages, hour)
+        row = self.told_.rows(pages.ids)
+        a, b, level = (self.told_[name][row] for name in ("shape", "days", "level"))
+        unasked = np.isnan(level)
         return LearntSurvival(
-            a=self.told_["shape"][told],
-            b=self.told_["days"][told],
+            a=np.where(unasked, curves.a, a),
+            b=np.where(unasked, curves.b, b),
             row=curves.row,
             last=curves.last,
             now=curves.now,
             table=curves.table,
-            level=self.told_["level"][told],
+            level=np.where(unasked, curves.a / curves.b, level),
         )
 
     def learn(self, outcomes: Outcomes) -> None:
         super().learn(outcomes)
         seen = outcomes.take(outcomes.made & np.isin(outcomes.status, _STATUSES))
         rows, at = self._rows(seen.page), _hours(seen.at)
-        gap = np.where(np.isnat(seen.since), np.nan, at - _hours(seen.since))
+        self._welcome(rows, at, int(at.max(initial=0)))
+        gap = (seen.at - seen.since) / np.timedelta64(_HOUR_US, "us")
         events = make_events(Kind.VISIT, at, rows, gap.astype(np.float32))
         new = seen.changed == CHANGED
         self.past_.learn(events.join(make_events(Kind.CHANGE, at[new], rows[new])).ordered())
-        self._news[rows] = True
+        np.maximum.at(self._news, rows, at)
 
     # ------------------------------------------------------------------------------------ inside
 
     def _rows(self, ids: Ints) -> Ints:
-        """The row of each page among those known."""
-        return np.searchsorted(self.known.ids, ids)
+        """The row of each page among those known; InputError if one is not."""
+        rows, known = places(self.known.ids, ids)
+        if not known.all():
+            raise InputError(f"page {ids[~known][0]}: the model was told nothing of it")
+        return rows
 
-    def _welcome(self, pages: Pages) -> None:
-        """Let the features meet pages that are new."""
-        rows = self._rows(pages.ids)
-        new = ~self._met[rows]
-        if new.any():
-            self.past_.learn(make_events(Kind.BORN, _hours(pages.added[new]), rows[new]).ordered())
-            self._met[rows[new]] = self._news[rows[new]] = True
+    def _welcome(self, rows: Ints, added: Ints, hour: int) -> None:
+        """Let the features meet pages that are new and there: later ones would have to wait."""
+        new = np.flatnonzero(~self._met[rows] & (added <= hour))
+        if len(new):
+            rows, first = np.unique(rows[new], return_index=True)
+            born = added[new][first]
+            self.past_.learn(make_events(Kind.BORN, np.maximum(born, self._hour), rows).ordered())
+            self._met[rows], self._news[rows] = True, np.maximum(self._news[rows], born)
 
-    def _ask(self, curves: RhythmSurvival, pages: Pages, now: datetime) -> None:
-        """Ask the model about pages of which there is news, at most once an hour."""
-        hour = curves.now // _HOUR_US
+    def _ask(self, curves: RhythmSurvival, pages: Pages, hour: int) -> None:
+        """Ask the model about pages of which there is news, at most once an hour.
+
+        What this very hour brought is not a feature yet, and stays news.
+        """
         rows = self._rows(pages.ids)
-        some = np.flatnonzero(self._news[rows])
+        some = np.flatnonzero(self._news[rows] >= 0)
         if hour <= self._hour or not len(some):
             return
-        self._hour, self._news[rows[some]] = hour, False
         asked = rows[some]
+        self._hour, self._news[asked[self._news[asked] < hour]] = hour, -1
         inputs = self.past_.read(asked, np.full(len(asked), hour))
         stays = np.cumsum(-np.log1p(-self.asked.model.hazards(inputs, self.known.metadata)), axis=1)
         near, far = (self._mixed(curves.take(some), stays[:, k], k) for k in (0, -1))

@@ -148,8 +148,11 @@ class Past:
         return int(s.hour[end - 1]), int(s.page[end - 1]), int(s.kind[end - 1])
 
     def _with_waiting(self, events: Events) -> Events:
-        """These events and those that no reading has looked at yet, in order."""
-        s, low, end = self._tables, self._tables.marks[0], self._tables.marks[len(LAGS)]
+        """These events and those that wait from their first hour on, in order."""
+        s, end = self._tables, int(self._tables.marks[len(LAGS)])
+        low = max(
+            int(s.marks[0]), int(np.searchsorted(s.hour[:end], s.hour.dtype.type(events.hour[0])))
+        )
         kinds = {"hour": np.int64, "page": np.int64}
         cut = {name: getattr(s, name)[low:end].astype(kinds.get(name)) for name in kinds}
         cut |= {name: getattr(s, name)[low:end].copy() for name in _BUFFER if name not in kinds}

@@ -16,6 +16,7 @@ from salticus.log.tables import spelt
 from salticus.log.truth import read_truth
 from salticus.simulate.clairvoyant import bound
 from salticus.simulate.compare import Entry, increases, savings, spread
+from salticus.simulate.estimates import model_notes
 from salticus.simulate.run import run
 from salticus.simulate.spending import spending, together
 from salticus.simulate.stage import Rules, Stage, runs_of, set_stage
@@ -205,7 +206,7 @@ def _notes(stage: Stage) -> list[str]:
         notes.append(f"demand is synthetic ({_demand(stage)}), drawn anew in each run")
     if stage.log.about.resolution is None and not stage.truth.imputed:
         notes.append("log.json gives no resolution; ticks finer than its times exploit artefacts")
-    return notes
+    return [*notes, *model_notes(stage)]
 
 
 def plain(rules: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
@@ -59,6 +60,23 @@ def learnt(folder: Path, log: Log, truth: Truth) -> Learnt:
     )
     known = Known(truth.ids, groups_of(rows), Vocabulary.of(*saved.vocabulary).encode(rows))
     return Learnt(Asked(saved.model, edges), known)
+
+
+def model_notes(stage: Stage) -> list[str]:
+    """What is to be known of the model that the rules of a stage ask for, if they do."""
+    if stage.rules.estimates in (HISTORY, ORACLE):
+        return []
+    manifest = _loaded(Path(stage.rules.estimates)).manifest
+    told, last = manifest["data"]["log"], manifest["data"]["spans"]["validation"][1]
+    notes = []
+    if told == stage.log.about.name and datetime.fromisoformat(last) > stage.score:
+        notes.append(
+            f"the model has learnt from days of {told} until {last[:10]}, but the score begins "
+            f"{stage.score:%Y-%m-%d}: it knows part of what it foretells"
+        )
+    if manifest["observe"] == "full":
+        notes.append("the model was trained by one who sees all; train it with --observe 0.1-12")
+    return notes
 
 
 @lru_cache(maxsize=2)

@@ -225,6 +225,8 @@ class Demand:
     """Which pages were clicked (shown) on a UTC day; one day is kept at a time."""
 
     def __init__(self, log: Log, pages: pl.DataFrame, column: str) -> None:
+        if not log.has("demand"):
+            raise InputError(f"{log.path('demand')}: no such file, so no {column} to learn from")
         if column not in log.columns("demand"):
             raise InputError(f"{log.path('demand')}: no column `{column}` to learn from")
         bucket = log.about.demand_bucket

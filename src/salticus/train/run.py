@@ -180,12 +180,17 @@ def renewed(
     settings: Any,
     told: Told = lambda step: None,
 ) -> Calibrated:
-    """The model with the latest examples learnt too, where its kind can: the curves stay."""
+    """The model with the latest examples learnt too, where its kind can: the curves stay.
+
+    Of the validation examples only those of seen pages: the others are kept out of training.
+    """
     if not isinstance(ready.model, TreesModel) or not settings.refit:
         return ready
     from salticus.train.trees import refit_trees
 
-    return replace(ready, model=refit_trees(ready.model, parts, metadata, settings, told))
+    train, later = parts
+    seen = train, later.take(later.seen)
+    return replace(ready, model=refit_trees(ready.model, seen, metadata, settings, told))
 
 
 def edges_of(recipe: Recipe) -> tuple[int, ...]:
@@ -254,6 +259,13 @@ def _check_events(part: str, rows: Examples, recipe: Recipe) -> None:
         raise InputError(
             f"only {events} of {len(rows):,} {part} examples have the event ({recipe.task}); at "
             f"least {LEAST[part]} are needed: take a longer horizon, a longer span or more pages"
+        )
+    told = np.count_nonzero(rows.label >= 0, axis=0)
+    untold = [edge for edge, n in zip(edges_of(recipe), told, strict=True) if not n]
+    if part == "train" and untold:
+        raise InputError(
+            f"the training span is too short to tell of {untold[0]} h ahead; make it longer, or "
+            "leave that horizon out"
         )
 
 

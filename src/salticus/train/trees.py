@@ -125,12 +125,14 @@ def refit_trees(
     for horizon, (own, later) in enumerate(_tables(parts, metadata, model, settings)):
         told(f"trees for horizon {horizon + 1} of {len(model.forests)}, with the latest examples")
         size = len(model.forests[horizon].root)
+        if not size:  # nothing to learn from, or nothing learnt
+            forests.append(model.forests[horizon])
+            continue
         both = _joined(own, later)
         nothing = Rows(both.x[:0], both.y[:0], both.weight[:0])
         kept = _kept(own.x, later.x, settings.drift)
-        grown = replace(settings, trees=max(1, size))
-        forest = _forest_of(grow, both, nothing, kept, (signs, grown))
-        forests.append(forest if size else model.forests[horizon])
+        grown = replace(settings, trees=size)
+        forests.append(_forest_of(grow, both, nothing, kept, (signs, grown)))
     return replace(model, forests=tuple(forests))
 
 
