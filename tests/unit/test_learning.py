@@ -23,10 +23,12 @@ from salticus.log.tables import write_log
 from salticus.predict.file import fingerprint, load_model
 from salticus.train.apply import Judged, judge, predict_pages, recipe_of
 from salticus.train.evaluate import shops_of
-from salticus.train.examples import plain
+from salticus.train.examples import make_examples, plain
 from salticus.train.recipe import SPLITS, Recipe, Split
-from salticus.train.run import Request, train_model
+from salticus.train.run import Request, fitted, train_model
+from salticus.train.shards import Shards
 from salticus.train.span import fitting_split, log_span, usual_every
+from salticus.types import Examples
 from salticus.worlds.market import Size, make_market
 
 DAY = timedelta(days=1)
@@ -309,3 +311,35 @@ def test_networks_learn_from_few_examples(log: Log, tmp_path: Path, kind: str) -
     rows, _ = predict_pages(load_model(tmp_path / "model"), log)
     assert rows["p_24h"].is_between(0, 1, closed="none").all()
     assert not list(tmp_path.glob(".*"))
+
+
+class Twisted:
+    """Shards in which everything that became of unseen pages is the other way round."""
+
+    def __init__(self, shards: Shards) -> None:
+        self.shards = shards
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.shards, name)
+
+    def part(self, name: str, **asked: Any) -> Examples:
+        rows = self.shards.part(name, **asked)
+        label = np.where(rows.seen[:, None], rows.label, 1 - np.abs(rows.label)).astype(np.int8)
+        return replace(rows, label=label)
+
+
+def test_unseen_pages_take_no_part_in_training(log: Log, tmp_path: Path) -> None:
+    shards = make_examples(log, RECIPE, tmp_path / "examples")
+    assert not shards.part("validation", columns=()).seen.all()
+    request = Request(model="trees", preset="han2019", fitting={"trees": 8, "least": 20})
+    once, again = (
+        fitted(each, RECIPE, request)  # type: ignore[arg-type]
+        for each in (shards, Twisted(shards))
+    )
+    for mine, theirs in (
+        (once.model.model.arrays(), again.model.model.arrays()),
+        (once.model.arrays(), again.model.arrays()),
+        (once.vocabulary[1], again.vocabulary[1]),
+    ):
+        assert all(np.array_equal(mine[name], theirs[name]) for name in mine)
+    assert once.model.settings() == again.model.settings()

@@ -10,10 +10,8 @@ import pytest
 
 from salticus.errors import ConfigError
 from salticus.features.names import Choice
-from salticus.predict.calibrated import Calibrated, Curve
 from salticus.predict.trees import BLOCK, Encoding, TreesModel, dense_frame
 from salticus.train.encoding import encode, out_of_fold, totals
-from salticus.train.run import renewed
 from salticus.train.trees import TreesSettings, fit_trees, forest_of, refit_trees
 from salticus.types import Examples, Floats32, Inputs, Metadata
 
@@ -153,20 +151,6 @@ def test_growing_anew_leaves_a_horizon_that_no_row_knows() -> None:
     again = refit_trees(once, (first, second), metadata_of(), SMALL)
     assert len(again.forests[1].root) == 0
     assert again.forests[1].baseline == once.forests[1].baseline
-
-
-def test_unseen_pages_take_no_part_in_growing_anew(model: TreesModel) -> None:
-    """Whatever became of them in the validation span."""
-    later = world(seed=5)
-    later = replace(later, seen=later.inputs.page % 4 != 0)
-    other = np.where(later.seen[:, None], later.label, 1 - np.abs(later.label)).astype(np.int8)
-    ready = Calibrated(model, (Curve(),) * 2)
-    once, again = (
-        renewed(ready, (world(), rows), metadata_of(), SMALL).model.arrays()
-        for rows in (later, replace(later, label=other))
-    )
-    assert all(np.array_equal(again[name], array) for name, array in once.items())
-    assert not np.array_equal(once["0.value"], model.arrays()["0.value"])
 
 
 # ----------------------------------------------------------------------------------------- training

@@ -142,6 +142,9 @@ def fitted(
     told("reading examples")
     train = shards.part("train", columns=columns)
     validation = shards.part("validation", columns=columns)
+    validation = validation.take(
+        validation.seen
+    )  # unseen pages decide nothing, not even when to stop
     for part, rows in (("train", train), ("validation", validation)):
         _check_events(part, rows, recipe)
     vocabulary = Vocabulary.fit(shards.pages, _pages_of(train, shards), choice.metadata)
@@ -180,17 +183,12 @@ def renewed(
     settings: Any,
     told: Told = lambda step: None,
 ) -> Calibrated:
-    """The model with the latest examples learnt too, where its kind can: the curves stay.
-
-    Of the validation examples only those of seen pages: the others are kept out of training.
-    """
+    """The model with the latest examples learnt too, where its kind can: the curves stay."""
     if not isinstance(ready.model, TreesModel) or not settings.refit:
         return ready
     from salticus.train.trees import refit_trees
 
-    train, later = parts
-    seen = train, later.take(later.seen)
-    return replace(ready, model=refit_trees(ready.model, seen, metadata, settings, told))
+    return replace(ready, model=refit_trees(ready.model, parts, metadata, settings, told))
 
 
 def edges_of(recipe: Recipe) -> tuple[int, ...]:

@@ -62,14 +62,15 @@ class Arena:
 
     @cached_property
     def metadata(self) -> Metadata:
-        """The metadata of all pages, by the vocabulary of those that training may use."""
-        seen = self.shards.seen if self.without is None else self.shards.seen & ~self.without
-        return Vocabulary.fit(self.shards.pages, seen, METADATA).encode(self.shards.pages)
+        """The metadata of all pages, by the vocabulary of those that training has met."""
+        met = np.zeros(len(self.shards.pages), dtype=np.bool_)
+        met[self.part("train", ()).inputs.page] = True
+        return Vocabulary.fit(self.shards.pages, met, METADATA).encode(self.shards.pages)
 
     def part(self, name: str, columns: tuple[str, ...]) -> Examples:
-        """The examples of a part that may be learnt from."""
+        """The examples of a part that may be learnt from: of seen pages alone."""
         rows = self.shards.part(name, columns=columns)
-        fine = np.ones(len(rows), dtype=np.bool_) if name == "train" else rows.uniform
+        fine = rows.seen if name == "train" else rows.seen & rows.uniform
         if self.without is not None:
             fine = fine & ~self.without[rows.inputs.page]
         return rows if fine.all() else rows.take(fine)
