@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from salticus.features.frequency import Steps, frequencies
 from salticus.features.history import NEVER_GONE, full_history, partial_history
+from salticus.studies.calibration.auc import frequencies
 
 DAY0 = datetime(2018, 5, 1, tzinfo=UTC)
 HOUR0 = int(DAY0.timestamp()) // 3600
@@ -42,26 +42,26 @@ def test_a_change_is_a_value_other_than_the_last_one() -> None:
 def test_frequencies_are_changes_an_hour() -> None:
     history = full_history(PAGES, VALUES)
     found = frequencies(history, np.array([0, 0, 1]), HOUR0 + np.array([50, 51, 48]))
-    assert found.page_day.tolist() == [1 / 24, 2 / 24, 0.0]
-    assert found.page_week.tolist() == [1 / 50, 2 / 51, 0.0]
-    assert found.page_recent.tolist() == [20, 1, 24]
-    assert found.category_week.tolist() == [1 / (50 + 26), 2 / (51 + 27), 1 / (48 + 24)]
-    assert found.category_recent.tolist() == [(20 + 26) / 2, (1 + 27) / 2, (18 + 24) / 2]
+    assert found["page_day"] == pytest.approx([1 / 24, 2 / 24, 0.0])
+    assert found["page_week"] == pytest.approx([1 / 50, 2 / 51, 0.0])
+    assert found["page_recent"] == pytest.approx([20, 1, 24])
+    assert found["category_week"] == pytest.approx([1 / (50 + 26), 2 / (51 + 27), 1 / (48 + 24)])
+    assert found["category_recent"] == pytest.approx([(20 + 26) / 2, (1 + 27) / 2, (18 + 24) / 2])
 
 
 def test_a_page_that_has_gone_no_longer_counts_in_its_category() -> None:
     history = full_history(PAGES, VALUES)
     found = frequencies(history, np.array([0]), np.array([HOUR0 + 100]))
-    assert found.category_recent.tolist() == [50]
-    assert found.category_day.tolist() == [0.0]
-    assert found.category_month.tolist() == [2 / (100 + 36)]
+    assert found["category_recent"] == pytest.approx([50])
+    assert found["category_day"] == pytest.approx([0.0])
+    assert found["category_month"] == pytest.approx([2 / (100 + 36)])
 
 
 def test_a_page_without_a_history_is_as_old_as_the_log() -> None:
     history = full_history(PAGES, VALUES.filter(pl.col("page_id") != 9))
     found = frequencies(history, np.array([2, 1]), HOUR0 + np.array([10, 10]))
-    assert found.page_recent.tolist() == [10, 10]
-    assert found.page_month.tolist() == [0.0, 0.0]
+    assert found["page_recent"] == pytest.approx([10, 10])
+    assert found["page_month"] == pytest.approx([0.0, 0.0])
 
 
 VISITS = pl.LazyFrame(
@@ -93,19 +93,11 @@ def test_pages_need_no_category() -> None:
     history = full_history(PAGES.drop("category"), VALUES)
     assert history.groups == 1
     found = frequencies(history, np.array([0, 2]), np.array([HOUR0 + 51] * 2))
-    assert found.category_month[0] == found.category_month[1] == 3 / (51 + 27 + 51)
+    assert found["category_month"] == pytest.approx([3 / (51 + 27 + 51)] * 2)
 
 
-@pytest.mark.parametrize("hour", [-5, 0, 5, 100])
+@pytest.mark.parametrize("hour", [0, 5, 100])
 def test_nothing_seen_is_no_change(hour: int) -> None:
     history = full_history(PAGES, VALUES.filter(pl.col("at") < DAY0))
     found = frequencies(history, np.array([0, 2]), np.array([hour, hour]))
-    assert found.page_day.tolist() == found.category_month.tolist() == [0.0, 0.0]
-
-
-def test_steps_are_told_apart_by_key_and_hour() -> None:
-    key, hour = np.array([1, 0, 1]), np.array([9, 5, 4])
-    steps = Steps(key, hour, np.array([3, 2, 1]))
-    asked = np.array([0, 1, 1, 1, 2]), np.array([99, 4, 5, 10, 99])
-    assert steps.before(*asked).tolist() == [2, 0, 1, 4, 0]
-    assert steps.last(*asked, default=np.full(5, -1)).tolist() == [5, -1, 4, 9, -1]
+    assert [*found["page_day"], *found["category_month"]] == [0.0] * 4

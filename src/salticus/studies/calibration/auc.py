@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import numpy as np
 
-from salticus.features.frequency import WINDOWS, frequencies
-from salticus.features.history import History
+from salticus.features.events import Events, Kind, make_events
+from salticus.features.groups import Groups
+from salticus.features.history import NEVER_GONE, History
+from salticus.features.names import WINDOWS
+from salticus.features.past import Past
+from salticus.predict.linear import HAN2019
 from salticus.studies.calibration.market import Market
 from salticus.train.metrics import subset_aucs
-from salticus.types import Bools, Ints
+from salticus.types import Bools, Floats, Ints
 
 HORIZON = 6  # hours
 
@@ -25,10 +27,41 @@ def feature_aucs(market: Market, *, points: int, seed: int) -> dict[str, tuple[f
     positive = changes_within(market.full, page, hour)
     found = {}
     for seen, history in (("partial", market.partial), ("full", market.full)):
-        for name, column in asdict(frequencies(history, page, hour)).items():
+        for name, column in frequencies(history, page, hour).items():
             scores = -column if name.endswith("recent") else column
             found[f"auc_{seen}_{name}"] = subset_aucs(scores, positive, seed=seed)
     return found
+
+
+def frequencies(history: History, page: Ints, hour: Ints) -> dict[str, Floats]:
+    """The eight frequencies of Han 2019, Table 1, of pages at hours; 0 where nothing was watched.
+
+    A page without a history counts as unchanged since the start of the log.
+    """
+    past = Past(_groups(history), full=True, demand=False)
+    past.learn(_events(history))
+    order = np.argsort(hour, kind="stable")
+    inputs = past.read(page[order], hour[order])
+    found = {}
+    for name in HAN2019:
+        column = np.empty(len(page))
+        column[order] = inputs.column(name)
+        unknown = hour - history.start if name.endswith("recent") else 0.0
+        found[name] = np.where(np.isnan(column), unknown, column)
+    return found
+
+
+def _groups(history: History) -> Groups:
+    """The categories alone."""
+    none = np.full(len(history), -1, dtype=np.int64)
+    return Groups(history.group, none, none, none, none, none, (), ())
+
+
+def _events(history: History) -> Events:
+    left = np.flatnonzero(history.gone < NEVER_GONE)
+    born = make_events(Kind.BORN, history.born, np.arange(len(history)))
+    moved = make_events(Kind.CHANGE, history.hour, history.page)
+    return born.join(moved).join(make_events(Kind.GONE, history.gone[left], left)).ordered()
 
 
 def prediction_points(market: Market, points: int, *, seed: int) -> tuple[Ints, Ints]:
