@@ -35,7 +35,8 @@ def chosen_of(edges: tuple[int, ...]) -> Choice:
     """A few features: what fits the planted hazards, and nothing that is a rate of theirs."""
     week = (name for name in ahead(edges) if name.startswith("merchant"))
     dense = (
-        "page_month", "page_all", "page_recent", "merchant_month", "brand_month",
+        "page_month", "page_all", "page_recent", "page_age", "merchant_month", "shelf_month",
+        "brand_month",
         "merchant_weekday", "merchant_hour", *week, "weekday", "hour",
     )  # fmt: skip
     return Choice(dense, ("merchant", "brand"))
