@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
+from salticus.bench.memory import new_peak, peak
 from salticus.errors import SalticusError
 from salticus.features.names import all_names, chosen
 from salticus.types import Examples, Floats32, Inputs, Metadata
@@ -109,11 +107,11 @@ def examples(rows: int) -> dict[str, float]:
     page = chance.integers(0, _PAGES, rows)
     hour = np.sort(_START + 24 * (_DAYS - 1) + chance.integers(1, 25, rows))
     past.read(page[:10], np.full(10, hour[0]))  # compiles, and takes in the days before
-    base, began = _new_peak(), time.process_time()
+    base, began = new_peak(), time.process_time()
     past.learn(last)
     read = past.read(page, hour)
     seconds = time.process_time() - began
-    return {"rate": rows / seconds, "bytes": _peak() - base - read.dense.nbytes}
+    return {"rate": rows / seconds, "bytes": peak() - base - read.dense.nbytes}
 
 
 def _a_day(day: int, chance: np.random.Generator) -> Events:
@@ -136,7 +134,7 @@ def training(rows: int) -> dict[str, float]:
     settings = replace(settings, round_rows=rows)
     train, metadata, choice = made_up(rows), catalogue(), chosen("full", "both", _EDGES)
     layout = layout_of(Rows(train, settings).sample, metadata, choice, settings)
-    base = _new_peak()
+    base = new_peak()
     loop = bare_loop(train, metadata, layout, settings.batch)
     ours, bare, used = [], [], []
     mark = time.perf_counter()
@@ -144,7 +142,7 @@ def training(rows: int) -> dict[str, float]:
     def turn(text: str) -> None:
         nonlocal mark
         ours.append(rows / (time.perf_counter() - mark))
-        used.append(_peak() - base)
+        used.append(peak() - base)
         bare.append(loop())
         mark = time.perf_counter()
 
@@ -234,13 +232,13 @@ def scoring(kind: str, rows: int) -> dict[str, float]:
     """Scoring by a model that was trained on a few rows, with all features."""
     model, train, metadata = _trained(kind), made_up(rows, _DEPTH), catalogue()
     model.logits(train.inputs.take(np.arange(20_000)), metadata)
-    base, rates = _new_peak(), []
+    base, rates = new_peak(), []
     for _ in range(_ROUNDS):
         again = replace(metadata)  # as if it were new: nothing of it is kept from the last time
         began = time.perf_counter()
         model.logits(train.inputs, again)
         rates.append(rows / (time.perf_counter() - began))
-    return {"rate": median(rates), "bytes": _peak() - base}
+    return {"rate": median(rates), "bytes": peak() - base}
 
 
 def _trained(kind: str) -> Model:
@@ -283,17 +281,6 @@ def made_up(rows: int, depth: int = 0) -> Examples:
     page, zero = chance.integers(0, _PAGES, rows), np.zeros(rows, dtype=np.int64)
     inputs, yes = Inputs(page, zero, dense, steps, names), np.ones(rows, dtype=np.bool_)
     return Examples(inputs, label, np.ones(rows), yes, yes, zero)
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
-
-
-def _new_peak() -> float:
-    """The peak of memory from now on, where the system lets it be set back."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-    return _peak()
 
 
 if __name__ == "__main__":

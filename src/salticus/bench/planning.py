@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -17,6 +14,7 @@ import numpy as np
 
 from salticus import allocate, plugins
 from salticus.allocate.base import Policy
+from salticus.bench.memory import new_peak, peak
 from salticus.bench.policies import AGENDA
 from salticus.predict.gamma import GammaSurvival
 from salticus.testing import START, a_tick, blank_pages
@@ -68,13 +66,13 @@ def plan(name: str, curves: str, n: int) -> dict[str, float]:
     few = columns(10, curves)
     first = _seconds(lambda: _made(name).expected(few, 1.0))
     policy, pages = _made(name), columns(n, curves)
-    visits, base = n * _A_DAY * pages.tick.days, _new_peak()
+    visits, base = n * _A_DAY * pages.tick.days, new_peak()
     policy.expected(pages, visits)
     seconds = []
     for number in range(1, _ROUNDS + 1):
         pages = replace(pages, tick=a_tick(number))
         seconds.append(_seconds(lambda: policy.expected(pages, visits)))  # noqa: B023 at once
-    used = _peak() - base
+    used = peak() - base
     return {"seconds": median(seconds), "first": first, "bytes": used, "pass": _bare(pages)}
 
 
@@ -98,13 +96,13 @@ def agenda(n: int) -> dict[str, float]:
     pages = columns(n, "gamma")
     assert pages.survival is not None
     rates, visits = pages.survival.rates(), n * _A_DAY
-    last, base = days_between(instant(START), pages.last_visit), _new_peak()
+    last, base = days_between(instant(START), pages.last_visit), new_peak()
     book = Agenda(last)
     price = _seconds(lambda: book.reprice(pages.demand, rates, visits))
     many = _seconds(lambda: book.plan(_MANY, start=0.0, spacing=1 / visits))
     singly = _seconds(lambda: _one_by_one(book, _MANY / visits, 1 / visits))
     each = {"many": _MANY / many, "singly": _FEW / singly}
-    return {**each, "price": price, "first": first, "bytes": _peak() - base}
+    return {**each, "price": price, "first": first, "bytes": peak() - base}
 
 
 def _few_decisions() -> None:
@@ -126,17 +124,6 @@ def _seconds(work: Callable[[], object]) -> float:
     began = time.process_time()
     work()
     return max(time.process_time() - began, 1e-9)
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
-
-
-def _new_peak() -> float:
-    """The peak of memory from now on, where the system lets it be set back."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-    return _peak()
 
 
 if __name__ == "__main__":

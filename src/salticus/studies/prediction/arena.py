@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from salticus.errors import InputError
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import METADATA
 from salticus.log.folder import Log
@@ -26,8 +25,9 @@ from salticus.train.examples import make_examples
 from salticus.train.recipe import Recipe, Split
 from salticus.train.run import DEPTH, renewed
 from salticus.train.shards import Shards
+from salticus.train.span import log_span
 from salticus.train.split import shrunk
-from salticus.types import Bools, Examples, Floats, Metadata, instant
+from salticus.types import Bools, Examples, Floats, Metadata
 
 Told = Callable[[str], None]
 Figures = list[dict[str, Any]]
@@ -130,14 +130,7 @@ def arena(log: Log, recipe: Recipe, plan: Plan, told: Told, name: str) -> Arena:
 
 def fitting(log: Log, split: Split) -> Split:
     """The split in the same proportions, if the log is shorter."""
-    try:
-        ends = log.about.ends()
-    except ValueError as error:
-        raise InputError(f"{log.folder / 'log.json'}: `span`: {error}") from None
-    if ends is None:
-        return split
-    first, last = (int(instant(end).astype(np.int64)) for end in ends)
-    return shrunk(split, first, last + 1)
+    return shrunk(split, *log_span(log))
 
 
 def raw(model: Calibrated) -> Calibrated:
