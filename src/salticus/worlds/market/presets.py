@@ -56,6 +56,7 @@ class Preset:
     clicking: float = 0.0199  # median of clicks an impression, uniform stratum
     clicking_spread: float = 1.2  # standard deviation of the logarithm
     top_clicks: float = 150.0  # clicks a day that no offer exceeds
+    renown: float = 0.5  # share of an offer's popularity that brand, series and category tell
     trend_spread: float = 0.4  # standard deviation of the logarithm of weekly ups and downs
 
     # what the production crawler saw

@@ -53,7 +53,7 @@ def scene_of(preset: Preset, offers: int, days: int, seed: np.random.SeedSequenc
         catalogue=catalogue,
         promotions=promotions_of(preset, len(catalogue.merchants), days, chance[1]),
         rate=rate,
-        popularity=popularity_of(catalogue.clicked, (rate, failure), preset, chance[3]),
+        popularity=popularity_of(catalogue, (rate, failure), preset, chance[3]),
         failure=failure,
     )
 
