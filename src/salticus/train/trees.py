@@ -48,7 +48,9 @@ class TreesSettings:
     `pairs`: ratios and products of features besides (`PAIRS`). A feature whose distribution moved
     by more than `drift` (Kolmogorov's distance) from training to validation is left out. `weighted`
     examples count by their weight; else one each, and calibration puts the level right. `refit`:
-    once calibrated, the trees are grown anew with the validation examples (`refit_trees`).
+    once calibrated, the trees are grown anew with the validation examples (`refit_trees`), and are
+    `fewest` then if they were fewer: days unlike those before them stop the growing early, but the
+    trees that have learnt from those days too can be more.
     `engine`: sklearn, or lightgbm if that is installed.
     """
 
@@ -67,6 +69,7 @@ class TreesSettings:
     drift: float = 0.65
     weighted: bool = False
     refit: bool = True
+    fewest: int = 100
     engine: str = "sklearn"
     seed: int = 0
 
@@ -113,7 +116,8 @@ def refit_trees(
     settings: TreesSettings,
     told: Callable[[str], object] = lambda step: None,
 ) -> TreesModel:
-    """The model grown anew on training and validation examples together, as big as it was.
+    """The model grown anew on training and validation examples together, as big as it was or
+    `fewest` trees.
 
     What is to be foretold comes after both. The validation examples have told how many trees there
     should be, and what log-odds are worth: a curve that was learnt for `model` serves for this too.
@@ -131,7 +135,7 @@ def refit_trees(
         both = _joined(own, later)
         nothing = Rows(both.x[:0], both.y[:0], both.weight[:0])
         kept = _kept(own.x, later.x, settings.drift)
-        grown = replace(settings, trees=size)
+        grown = replace(settings, trees=min(settings.trees, max(size, settings.fewest)))
         forests.append(_forest_of(grow, both, nothing, kept, (signs, grown)))
     return replace(model, forests=tuple(forests))
 
