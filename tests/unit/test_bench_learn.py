@@ -18,10 +18,12 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learn, "_DAYS", 3)
     monkeypatch.setattr(learn, "_ROUNDS", 2)
     monkeypatch.setattr(learn, "_BATCH", 256)
+    monkeypatch.setattr(learn, "_MARKET", (50, 9))
 
 
-def test_features_are_made() -> None:
-    assert learn.examples(500)["rate"] > 0
+@pytest.mark.parametrize("name", ["examples", "features"])
+def test_examples_are_made(name: str) -> None:
+    assert learn.contest(name, 500)["rate"] > 0
 
 
 def test_ours_and_the_bare_loop_train_by_turns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from salticus.predict.model import Model
 
 ROWS = 1_000_000
-CONTESTS = ("examples", "training", "dnn", "sequence", "trees")
+CONTESTS = ("examples", "features", "training", "dnn", "sequence", "trees")
 
 Told = Callable[[str], None]
 
@@ -32,6 +35,7 @@ _PAGES = 100_000
 _EDGES = (6,)
 _DEPTH = 16  # changes that the sequence model reads
 _DAYS = 30
+_MARKET = (5000, 60)  # offers and days
 _ROUNDS = 5
 _BATCH = 8192
 _START = 420_000  # hours since 1970
@@ -47,11 +51,12 @@ def bench(
 ) -> Iterator[dict[str, Any]]:
     """A row for each contest, each in a process of its own, on 100,000 made-up pages.
 
-    examples: all features read for so many rows from a month of events, changes and visits, on one
-    core. training: the default network by `fit_deep` in batches of 8192, with cutting and
+    examples: from a market's log of 5,000 offers and 60 days to files, with all features and
+    labels, on one core. features: those alone, of so many rows, from a month of events, changes and
+    visits, on one core. training: the default network by `fit_deep` in batches of 8192, with cutting and
     shuffling, beside a bare loop of a compiled step over batches that were cut before; both by
     turns in one process. dnn, sequence, trees: scoring by each. `rows/s` is wall time except for
-    examples (processor time) and a median of five rounds; `x bare` is the ratio of medians; `MB` is
+    examples and features (processor time) and a median of five rounds; `x bare` is the ratio of medians; `MB` is
     the peak of memory beyond the rows themselves.
     """
     for contest in contests:
@@ -84,12 +89,30 @@ def contest(name: str, rows: int) -> dict[str, float]:
     """Rows a second of one contest, and bytes that it needs."""
     if name not in CONTESTS:
         raise SalticusError(f"there is no contest {name}, only {', '.join(CONTESTS)}")
-    if name == "examples":
-        return examples(rows)
+    if name in ("examples", "features"):
+        return examples(rows) if name == "examples" else features(rows)
     return training(rows) if name == "training" else scoring(name, rows)
 
 
 def examples(rows: int) -> dict[str, float]:
+    """`make_examples` from the files of a market that is seen in full, to files."""
+    from salticus.log.folder import Log
+    from salticus.train.examples import make_examples
+    from salticus.train.recipe import Recipe, Split
+    from salticus.worlds.market.make import Size, make_market
+
+    with TemporaryDirectory() as space:
+        make_market(Path(space) / "log", Size(*_MARKET), seed=1)
+        log, third = Log(Path(space) / "log"), timedelta(days=_MARKET[1] // 3)
+        recipe = Recipe(split=Split(third, third, third), unseen=0.0, examples=-(-rows // 3))
+        make_examples(log, replace(recipe, examples=100), Path(space) / "few")  # compiles
+        base, began = new_peak(), time.process_time()
+        made = make_examples(log, recipe, Path(space) / "examples")
+        seconds = time.process_time() - began
+    return {"rate": sum(made.about["rows"].values()) / seconds, "bytes": peak() - base}
+
+
+def features(rows: int) -> dict[str, float]:
     """All features of rows spread over the last day of a month, as a log's examples are made."""
     from salticus.features.events import Kind, make_events
     from salticus.features.groups import Groups

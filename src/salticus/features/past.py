@@ -89,10 +89,12 @@ class Past:
             getattr(self._tables, name)[end : end + len(events)] = getattr(events, name)
         self._tables.marks[len(LAGS)] += len(events)
 
-    def read(self, page: Ints, hour: Ints) -> Inputs:
-        """The features of pages in the given hours, ascending; only earlier hours are looked at."""
+    def read(self, page: Ints, hour: Ints, into: Floats32 | None = None) -> Inputs:
+        """The features of pages in the given hours, ascending; only earlier hours are looked at.
+
+        They are written `into` rows that there are, if any."""
         rows = len(page)
-        dense = np.empty((rows, len(self.names)), dtype=np.float32)
+        dense = np.empty((rows, len(self.names)), dtype=np.float32) if into is None else into
         steps = np.empty((rows, self.depth, len(STEP)), dtype=np.float32)
         if rows and (hour[0] < self._tables.facts[2] or (np.diff(hour) < 0).any()):
             raise ValueError("hours must ascend, from the last one that was read")
@@ -108,11 +110,11 @@ class Past:
     def known(self, page: Ints) -> Ints:
         """How many observations there were of each page by the hour last read: hours watched if
         all is seen, else answers."""
-        own = self._tables.own[page].astype(np.int64)
+        own = self._tables.own
         if not self.full:
-            return np.asarray(own[:, VISITS])
-        end = np.minimum(own[:, GONE_AT], self._tables.facts[2])
-        return np.where(own[:, BORN_AT] >= 0, end - own[:, BORN_AT], 0)
+            return own[page, VISITS].astype(np.int64)
+        born, gone = (own[page, at].astype(np.int64) for at in (BORN_AT, GONE_AT))
+        return np.where(born >= 0, np.minimum(gone, self._tables.facts[2]) - born, 0)
 
     def state(self) -> State:
         """All that was learnt."""

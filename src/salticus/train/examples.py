@@ -252,8 +252,7 @@ class _Feed:
         steps = np.empty((len(hour), past.depth, len(STEP)), dtype=np.float32)
         for low, high in runs(hour):
             page = moments.page[low:high]
-            inputs = past.read(page, hour[low:high])
-            dense[low:high], steps[low:high] = inputs.dense, inputs.steps
+            steps[low:high] = past.read(page, hour[low:high], dense[low:high]).steps
             known[low:high] = past.known(page)
         return {"dense": dense, "steps": steps, "known": known}
 

@@ -31,6 +31,7 @@ BINS = 2**20
 """Rates are whole multiples of 1/BINS, so that what each would keep can be counted beforehand."""
 
 _BATCH = 2**20  # rows of visits in memory at a time
+_PAGE = 2**38  # a visit on disk is page × _PAGE + 2 × µs of its day + whether it was answered
 _NEVER = -(2**62)
 
 
@@ -57,15 +58,15 @@ class Visits:
         visits = log.scan("visits").select("page_id", "at", answer=answer)
         for start in range(0, log.rows("visits"), _BATCH):
             some = visits.slice(start, _BATCH).join(ids, on="page_id").collect()
-            code = 2 * some["row"].to_numpy().astype(np.int64) + some["answer"].to_numpy()
-            self._append(code, some["at"].dt.epoch("us").to_numpy())
+            page, answered = (some[name].to_numpy().astype(np.int64) for name in ("row", "answer"))
+            day, within = np.divmod(some["at"].dt.epoch("us").to_numpy(), DAY_US)
+            self._append(day, page * _PAGE + 2 * within + answered)
 
-    def _append(self, code: Ints, at: Ints) -> None:
-        day = at // DAY_US
+    def _append(self, day: Ints, code: Ints) -> None:
         order = np.argsort(day, kind="stable")
-        rows, day = np.column_stack([code, at])[order], day[order]
+        code, day = code[order], day[order]
         starts = np.flatnonzero(np.diff(day, prepend=-1))
-        for some, each in zip(np.split(rows, starts[1:]), day[starts].tolist(), strict=True):
+        for some, each in zip(np.split(code, starts[1:]), day[starts].tolist(), strict=True):
             with (self.folder / f"{each}.visits").open("ab") as file:
                 file.write(some.tobytes())
             self.days.add(each)
@@ -73,13 +74,9 @@ class Visits:
     def on(self, day: int) -> tuple[Ints, Ints, Bools]:
         """Page, time and whether it was answered of a day's visits, by page and time."""
         raw = (self.folder / f"{day}.visits").read_bytes() if day in self.days else b""
-        code, at = np.frombuffer(raw, dtype=np.int64).reshape(-1, 2).T.copy()
-        page, answered = code >> 1, (code & 1).astype(np.bool_)
-        step, later = np.diff(page), np.diff(at) >= 0
-        if ((step > 0) | ((step == 0) & later)).all():  # as most logs have it
-            return page, at, answered
-        order = np.lexsort((at, page))
-        return page[order], at[order], answered[order]
+        code = np.sort(np.frombuffer(raw, dtype=np.int64))
+        page, rest = np.divmod(code, _PAGE)
+        return page, day * DAY_US + rest // 2, (rest % 2).astype(np.bool_)
 
 
 class Asked(NamedTuple):
