@@ -375,6 +375,14 @@ def test_merchants_end_with_their_last_change_if_the_log_says_so(tmp_path: Path)
     assert found == {"a": clipped, "b": whole, "c": whole, "d": clipped}
 
 
+def test_a_page_that_came_after_the_training_is_unseen(tmp_path: Path) -> None:
+    """The pages of every third number begin on the third day."""
+    recipe = replace(DAILY, split=Split(2 * DAY, 3 * DAY, 5 * DAY))
+    rows = make_examples(daily(tmp_path / "log", {}), recipe, tmp_path / "examples").part("test")
+    assert (rows.seen == (rows.inputs.page % 3 != 2)).all()
+    assert 0 < rows.seen.mean() < 1
+
+
 def test_a_log_without_strata_visits_or_demand_has_examples(tmp_path: Path) -> None:
     log = daily(tmp_path / "log", {})
     shards = make_examples(log, replace(DAILY, visits=True), tmp_path / "examples")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +23,7 @@ from salticus.features.names import EDGES, METADATA, all_names
 from salticus.log.folder import Log
 from salticus.log.tables import write_log
 from salticus.predict.file import fingerprint, load_model
-from salticus.train.apply import Judged, judge, predict_pages, recipe_of
+from salticus.train.apply import Judged, judge, lacks, predict_pages, recipe_of
 from salticus.train.evaluate import shops_of
 from salticus.train.examples import make_examples, plain
 from salticus.train.recipe import SPLITS, Recipe, Split
@@ -62,6 +64,16 @@ def run(*words: str | Path) -> str:
         raise done.exception
     assert done.exit_code == 0, done.output
     return done.output
+
+
+@contextmanager
+def patched_out(path: Path) -> Iterator[None]:
+    """A file that is away for a while."""
+    away = path.rename(path.with_suffix(".away"))
+    try:
+        yield
+    finally:
+        away.rename(path)
 
 
 def refused(*words: str | Path) -> str:
@@ -161,6 +173,35 @@ def test_what_comes_later_is_not_looked_at(place: Path, log: Log, tmp_path: Path
     assert not whole.equals(predict_pages(saved, log)[0])
 
 
+def test_pages_of_a_merchant_that_ended_are_not_asked_about(
+    place: Path, log: Log, tmp_path: Path
+) -> None:
+    """A log that says so ends each merchant's pages with the merchant's last change."""
+    saved, shop = load_model(place / "model"), log.scan("pages").collect()["merchant"][0]
+    own = log.scan("pages").filter(pl.col("merchant") == shop).select("page_id").collect()
+    ids = own["page_id"].implode()
+    late = datetime.fromtimestamp(log_span(log)[0] / 1e6, UTC) + 30 * DAY
+    kept = log.scan("values").filter(~pl.col("page_id").is_in(ids) | (pl.col("at") < late))
+    tables = {"pages": log.scan("pages"), "values": kept, "demand": log.scan("demand")}
+    asked = {}
+    for name, more in (("told", {"merchants_end": "each"}), ("silent", {})):
+        about = {key: log.about.rest[key] for key in ("resolution", "demand_bucket", "span")}
+        write_log(tmp_path / name, tables, about | more)
+        rows, _ = predict_pages(saved, Log(tmp_path / name))
+        asked[name] = rows["page_id"].is_in(ids).sum()
+    assert asked["told"] == 0 < asked["silent"]
+
+
+def test_what_a_log_cannot_tell_is_noted(place: Path, log: Log) -> None:
+    saved = load_model(place / "model")
+    assert not lacks(saved, log)
+    looks = {**saved.manifest["features"], "dense": ["clicks_day", "page_month"]}
+    clicks = replace(saved, manifest={**saved.manifest, "features": looks})
+    assert not lacks(clicks, log)
+    with patched_out(log.path("demand")):
+        assert lacks(clicks, log) == ["the model looks at clicks, of which the log tells none"]
+
+
 def test_single_pages_and_json(place: Path) -> None:
     words = ("predict", place / "model", place / "market", "--json", "-")
     found = json.loads(run(*words, "--page", "3", "--page", "7"))
@@ -191,7 +232,7 @@ def test_a_curve_of_several_horizons_never_falls(log: Log, tmp_path: Path) -> No
     manifest = train_model(log, recipe, Request("frequency"), tmp_path / "model")
     found = manifest["metrics"]
     assert [row["to"] for row in found["stretches"]] == [6, 24, 72, 168]
-    assert re.search("tells too little of 168 h ahead: it is not calibrated", found["notes"][0])
+    assert re.search("fewer than 5 events 168 h ahead, too few to calibrate by", found["notes"][0])
     whole = [row for row in found["figures"] if row["by"] == "all"]
     assert whole[0]["share"] < whole[1]["share"] < whole[2]["share"]
     rows, _ = predict_pages(load_model(tmp_path / "model"), log)
@@ -223,6 +264,9 @@ def test_what_cannot_be_trained_is_refused_before_any_work(log: Log, tmp_path: P
     ):
         with pytest.raises(ConfigError, match=said):
             train_model(log, RECIPE, request, tmp_path / "model")
+    clicks, gamma = replace(RECIPE, task="click"), Request("frequency", baseline="gamma")
+    with pytest.raises(ConfigError, match="gamma tells of changes ahead, not of click"):
+        train_model(log, clicks, gamma, tmp_path / "model")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     with pytest.raises(InputError, match="full: already there and not empty"):

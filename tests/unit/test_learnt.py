@@ -15,6 +15,7 @@ from salticus.errors import InputError
 from salticus.estimates.curve import gamma_through
 from salticus.estimates.learnt import Learnt
 from salticus.log.folder import Log
+from salticus.log.truth import GONE
 from salticus.predict.rhythm import Rhythm
 from salticus.simulate import estimates
 from salticus.simulate.run import Replay, run, teach
@@ -166,6 +167,23 @@ def test_the_oracle_knows_the_mean(place: Path) -> None:
     page = int(np.argmax(rates))
     later = truth.at[truth.page == page] >= np.datetime64(stage.crawl.replace(tzinfo=None), "us")
     assert rates[page] == pytest.approx(later.sum() / days, rel=0.01)
+
+
+def test_the_oracle_counts_the_days_of_a_page_that_goes(place: Path) -> None:
+    """Of a page that ends half-way, the changes of that half by its days."""
+    stage = stage_of(place)
+    start, half = (
+        np.datetime64(when.replace(tzinfo=None), "us")
+        for when in (stage.crawl, stage.crawl + (stage.end - stage.crawl) / 2)
+    )
+    truth, page = stage.truth, int(np.argmax(estimates.true_rates(stage)))
+    kept = (truth.page != page) | (truth.at < half)
+    columns = {"page": page, "at": half, "value": GONE}
+    cut = {name: np.append(getattr(truth, name)[kept], end) for name, end in columns.items()}
+    short = replace(stage, truth=replace(truth, **cut))
+    changes = ((truth.page == page) & (truth.at >= start) & (truth.at < half)).sum()
+    days = (stage.end - stage.crawl) / DAY / 2
+    assert estimates.true_rates(short)[page] == pytest.approx(changes / days, rel=0.01)
 
 
 def test_a_model_that_has_learnt_from_the_days_scored_is_named(place: Path) -> None:

@@ -302,6 +302,17 @@ def test_popularity_has_nothing_to_do_with_behaviour() -> None:
         assert share == pytest.approx(rejected[stratum].mean(), abs=0.05)
 
 
+@pytest.mark.parametrize("renown", [0.0, 0.9])
+def test_a_brand_tells_its_share_of_popularity(renown: float) -> None:
+    """Brand, series and category tell a third of `renown` each, of the variance of log clicks."""
+    scene, _ = live(replace(HAN2019, renown=renown, top_clicks=1e9, click_share=0.0), 8000, 1)
+    score, brand = np.log(scene.popularity.clicks), scene.catalogue.brand
+    means = np.bincount(brand, score) / np.maximum(np.bincount(brand), 1)
+    told = means[brand].var() / score.var()
+    by_chance = scene.catalogue.brands / len(score)
+    assert told == pytest.approx(renown / 3 + by_chance, abs=0.1)
+
+
 def test_the_click_stratum_is_weighted_by_clicks() -> None:
     """Law: the stratum's mean of 1/clicks is the uniform stratum's 1/mean of clicks."""
     free = replace(HAN2019, top_clicks=1e9, impression_spread=0.8, clicking_spread=0.4)

@@ -12,7 +12,7 @@ import pytest
 
 from salticus.coins import coins
 from salticus.errors import InputError
-from salticus.features.events import Events, Kind
+from salticus.features.events import Events, Kind, among, by_days
 from salticus.features.groups import groups_of
 from salticus.features.history import NEVER_GONE, full_history, partial_history
 from salticus.features.past import Past
@@ -149,6 +149,29 @@ def test_a_daily_log_is_visited_daily(log: Log, tmp_path: Path) -> None:
     visits = pairs(whole(Log(tmp_path), "1"), Kind.VISIT)
     assert len(visits) > 500
     assert all(hour % 24 == 0 for _, hour in visits)
+
+
+def test_coins_fall_until_the_log_ends(log: Log, tmp_path: Path) -> None:
+    for name in ("pages", "values"):
+        (tmp_path / f"{name}.parquet").write_bytes(log.path(name).read_bytes())
+    last = int(whole(log, "full").hour.max())
+    end = np.datetime64(last + 100, "h").astype("M8[s]")
+    about = {"name": "x", "resolution": "1h", "span": ["2018-01-01", f"{end}Z"]}
+    (tmp_path / "log.json").write_text(json.dumps(about))
+    visits = pairs(whole(Log(tmp_path), "5"), Kind.VISIT)
+    assert last + 90 < max(hour for _, hour in visits) <= last + 100
+
+
+def test_events_come_among_others_in_their_days(log: Log) -> None:
+    events = whole(log, "full")
+    lives = np.isin(events.kind, [Kind.BORN, Kind.GONE])
+    rest, most = events.take(~lives), events.take(lives)
+    for one, other in ((rest, most), (most, rest)):
+        days = list(among(by_days(one), other))
+        assert all(len(np.unique(day.hour // 24)) == 1 for day in days)
+        for name in ("hour", "page", "kind"):
+            told = np.concatenate([getattr(day, name) for day in days])
+            assert np.array_equal(told, getattr(events, name))
 
 
 def test_demand_is_known_when_its_bucket_ends(log: Log) -> None:

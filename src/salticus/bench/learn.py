@@ -53,11 +53,11 @@ def bench(
 
     examples: from a market's log of 5,000 offers and 60 days to files, with all features and
     labels, on one core. features: those alone, of so many rows, from a month of events, changes and
-    visits, on one core. training: the default network by `fit_deep` in batches of 8192, with cutting and
-    shuffling, beside a bare loop of a compiled step over batches that were cut before; both by
-    turns in one process. dnn, sequence, trees: scoring by each. `rows/s` is wall time except for
-    examples and features (processor time) and a median of five rounds; `x bare` is the ratio of medians; `MB` is
-    the peak of memory beyond the rows themselves.
+    visits, on one core. training: the default network by `fit_deep` in batches of 8192, with
+    cutting and shuffling, beside a bare loop of a compiled step over batches that were cut before;
+    both by turns in one process. dnn, sequence, trees: scoring by each. `rows/s` is wall time
+    except for examples and features (processor time) and a median of five rounds; `x bare` is the
+    ratio of medians; `MB` is the peak of memory beyond the rows themselves.
     """
     for contest in contests:
         told(f"{contest}, {rows:,} rows")

@@ -162,19 +162,22 @@ def predict(
     """Tell for each page of a log how likely the event is, by the end of each horizon."""
     from salticus.log.folder import Log
     from salticus.predict.file import load_model
-    from salticus.train.apply import predict_pages
+    from salticus.train.apply import lacks, predict_pages
 
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise typer.BadParameter("--out: name a file that ends in .parquet or .csv")
     saved, source = load_model(model), Log(log)
     with steps() as told:
         found, when = predict_pages(saved, source, day("at", at), told)
-    rows = _wanted(found, page)
+    rows, notes = _wanted(found, page), lacks(saved, source)
     if out is not None:
         _write(rows, out)
     if json is not None:
-        write_json({"at": f"{when:%Y-%m-%dT%H:%M:%SZ}", "rows": rows.to_dicts()}, json)
+        told_at = f"{when:%Y-%m-%dT%H:%M:%SZ}"
+        write_json({"at": told_at, "notes": notes, "rows": rows.to_dicts()}, json)
     if json is None or str(json) != "-":
+        for note in notes:
+            typer.echo(f"note: {note}")
         _print_pages(rows, saved.manifest, when)
 
 

@@ -70,6 +70,24 @@ def make_events(kind: Kind, hour: Ints, page: Ints, *numbers: Floats32) -> Event
     )
 
 
+def among(days: Iterator[Events], more: Events) -> Iterator[Events]:
+    """The events of UTC days, one after another, with more events each in its own day."""
+    done = 0
+    for events in days:
+        day = int(events.hour[0]) // 24
+        start, end = (int(np.searchsorted(more.hour, 24 * each)) for each in (day, day + 1))
+        yield from by_days(more.take(np.arange(done, start)))
+        yield events.join(more.take(np.arange(start, end))).ordered() if end > start else events
+        done = end
+    yield from by_days(more.take(np.arange(done, len(more))))
+
+
+def by_days(events: Events) -> Iterator[Events]:
+    """Events cut at the midnights of UTC."""
+    for low, high in runs(events.hour // 24):
+        yield events.take(np.arange(low, high))
+
+
 def runs(numbers: Ints) -> Iterator[tuple[int, int]]:
     """Where each run of equal numbers starts and ends.
 

@@ -112,7 +112,7 @@ class Past:
         all is seen, else answers."""
         own = self._tables.own
         if not self.full:
-            return own[page, VISITS].astype(np.int64)
+            return np.asarray(own[page, VISITS], dtype=np.int64)
         born, gone = (own[page, at].astype(np.int64) for at in (BORN_AT, GONE_AT))
         return np.where(born >= 0, np.minimum(gone, self._tables.facts[2]) - born, 0)
 

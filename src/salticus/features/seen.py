@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.features.events import Events, Kind, make_events, runs
+from salticus.features.events import Events, Kind, by_days, make_events
 from salticus.features.history import HOUR_US
 from salticus.features.tossed import tossed
 from salticus.features.truths import Source, rowed, truths_of
@@ -53,7 +53,9 @@ def _found(log: Source, pages: pl.DataFrame, observe: str, seed: int) -> Iterato
         yield truths.events()
     else:
         step = max(_HOUR, log.about.resolution or _HOUR) // _HOUR
-        yield from tossed(truths, _rates(observe), step, seed=seed)
+        ends = log.about.ends()
+        until = 0 if ends is None else int(ends[1].timestamp()) // 3600 + 1
+        yield from tossed(truths, _rates(observe), step, seed=seed, until=until)
 
 
 def _rates(observe: str) -> tuple[float, float]:
@@ -104,11 +106,6 @@ def _by_days(found: Iterator[Events], demand: Events) -> Iterator[Events]:
     for events in found:
         if len(events):
             end = int(np.searchsorted(demand.hour, (events.hour[-1] // 24 + 1) * 24))
-            yield from _days(events.join(demand.take(np.arange(done, end))).ordered())
+            yield from by_days(events.join(demand.take(np.arange(done, end))).ordered())
             done = end
-    yield from _days(demand.take(np.arange(done, len(demand))))
-
-
-def _days(events: Events) -> Iterator[Events]:
-    for low, high in runs(events.hour // 24):
-        yield events.take(np.arange(low, high))
+    yield from by_days(demand.take(np.arange(done, len(demand))))

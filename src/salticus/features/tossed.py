@@ -12,9 +12,12 @@ from salticus.features.truths import Truths, log_ratio
 from salticus.types import Floats, Ints
 
 
-def tossed(truths: Truths, rates: tuple[float, float], step: int, *, seed: int) -> Iterator[Events]:
+def tossed(
+    truths: Truths, rates: tuple[float, float], step: int, *, seed: int, until: int = 0
+) -> Iterator[Events]:
     """Events in order, by whole UTC days; `step` is in hours.
 
+    Coins are tossed from the first birth to the last change, or on to the hour `until`.
     Every page has visits a day of its own, drawn evenly on a scale of ratios between the two
     `rates`. A visit in an hour sees what the page holds at the end of it. A page that is away does
     not answer.
@@ -23,7 +26,7 @@ def tossed(truths: Truths, rates: tuple[float, float], step: int, *, seed: int) 
         return
     crawler = _Crawler(truths)
     start = int(truths.hour.min()) // step * step
-    end = int(truths.hour.max()) + 1
+    end = max(until, int(truths.hour.max()) + 1)
     chance, lives = _chances(rates, crawler.pages, seed) * step / 24, truths.lives()
     for day in range(start // 24, (end - 1) // 24 + 1):
         first = max(start, -(-24 * day // step) * step)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,13 +18,16 @@ if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is import
 
 
 class About(Protocol):
-    """What a log says of itself: how finely its times are known, how long a bucket of demand is."""
+    """What a log says of itself: how finely its times are known, how long a bucket of demand is,
+    and its first and last instant."""
 
     @property
     def resolution(self) -> timedelta | None: ...
 
     @property
     def demand_bucket(self) -> timedelta | None: ...
+
+    def ends(self) -> tuple[datetime, datetime] | None: ...
 
 
 class Source(Protocol):

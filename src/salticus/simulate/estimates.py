@@ -37,11 +37,14 @@ def predictor_of(stage: Stage) -> Predictor:
 
 
 def true_rates(stage: Stage) -> Floats:
-    """Changes a day of each page from the start of the crawl to the end."""
+    """Changes a day of each page from the start of the crawl to its end, or that of the crawl."""
     truth, first = stage.truth, instant(stage.crawl)
     later = (truth.at >= first) & (truth.value != GONE) & (truth.at > truth.born[truth.page])
     changes = np.bincount(truth.page[later], minlength=len(truth))
-    lived = days_between(np.maximum(truth.born, first), instant(stage.end))
+    end = np.full(len(truth), instant(stage.end))
+    gone = truth.value == GONE
+    np.minimum.at(end, truth.page[gone], truth.at[gone])
+    lived = days_between(np.maximum(truth.born, first), end)
     return np.asarray(changes / np.maximum(lived, 1.0))
 
 

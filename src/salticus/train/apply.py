@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.features.events import Events, Kind
+from salticus.features.events import Events, Kind, among
 from salticus.features.groups import groups_of
 from salticus.features.metadata import Vocabulary
 from salticus.features.past import Past
@@ -20,11 +20,12 @@ from salticus.features.seen import pages_of, seen_events
 from salticus.log.folder import Log
 from salticus.predict.file import Saved
 from salticus.train.evaluate import evaluate, scored, shops_of
-from salticus.train.examples import make_examples
+from salticus.train.examples import clipped, make_examples
+from salticus.train.labels import HOUR_US, clips, read_points
 from salticus.train.recipe import Recipe, Split
 from salticus.train.span import hours_span, log_span, provenance
 from salticus.train.split import PARTS
-from salticus.types import Codes, Inputs
+from salticus.types import Bools, Codes, Inputs, instant
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,8 +66,20 @@ def judge(
     if provenance(log) != manifest["data"].get("provenance"):
         notes.append("not the log of the training: all its pages count as unseen")
         rows = replace(rows, seen=np.zeros(len(rows), dtype=np.bool_))
+    met = _met(log, shards.pages, _when(manifest["data"]["spans"]["train"][1]))
+    rows = replace(rows, seen=rows.seen & met[rows.page])
     found = evaluate(rows, tuple(manifest["edges"]), shops_of(shards.pages, metadata, vocabulary))
-    return {**found, "notes": notes}
+    return {**found, "notes": [*notes, *lacks(saved, log)]}
+
+
+def _met(log: Log, pages: pl.DataFrame, until: datetime) -> Bools:
+    """The pages of which the log told before a time; training cannot have seen others."""
+    import polars as pl
+
+    told = log.scan("values" if log.has("values") else "visits")
+    early = told.filter(pl.col("at").dt.epoch("us") < int(instant(until).astype(np.int64)))
+    ids = early.select("page_id").unique().collect()["page_id"]
+    return np.asarray(pages["page_id"].is_in(ids.implode()).to_numpy())
 
 
 def _judged(manifest: dict[str, Any], days: Judged, log: Log) -> tuple[Recipe, list[str]]:
@@ -139,6 +152,13 @@ def predict_pages(
     return rows, datetime.fromtimestamp(hour * 3600, UTC)
 
 
+def lacks(saved: Saved, log: Log) -> list[str]:
+    """What a model looks at and a log cannot tell, in words."""
+    looked = {name.partition("_")[0] for name in saved.manifest["features"]["dense"]}
+    absent = ({"clicks", "impressions"} & looked) - log.columns("demand")
+    return [f"the model looks at {what}, of which the log tells none" for what in sorted(absent)]
+
+
 def columns_of(manifest: dict[str, Any]) -> list[str]:
     """The names of a model's probabilities."""
     if manifest["task"] == "change":
@@ -157,7 +177,7 @@ def _known(log: Log, pages: pl.DataFrame, recipe: Recipe, hour: int) -> Inputs:
     )
     announced = log.has("values")  # else pages are known before they are born by an answer
     life = np.full(len(pages), Kind.GONE if announced else Kind.BORN, dtype=np.int8)
-    for events in seen_events(log, pages, recipe.observe, seed=recipe.seed):
+    for events in _told_until(log, pages, recipe, hour):
         if events.hour[0] >= hour:
             break
         before = events.take(events.hour < hour)
@@ -166,6 +186,15 @@ def _known(log: Log, pages: pl.DataFrame, recipe: Recipe, hour: int) -> Inputs:
         past.read(np.zeros(1, dtype=np.int64), before.hour[-1:])  # what is old need not be kept
     there = np.flatnonzero(life == Kind.BORN)
     return past.read(there, np.full(len(there), hour))
+
+
+def _told_until(log: Log, pages: pl.DataFrame, recipe: Recipe, hour: int) -> Iterator[Events]:
+    """The events that training would have been told of, by days; with ends of merchants' pages."""
+    found = seen_events(log, pages, recipe.observe, seed=recipe.seed)
+    if not clips(log, recipe.clip):
+        return found
+    points, _ = read_points(log, pages, seed=recipe.seed, clip=recipe.clip)
+    return among(found, clipped(points, hour * HOUR_US))
 
 
 def _live(events: Events, life: Codes) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from salticus.columns import State
 from salticus.errors import InputError
-from salticus.features.events import Events, Kind, make_events, runs
+from salticus.features.events import Events, Kind, among, make_events, runs
 from salticus.features.groups import groups_of
 from salticus.features.metadata import hashes
 from salticus.features.names import all_names
@@ -127,31 +127,39 @@ class _Work:
         """Whether there are pages that came into the log for their clicks, and clicks are known."""
         return self.log.has("demand") and bool((~self.uniform & self.seen).any())
 
-    @property
-    def clipped(self) -> Events:
-        """The ends of pages whose merchant was no longer looked at, before the log ended."""
-        end = self.points.end
-        page = np.flatnonzero(end < self.spans[-1].stop)
-        return make_events(Kind.GONE, -(-end[page] // HOUR_US), page).ordered()
-
 
 def _prepared(log: Log, recipe: Recipe) -> _Work:
     pages = pages_of(log)
     points, (first, end) = read_points(log, pages, seed=recipe.seed, clip=recipe.clip)
-    key = hashes(pages["page_id"])
-    seen, uniform = seen_pages(key, recipe), uniform_pages(pages)
+    spans, key = spans_of(recipe.split, first, end), hashes(pages["page_id"])
+    seen = seen_pages(key, recipe) & _born_before(points, spans[0].stop)
+    uniform = uniform_pages(pages)
     uses = dict.fromkeys(PARTS, uniform) | {"train": seen}
     return _Work(
         log=log,
         recipe=recipe,
         pages=pages,
         points=points,
-        spans=spans_of(recipe.split, first, end),
+        spans=spans,
         seen=seen,
         uniform=uniform,
         sampler=Sampler(recipe, key, points, uses),
         fingerprint=_fingerprint(log, recipe),
     )
+
+
+def _born_before(points: Points, stop: int) -> Bools:
+    """The pages that there were before a time, in µs."""
+    found = np.zeros(len(points.end), dtype=np.bool_)
+    there = points.first[1:] > points.first[:-1]
+    found[there] = points.at[points.first[:-1][there]] < stop
+    return found
+
+
+def clipped(points: Points, stop: int) -> Events:
+    """The ends of pages whose merchant was no longer looked at before `stop`, in µs."""
+    page = np.flatnonzero(points.end < stop)
+    return make_events(Kind.GONE, -(-points.end[page] // HOUR_US), page).ordered()
 
 
 def _fingerprint(log: Log, recipe: Recipe) -> str:
@@ -210,9 +218,9 @@ class _Feed:
         )
         self.answers = Answers(len(work.pages)) if recipe.task == "stale" else None
         self._visits = visits if recipe.observe == "partial" else None
-        self._events = seen_events(log, work.pages, recipe.observe, seed=recipe.seed)
+        found = seen_events(log, work.pages, recipe.observe, seed=recipe.seed)
+        self._events = among(found, clipped(work.points, work.spans[-1].stop))
         self._next = next(self._events, None)
-        self._ends = work.clipped
 
     def until(self, hour: int) -> None:
         """Tell all days of which any event is before the given hour."""
@@ -221,17 +229,10 @@ class _Feed:
             self.past.learn(events)
             self._answer(events)
             self._next = next(self._events, None)
-        self._end(hour)
 
     def pass_by(self, hour: int) -> None:
         """Go on to an hour, so that what came before need not be kept."""
-        self._end(hour)
         self.past.read(np.array([0]), np.array([hour]))
-
-    def _end(self, hour: int) -> None:
-        some = int(np.searchsorted(self._ends.hour, hour))
-        self.past.learn(self._ends.take(np.arange(some)))
-        self._ends = self._ends.take(np.arange(some, len(self._ends)))
 
     def _answer(self, events: Events) -> None:
         if self.answers is None:

@@ -13,8 +13,9 @@ from salticus.compiled import compiled
 from salticus.errors import InputError
 from salticus.log import Log
 from salticus.log.truth import GONE, Truth, read_truth
+from salticus.train.span import log_span
 from salticus.train.split import DAY_US, Span
-from salticus.types import Bools, Floats, Ints, instant
+from salticus.types import Bools, Floats, Ints
 from salticus.types.inputs import Bytes
 
 if TYPE_CHECKING:
@@ -70,9 +71,9 @@ def read_points(
     new = np.ones(len(page), dtype=np.bool_)
     new[1:] = (page[1:] != page[:-1]) | (value[1:] != value[:-1])
     page, at, value = page[new], at[new], value[new]
-    span = span_of(log, truth)
+    span = log_span(log)
     end = np.full(len(pages), span[1])
-    if clip or (clip is None and "merchants_end" in log.about.rest):
+    if clips(log, clip):
         end = np.minimum(end, _merchants_end(log, truth, row, len(pages)))
     first = np.searchsorted(page, np.arange(len(pages) + 1))
     return make_points(first, at, value, end), span
@@ -91,16 +92,9 @@ def make_points(first: Ints, at: Ints, value: Ints, end: Ints) -> Points:
     return Points(first, at, value, live, gone, end)
 
 
-def span_of(log: Log, truth: Truth) -> tuple[int, int]:
-    """The time of which the log tells, [first, end) in µs: as `log.json` says, else its truth."""
-    try:
-        ends = log.about.ends()
-    except ValueError as error:
-        raise InputError(f"{log.folder / 'log.json'}: `span`: {error}") from None
-    if ends is None:
-        return int(truth.at[0].astype(np.int64)), int(truth.end.astype(np.int64)) + 1
-    first, last = (int(instant(end).astype(np.int64)) for end in ends)
-    return first, last + 1
+def clips(log: Log, clip: bool | None) -> bool:
+    """Whether pages end with their merchant's last change; None: if `log.json` says so."""
+    return clip or (clip is None and "merchants_end" in log.about.rest)
 
 
 def _rows(truth: Truth, pages: pl.DataFrame) -> Ints:

@@ -113,6 +113,8 @@ def _settled(request: Request, recipe: Recipe) -> tuple[Request, Recipe]:
         raise ConfigError("only the model `dnn` has published settings")
     if kind == "frequency" and request.baseline not in NAMES:
         raise ConfigError(f"no baseline is called {request.baseline!r}; known: {', '.join(NAMES)}")
+    if kind == "frequency" and request.baseline == "gamma" and recipe.task != "change":
+        raise ConfigError(f"the baseline gamma tells of changes ahead, not of {recipe.task}")
     if kind in ("dnn", "sequence"):
         jax_of()
     depth = max(recipe.depth, DEPTH) if kind == "sequence" else recipe.depth
@@ -142,9 +144,7 @@ def fitted(
     told("reading examples")
     train = shards.part("train", columns=columns)
     validation = shards.part("validation", columns=columns)
-    validation = validation.take(
-        validation.seen
-    )  # unseen pages decide nothing, not even when to stop
+    validation = validation.take(validation.seen)  # others decide nothing, not even when to stop
     for part, rows in (("train", train), ("validation", validation)):
         _check_events(part, rows, recipe)
     vocabulary = Vocabulary.fit(shards.pages, _pages_of(train, shards), choice.metadata)
@@ -205,13 +205,14 @@ def _columns(kind: str, choice: Choice, request: Request, shards: Shards) -> tup
 
 
 def _notes(validation: Examples, recipe: Recipe) -> list[str]:
-    """The edges whose probabilities could not be set right, for want of later days."""
+    """The edges whose probabilities can hardly be set right, for want of later events."""
     events = np.count_nonzero(validation.label == 1, axis=0)
     poor = [e for e, n in zip(edges_of(recipe), events, strict=True) if n < LEAST["validation"]]
     if not poor:
         return []
-    what = "the validation span tells too little of {} h ahead: it is not calibrated"
-    return [what.format(", ".join(map(str, poor))) + "; make that span longer"]
+    what = "the validation span has fewer than {} events {} h ahead, too few to calibrate by"
+    told = what.format(LEAST["validation"], ", ".join(map(str, poor)))
+    return [told + "; make that span longer"]
 
 
 def _features(

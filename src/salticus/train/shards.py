@@ -28,7 +28,7 @@ from salticus.types import Bools, Examples, Inputs, Ints
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 
 _KINDS: dict[str, type[np.generic]] = {
