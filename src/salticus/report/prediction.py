@@ -152,15 +152,18 @@ def auc_chart(rows: Sequence[Row]) -> Any:
         for source, value in (("ours", row["auc"]), ("published", row.get("published"))):
             if value is not None:
                 points.append({**known, "auc": value, "source": source})
+    told = [*dict.fromkeys(point["source"] for point in points)]
+    legend = alt.Legend() if len(told) > 1 else None
     base = alt.Chart(alt.Data(values=points)).encode(  # type: ignore[no-untyped-call]
         x=alt.X("auc:Q", title="AUC", scale=alt.Scale(zero=False)),
         y=alt.Y("model:N", title=None, sort=[*dict.fromkeys(row["name"] for row in rows)]),
         color=alt.Color(
             "source:N",
             title=None,
-            scale=alt.Scale(domain=["ours", "published"], range=[BLUE, ORANGE]),
+            scale=alt.Scale(domain=told, range=[BLUE, ORANGE][: len(told)]),
+            legend=legend,
         ),
-        shape=alt.Shape("source:N", title=None),
+        shape=alt.Shape("source:N", title=None, scale=alt.Scale(domain=told), legend=legend),
         tooltip=["model:N", "panel:N", "source:N", alt.Tooltip("auc:Q", format=".4f")],
     )
     dots = base.mark_point(size=60, filled=True).properties(width=(WIDTH - 300) // 2)
