@@ -104,6 +104,15 @@ def unpack(blob: bytes) -> dict[str, State]:
     return states
 
 
+def part_of(state: State, prefix: str) -> State:
+    """The columns whose names begin so, by the rest of their names.
+
+    >>> part_of({"week_pace": 1, "a": 2}, "week_")
+    {'pace': 1}
+    """
+    return {name.removeprefix(prefix): c for name, c in state.items() if name.startswith(prefix)}
+
+
 def covered(cost: Floats, budget: float) -> int:
     """How many, from the first on, a budget pays for.
 

@@ -43,7 +43,10 @@ def simulate(
     spacing: Annotated[str, typer.Option(help="even, coin, or file.py:Class.")] = "even",
     predictor: Annotated[str, typer.Option(help="A name, or file.py:Class.")] = "rhythm",
     estimates: Annotated[
-        str, typer.Option(help="Change rates from: history (the predictor's), oracle, or a MODEL.")
+        str,
+        typer.Option(
+            help="Change rates from: history (the predictor's), fitted, oracle, or a MODEL."
+        ),
     ] = "history",
     history: Annotated[str | None, typer.Option(help="Observed only. [default: 60d]")] = None,
     warmup: Annotated[str | None, typer.Option(help="Crawled, not scored. [default: 15d]")] = None,

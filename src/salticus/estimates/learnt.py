@@ -7,7 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
-from salticus.columns import State, places
+from salticus.columns import State, part_of, places
 from salticus.errors import InputError
 from salticus.estimates.curve import LearntSurvival, gamma_through
 from salticus.features.events import Kind, make_events
@@ -159,14 +159,10 @@ class Learnt(Rhythm):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self.past_.restore(_of("past_", state))
-        self.told_.restore(_of("told_", state))
+        self.past_.restore(part_of(state, "past_"))
+        self.told_.restore(part_of(state, "told_"))
         self._met, self._news = state["met"].copy(), state["news"].copy()
         self._hour = int(state["hour"])
-
-
-def _of(prefix: str, state: State) -> State:
-    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
 
 
 def _hours(times: Times) -> Ints:

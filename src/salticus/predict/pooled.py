@@ -73,7 +73,7 @@ class Pooled:
         told = np.where(spans.changed, own, lasting)
         a, b = posterior(*self._faded(rows, kept), told, spans.changed)
         page["a"][rows], page["b"][rows] = np.maximum(a, 1e-6), np.maximum(b, 1e-6)
-        events = np.where(spans.changed, _at_least_one(page["a"][rows] / page["b"][rows] * own), 0)
+        events = np.where(spans.changed, at_least_one(page["a"][rows] / page["b"][rows] * own), 0)
         for name, more in (("changes", events), ("days", told)):
             page[name][rows] = kept * page[name][rows] + more
         self._note(rows, spans, events)
@@ -129,7 +129,7 @@ class Pooled:
         self.fitted_ = float(state["fitted"])
 
 
-def _at_least_one(expected: Floats) -> Floats:
+def at_least_one(expected: Floats) -> Floats:
     """How many changes a span holds on average that holds one, if so many were expected."""
     x = np.maximum(expected, 1e-9)
     return np.asarray(x / -np.expm1(-x))

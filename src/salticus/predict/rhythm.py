@@ -7,7 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
-from salticus.columns import State
+from salticus.columns import State, part_of
 from salticus.predict.pooled import Pooled
 from salticus.predict.spans import Spans
 from salticus.predict.week import Week
@@ -111,7 +111,7 @@ class Rhythm(Pooled):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self.week_.restore({k.removeprefix("week_"): v for k, v in state.items() if "week_" in k})
+        self.week_.restore(part_of(state, "week_"))
 
 
 def look_ahead(table: Table, now: int, step: float) -> Ahead:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from salticus.columns import State
+from salticus.columns import State, part_of
 from salticus.compiled import compiled
 from salticus.types import Bools, Floats, Floats32, Inputs, Ints, Metadata
 
@@ -229,12 +229,8 @@ class TreesModel:
             dense=tuple(settings["dense"]),
             pairs=tuple(tuple(pair) for pair in settings["pairs"]),
             encoding=encoding,
-            forests=tuple(Forest.of(_under(f"{horizon}.", arrays)) for horizon in horizons),
+            forests=tuple(Forest.of(part_of(arrays, f"{horizon}.")) for horizon in horizons),
         )
-
-
-def _under(prefix: str, arrays: State) -> State:
-    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
 
 
 def dense_frame(

@@ -154,7 +154,8 @@ def auc_chart(rows: Sequence[Row]) -> Any:
                 points.append({**known, "auc": value, "source": source})
     told = [*dict.fromkeys(point["source"] for point in points)]
     legend = alt.Legend() if len(told) > 1 else None
-    base = alt.Chart(alt.Data(values=points)).encode(  # type: ignore[no-untyped-call]
+    data = alt.Data(values=points)  # type: ignore[no-untyped-call]
+    base = alt.Chart(data).encode(
         x=alt.X("auc:Q", title="AUC", scale=alt.Scale(zero=False)),
         y=alt.Y("model:N", title=None, sort=[*dict.fromkeys(row["name"] for row in rows)]),
         color=alt.Color(

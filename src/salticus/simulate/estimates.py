@@ -19,10 +19,11 @@ from salticus.log.folder import Log
 from salticus.log.truth import GONE, Truth
 from salticus.predict.base import Predictor
 from salticus.predict.file import Saved, load_model
+from salticus.simulate.fitting import fitted
 from salticus.simulate.stage import Stage
 from salticus.types import Floats, days_between, instant
 
-HISTORY, ORACLE = "history", "oracle"
+HISTORY, ORACLE, FITTED = "history", "oracle", "fitted"
 
 
 def predictor_of(stage: Stage) -> Predictor:
@@ -30,6 +31,8 @@ def predictor_of(stage: Stage) -> Predictor:
     name = stage.rules.estimates
     if name == ORACLE:
         return Oracle(stage.truth.ids, true_rates(stage))
+    if name == FITTED:
+        return fitted(stage)
     if name != HISTORY:
         return learnt(Path(name), stage.log, stage.truth)
     made: Predictor = plugins.make("predictor", stage.rules.predictor, predict.BUILTIN)
@@ -67,7 +70,7 @@ def learnt(folder: Path, log: Log, truth: Truth) -> Learnt:
 
 def model_notes(stage: Stage) -> list[str]:
     """What is to be known of the model that the rules of a stage ask for, if they do."""
-    if stage.rules.estimates in (HISTORY, ORACLE):
+    if stage.rules.estimates in (HISTORY, ORACLE, FITTED):
         return []
     manifest = _loaded(Path(stage.rules.estimates)).manifest
     told, last = manifest["data"]["log"], manifest["data"]["spans"]["validation"][1]

@@ -192,14 +192,14 @@ def fully_observed(
         rows = np.unique(page[some])
         rows = rows[birth[rows] < now]
         quiet = rows[seen[rows] < now - 1]
-        yield _told(truth, quiet, first + seen[quiet] * gap, first + (now - 1) * gap, UNCHANGED)
-        yield _told(
+        yield told_of(truth, quiet, first + seen[quiet] * gap, first + (now - 1) * gap, UNCHANGED)
+        yield told_of(
             truth, rows, np.full(len(rows), first + (now - 1) * gap), first + now * gap, CHANGED
         )
         seen[rows] = now
     last = (instant(end) - first) // gap - 1
     rest = np.flatnonzero(seen < last)
-    yield _told(truth, rest, first + seen[rest] * gap, first + last * gap, UNCHANGED)
+    yield told_of(truth, rest, first + seen[rest] * gap, first + last * gap, UNCHANGED)
 
 
 def visit_by_visit(
@@ -217,10 +217,11 @@ def visit_by_visit(
         rows = np.flatnonzero(birth < now)
         changed = np.where(moved[rows], CHANGED, UNCHANGED).astype(np.int8)
         since = np.full(len(rows), first + (now - 1) * gap)
-        yield replace(_told(truth, rows, since, first + now * gap, UNCHANGED), changed=changed)
+        yield replace(told_of(truth, rows, since, first + now * gap, UNCHANGED), changed=changed)
 
 
-def _told(truth: Truth, rows: Ints, since: Times, now: Instant, changed: int) -> Outcomes:
+def told_of(truth: Truth, rows: Ints, since: Times, now: Instant, changed: int) -> Outcomes:
+    """Answered visits to pages by their rows, since when each tells, and what all of them found."""
     n = len(rows)
     return Outcomes(
         visit=np.full(n, -1, dtype=np.int64),

@@ -1,0 +1,143 @@
+"""News of kin: what visits to a page's kin have told of the days since its own last visit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from salticus.columns import State
+from salticus.predict.worth import Table
+from salticus.types import DAY, Bools, Floats, Ints
+
+DAYS = 28  # as far back as news go
+_DAY_US = int(DAY.astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Spans of pages of these groups, times in µs since 1970; `rate` in changes a day of own time,
+    and what the visit at the end found."""
+
+    group: Ints
+    start: Ints
+    end: Ints
+    rate: Floats
+    changed: Bools
+
+
+class News:
+    """How many changes each group had on each of the last days, over what was expected of it.
+
+    Changes found and expected by day, for groups within merchants. A day's factor of a merchant is
+    (found + k)/(expected + k), k = `merchant_prior`; that of a group is drawn to its merchant's by
+    `kin_prior`. Infinite priors turn a level off. A change found after several days is divided
+    among them by what was expected of each, as `Week` does with hours.
+
+    Cost: a visit as many steps as its span has days; groups × 28 numbers.
+    """
+
+    def __init__(self, *, kin_prior: float, merchant_prior: float) -> None:
+        self.kin_prior, self.merchant_prior = kin_prior, merchant_prior
+        self.off = bool(np.isinf(kin_prior) and np.isinf(merchant_prior))
+        self.found_: Table = np.zeros((0, DAYS))
+        self.expected_: Table = np.zeros((0, DAYS))
+        self.day_ = -1  # of the last column, days since 1970; -1: nothing was told yet
+        self.merchant: Ints = np.empty(0, dtype=np.int64)
+        self._factor: Table = np.ones((0, DAYS))
+        self._more: Table = np.zeros((0, DAYS + 1))
+
+    def meet(self, merchant: Ints) -> None:
+        """Have a row for every group: that of its merchant among the weeks."""
+        new = len(merchant) - len(self.found_)
+        if new > 0:
+            self.found_, self.expected_ = (
+                np.pad(kept, ((0, new), (0, 0))) for kept in (self.found_, self.expected_)
+            )
+        self.merchant = merchant
+
+    def settle(self, pace: Table) -> None:
+        """Work the factors out; `pace` is each merchant's own time by hour of the week."""
+        if self.off or self.day_ < 0:
+            return
+        daily = pace.reshape(-1, 7, 24).mean(axis=2)[self.merchant]
+        weekday = (self.day_ - DAYS + 1 + np.arange(DAYS) + 3) % 7
+        self._factor = self._factors()
+        self._more = np.zeros((len(daily), DAYS + 1))
+        np.cumsum(daily[:, weekday] * (self._factor - 1.0), axis=1, out=self._more[:, 1:])
+
+    def more(self, group: Ints, start: Ints, end: Ints) -> Floats:
+        """Own days that passed beyond those of a usual week from `start` to `end`, µs."""
+        if self.day_ < 0:
+            return np.zeros(len(group))
+        return self._until(group, end) - self._until(group, start)
+
+    def learn(self, seen: Watched, pace: Table) -> None:
+        """Take in what visits found; all that were made, not only those that found a change."""
+        if self.off or not len(seen.group):
+            return
+        self._go_on(int(seen.end.max()) // _DAY_US)
+        daily = pace.reshape(-1, 7, 24).mean(axis=2)[self.merchant]
+        first = self.day_ - DAYS + 1
+        low, high = np.maximum(seen.start // _DAY_US, first), -(-seen.end // _DAY_US) - 1
+        parts, total = [], np.zeros(len(seen.group))
+        for back in range(int((high - low).max()) + 1):
+            some = np.flatnonzero(high - back >= low)
+            group, day = seen.group[some], high[some] - back
+            whole = np.minimum(seen.end[some], (day + 1) * _DAY_US)
+            length = (whole - np.maximum(seen.start[some], day * _DAY_US)) / _DAY_US
+            hoped = seen.rate[some] * length * daily[group, (day + 3) % 7]
+            place = (group, day - first)
+            likely = hoped * self._factor[place]
+            total[some] += likely
+            parts.append((some, place, hoped, likely))
+        sure = np.maximum(total, 1e-9)
+        events = np.where(seen.changed, sure / -np.expm1(-sure), 0.0) / sure
+        for some, place, hoped, likely in parts:
+            np.add.at(self.expected_, place, hoped)
+            np.add.at(self.found_, place, events[some] * likely)
+
+    def _until(self, group: Ints, at: Ints) -> Floats:
+        place = np.clip(at / _DAY_US - (self.day_ - DAYS + 1), 0.0, DAYS - 1e-9)
+        day = place.astype(np.int64)
+        begun = self._more[group, day]
+        return np.asarray(begun + (self._more[group, day + 1] - begun) * (place - day))
+
+    def _go_on(self, day: int) -> None:
+        """Let the last column be that of `day`."""
+        gone = min(day - self.day_, DAYS) if self.day_ >= 0 else 0
+        if gone > 0:
+            self.found_, self.expected_ = (
+                np.pad(kept[:, gone:], ((0, 0), (0, gone)))
+                for kept in (self.found_, self.expected_)
+            )
+        self.day_ = max(self.day_, day)
+        self._factor = self._factors()
+
+    def _factors(self) -> Table:
+        above = np.ones_like(self.found_)
+        if np.isfinite(self.merchant_prior):
+            found, expected = (self._by_merchant(x) for x in (self.found_, self.expected_))
+            above = ((found + self.merchant_prior) / (expected + self.merchant_prior))[
+                self.merchant
+            ]
+        if not np.isfinite(self.kin_prior):
+            return above
+        own = (self.found_ + self.kin_prior) / (self.expected_ * above + self.kin_prior)
+        return np.asarray(above * own)
+
+    def _by_merchant(self, table: Table) -> Table:
+        total = np.zeros((int(self.merchant.max(initial=0)) + 1, DAYS))
+        np.add.at(total, self.merchant, table)
+        return total
+
+    def state(self) -> State:
+        return {
+            "found": self.found_.copy(),
+            "expected": self.expected_.copy(),
+            "day": np.array(self.day_),
+        }
+
+    def restore(self, state: State) -> None:
+        self.found_, self.expected_ = state["found"].copy(), state["expected"].copy()
+        self.day_ = int(state["day"])
