@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,12 +14,13 @@ import pytest
 
 from salticus.checks.samples import some_outcomes, some_pages
 from salticus.columns import pack, unpack
+from salticus.config import Budget
 from salticus.estimates.fitted import Fitted, FittedSurvival, Kin
 from salticus.estimates.traits import CHOICES, Traits, likeliest
 from salticus.log.folder import Log
 from salticus.log.tables import write_log
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
-from salticus.simulate import Rules
+from salticus.simulate import Rules, simulate
 from salticus.simulate.fitting import fitted, log_loss, rehearsed
 from salticus.simulate.stage import Stage, set_stage
 from salticus.testing import blank_pages
@@ -202,6 +204,14 @@ def test_the_traits_of_pages_that_change_with_their_kin(stage: Stage) -> None:
     rehearsal = rehearsed(stage)
     known = log_loss(rehearsal, Fitted(predictor.traits, predictor.kin))
     assert known < 0.98 * log_loss(rehearsal, Fitted(Traits(), predictor.kin))
+
+
+def test_a_contest_tells_what_was_fitted(stage: Stage) -> None:
+    rules = replace(stage.rules, estimates="fitted")
+    heard: list[str] = []
+    found = simulate(stage.log, rules, ["leap"], [Budget(0.2, per_page=True)], heard.append)
+    assert "fitting a rhythm to the history" in heard
+    assert any(re.search(r"fitted to the history: .*kin_prior", note) for note in found.notes)
 
 
 def test_only_what_came_before_the_crawl_decides(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 _LEAST = 1e-6  # of a log loss: what is no better than this is not believed
 
@@ -27,6 +27,17 @@ class Traits:
     regime_days: float = 6.0
     kin_prior: float = math.inf
     merchant_prior: float = math.inf
+
+    def told(self) -> str:
+        """What differs from the usual, in words.
+
+        >>> Traits(memory_days=20.0, echo=0.6).told()
+        'memory_days 20, echo 0.6'
+        """
+        usual = Traits()
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        other = [f"{name} {x:g}" for name, x in own.items() if x != getattr(usual, name)]
+        return ", ".join(other) or "nothing that differs from the usual"
 
 
 CHOICES: dict[str, tuple[float, ...]] = {

@@ -16,7 +16,8 @@ from salticus.log.tables import spelt
 from salticus.log.truth import read_truth
 from salticus.simulate.clairvoyant import bound
 from salticus.simulate.compare import Entry, increases, savings, spread
-from salticus.simulate.estimates import model_notes
+from salticus.simulate.estimates import FITTED, model_notes
+from salticus.simulate.fitting import fitted
 from salticus.simulate.run import run
 from salticus.simulate.spending import spending, together
 from salticus.simulate.stage import Rules, Stage, runs_of, set_stage
@@ -144,6 +145,9 @@ def simulate(
     runs = runs_of(log, rules)
     truth = read_truth(log, seed=rules.seed)
     stages = [set_stage(log, rules, run=number, truth=truth) for number in range(runs)]
+    if rules.estimates == FITTED:
+        told("fitting a rhythm to the history")
+        fitted(stages[0])  # the runs share what it finds
     entries = []
     for policy in dict.fromkeys(policies):
         for budget in budgets if policy != "logged" else (None,):

@@ -70,8 +70,10 @@ def learnt(folder: Path, log: Log, truth: Truth) -> Learnt:
 
 def model_notes(stage: Stage) -> list[str]:
     """What is to be known of the model that the rules of a stage ask for, if they do."""
-    if stage.rules.estimates in (HISTORY, ORACLE, FITTED):
+    if stage.rules.estimates in (HISTORY, ORACLE):
         return []
+    if stage.rules.estimates == FITTED:
+        return [f"fitted to the history: {fitted(stage).traits.told()}"]
     manifest = _loaded(Path(stage.rules.estimates)).manifest
     told, last = manifest["data"]["log"], manifest["data"]["spans"]["validation"][1]
     notes = []
