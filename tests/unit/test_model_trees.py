@@ -252,7 +252,7 @@ def test_engines_are_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigError, match="sklearn or lightgbm"):
         fitted(replace(SMALL, engine="oak"))
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    with pytest.raises(ConfigError, match="install lightgbm"):
+    with pytest.raises(ConfigError, match=r"install `salticus\[lightgbm\]`"):
         fitted(replace(SMALL, engine="lightgbm"))
 
 

@@ -18,7 +18,9 @@ def grow_lightgbm(own: Rows, later: Rows, signs: list[int], settings: TreesSetti
     try:
         import lightgbm
     except ImportError:
-        raise ConfigError("engine lightgbm: install lightgbm, or take engine sklearn") from None
+        raise ConfigError(
+            "engine lightgbm: install `salticus[lightgbm]`, or take engine sklearn"
+        ) from None
 
     given = {
         "objective": "binary",
