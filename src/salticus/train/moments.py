@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from salticus.compiled import compiled
+from salticus.errors import InputError
 from salticus.features.metadata import Hashes
 from salticus.log import Log
 from salticus.train.labels import Moments, Points
@@ -32,6 +33,7 @@ BINS = 2**20
 
 _BATCH = 2**20  # rows of visits in memory at a time
 _PAGE = 2**38  # a visit on disk is page × _PAGE + 2 × µs of its day + whether it was answered
+_PAGES = 2**63 // _PAGE
 _NEVER = -(2**62)
 
 
@@ -51,6 +53,8 @@ class Visits:
 
         if not log.has("visits"):
             return
+        if len(pages) > _PAGES:
+            raise InputError(f"{log.folder}: more than {_PAGES:,} pages; take a sample of them")
         ids = pages.lazy().select("page_id").with_row_index("row")
         told = "status" in log.columns("visits")
         good = [status.label for status in ANSWERED]
