@@ -11,6 +11,7 @@ import pytest
 from salticus.errors import ConfigError
 from salticus.features.names import Choice
 from salticus.predict.trees import BLOCK, Encoding, TreesModel, dense_frame
+from salticus.train import trees
 from salticus.train.encoding import encode, out_of_fold, totals
 from salticus.train.trees import TreesSettings, fit_trees, forest_of, refit_trees
 from salticus.types import Examples, Floats32, Inputs, Metadata
@@ -140,6 +141,31 @@ def test_growing_anew_keeps_the_size_and_learns_what_is_new(model: TreesModel) -
     again = refit_trees(model, (world(), later), metadata_of(), SMALL)
     assert [len(f.root) for f in again.forests] == [len(f.root) for f in model.forests]
     assert not np.array_equal(again.forests[0].value, model.forests[0].value)
+
+
+def test_growing_anew_has_the_fewest_trees_at_least(model: TreesModel) -> None:
+    more = len(model.forests[0].root) + 5
+    settings = replace(SMALL, trees=more, fewest=more)
+    again = refit_trees(model, (world(), world(rows=500, seed=5)), metadata_of(), settings)
+    assert len(again.forests[0].root) == more
+
+
+def test_growing_anew_does_not_drown_the_latest_examples(
+    model: TreesModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 3000 examples before 500 later ones a third is learnt from, and always the same third."""
+    train, later = world(rows=3000), world(rows=500, seed=5)
+    monkeypatch.setattr(trees, "_ENOUGH", 100)
+    some = trees._some(train, 1000, SMALL.seed)
+    assert len(some) == 1000
+    assert len(np.unique(some.inputs.dense, axis=0)) == 1000
+    found = [
+        refit_trees(model, (rows, later), metadata_of(), SMALL).forests[0].value
+        for rows in (train, train, some, world(rows=1000))
+    ]
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+    assert not np.array_equal(found[0], found[3])
 
 
 def test_growing_anew_leaves_a_horizon_that_no_row_knows() -> None:

@@ -121,7 +121,11 @@ def refit_trees(
 
     What is to be foretold comes after both. The validation examples have told how many trees there
     should be, and what log-odds are worth: a curve that was learnt for `model` serves for this too.
+    So that the latest days are not drowned, there are at most twice as many training examples as
+    validation examples, or half a million.
     """
+    train, validation = parts
+    parts = _some(train, max(2 * len(validation), _ENOUGH), settings.seed), validation
     grow = _engine(settings.engine)
     names = model.encoding.names
     signs = [s * settings.monotone for s in _signs(model.dense, model.pairs, names)]
@@ -138,6 +142,13 @@ def refit_trees(
         grown = replace(settings, trees=min(settings.trees, max(size, settings.fewest)))
         forests.append(_forest_of(grow, both, nothing, kept, (signs, grown)))
     return replace(model, forests=tuple(forests))
+
+
+def _some(examples: Examples, most: int, seed: int) -> Examples:
+    """So many of the examples at most, drawn at random: every n-th would favour some pages."""
+    if len(examples) <= most:
+        return examples
+    return examples.take(np.sort(np.random.default_rng(seed).permutation(len(examples))[:most]))
 
 
 def _tables(
@@ -213,6 +224,7 @@ def _signs(dense: tuple[str, ...], pairs: Derived, encoded: tuple[str, ...]) -> 
     return [*(_sign(n) for n in dense), *(_sign(pair[1]) for pair in pairs), *(1 for _ in encoded)]
 
 
+_ENOUGH = 500_000  # examples for some hundred trees
 _SAMPLE = 20_000  # rows that tell whether a feature has moved away
 _FEW = 20_000  # rows below which threads wait for one another longer than they work
 
