@@ -138,6 +138,8 @@ def test_a_failed_visit_makes_no_copy_fresh_and_silent_merchants_are_found_out()
     before = replace(curves, last=known.last_visit.view(np.int64))
     whole = before.worth(np.full(4, 5.0), 1.0)
     np.testing.assert_allclose(worth, whole)
+    stays = curves.unchanged((at(25.0) - last) / DAY)
+    np.testing.assert_allclose(stays, before.unchanged(np.full(4, 5.0)))
     for _ in range(50):
         predictor.learn(failed)
     hopeless = predictor.survival(replace(known, last_visit=last), now)

@@ -14,10 +14,10 @@ from salticus.estimates.traits import Traits
 from salticus.predict.gamma import posterior
 from salticus.predict.news import News, Watched
 from salticus.predict.pooled import at_least_one
-from salticus.predict.rhythm import Rhythm, RhythmSurvival, look_ahead
+from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.predict.roster import Roster
 from salticus.predict.spans import Spans
-from salticus.predict.worth import Posterior, between, own_ages, rhythm_worth
+from salticus.predict.worth import between, own_ages
 from salticus.types import ANSWERED, DAY, Bools, Floats, Ints, Outcomes, Pages, Survival
 
 _DAY_US = int(DAY.astype(np.int64))
@@ -51,7 +51,10 @@ class FittedSurvival(RhythmSurvival):
     answers: Floats
 
     def own(self, ages: Floats) -> Floats:
-        usual = RhythmSurvival.own(self, ages)
+        """Own time since the last *answer*, days; `ages` count from the last visit."""
+        late = np.where((self.last >= 0) & (self.seen < self.last), self.last - self.seen, 0)
+        waited = np.ascontiguousarray(ages + late / _DAY_US)
+        usual = own_ages(self.table, self.row, self.last - late, waited)
         return np.maximum(usual + self.news, _SLOWEST * usual)
 
     def rates(self) -> Floats:
@@ -61,13 +64,8 @@ class FittedSurvival(RhythmSurvival):
         return np.asarray(self.level * pace)
 
     def worth(self, ages: Floats, step: float) -> Floats:
-        """V since the last *answer*, times the chance of another: a failed visit is no news."""
-        late = np.where((self.last >= 0) & (self.seen < self.last), self.last - self.seen, 0)
-        waited = np.ascontiguousarray(ages + late / _DAY_US)
-        usual = own_ages(self.table, self.row, self.last - late, waited)
-        own = np.maximum(usual + self.news, _SLOWEST * usual)
-        pages = Posterior(self.a, self.b, self.row)
-        return rhythm_worth(pages, own, look_ahead(self.table, self.now, step)) * self.answers
+        """V since the last answer, times the chance of another."""
+        return RhythmSurvival.worth(self, ages, step) * self.answers
 
     def take(self, rows: Ints | Bools) -> FittedSurvival:
         cut = ("a", "b", "row", "last", "level", "news", "seen", "answers")

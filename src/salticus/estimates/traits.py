@@ -64,8 +64,7 @@ def likeliest(loss: Callable[[Traits], float], *, rounds: int = 2) -> Traits:
         before = least
         for name in CHOICES:
             for traits in _others(best, name):
-                known.setdefault(traits, math.nan)
-                if math.isnan(known[traits]):
+                if traits not in known:
                     known[traits] = loss(traits)
                 if known[traits] < least - _LEAST:
                     best, least = traits, known[traits]
