@@ -37,6 +37,8 @@ TABLES: dict[str, list[dict[str, Any]]] = {
     "visits": [VISIT, VISIT | {"page_id": 2, "at": FIRST + 1_500_000, "changed": True}],
     "signals": [{"page_id": 1, "at": FIRST, "kind": "lastmod", "value": "x"}],
     "links": [{"source_id": 1, "page_id": 2, "appeared": FIRST, "vanished": None}],
+    "demand": [{"page_id": 1, "at": FIRST, "clicks": 2, "impressions": 9}],
+    "requests": [],
 }
 
 
@@ -46,7 +48,7 @@ def rows(table: str) -> Iterator[dict[str, Any]]:
 
 def test_an_exported_log_reads_back(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "log"
-    counts = {"pages": 2, "visits": 2, "signals": 1, "links": 1}
+    counts = {"pages": 2, "visits": 2, "signals": 1, "links": 1, "demand": 1, "requests": 0}
     assert export_log(rows, folder, name="mine") == counts
     visits = pl.read_parquet(folder / "visits.parquet")
     first = datetime(2026, 1, 1, tzinfo=UTC)
@@ -66,7 +68,8 @@ def test_an_exported_log_reads_back(tmp_path: Path) -> None:
     assert about["rows"] == counts
     assert about["resolution"] == "1s"
     assert sorted(path.name for path in folder.iterdir()) == [
-        "links.parquet", "log.json", "pages.parquet", "signals.parquet", "visits.parquet",
+        "demand.parquet", "links.parquet", "log.json", "pages.parquet", "signals.parquet",
+        "visits.parquet",
     ]  # fmt: skip
     assert list(folder.parent.iterdir()) == [folder]
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 
 from salticus.checks.store_news import NEWS
+from salticus.checks.store_readers import READERS
 from salticus.checks.store_samples import NOON, URLS, filled, outcomes, record, visit
 from salticus.errors import InputError, StoreError, UnknownPage
 from salticus.store.base import Store
@@ -53,6 +54,7 @@ async def check_store(make: Make) -> None:
         _keeps_signals,
         _prunes_only_the_old,
         *NEWS,
+        *READERS,
     ):
         store = await make()
         try:

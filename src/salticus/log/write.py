@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 _CHUNK = 50_000  # rows held in memory at once
-_EXPORTED = ("pages", "visits", "signals", "links")
+_EXPORTED = ("pages", "visits", "signals", "links", "demand", "requests")
+_IF_ANY = ("demand", "requests")  # an empty file would say that nobody ever clicked
 
 
 def export_log(rows: Callable[[str], Iterator[Row]], folder: Path, *, name: str) -> dict[str, int]:
-    """Write pages, visits, signals and links as a log into a new or empty folder; rows a table.
+    """Write all tables that a store has as a log into a new or empty folder; rows a table.
 
     `rows` gives the rows of a table by its name, times in µs, as `Store.scan` does. Columns that
     the format does not know are kept. The folder appears when it is complete, or not at all.
@@ -34,6 +35,8 @@ def export_log(rows: Callable[[str], Iterator[Row]], folder: Path, *, name: str)
         tables = {table: _Table(table, rows(table)) for table in _EXPORTED}
         for table in tables.values():
             table.write(part)
+            if not table.count and table.name in _IF_ANY:
+                (part / f"{table.name}.parquet").unlink()
         write_about(part, _about(name, tables, part))
     return {table.name: table.count for table in tables.values()}
 
@@ -142,6 +145,7 @@ def _about(name: str, tables: dict[str, _Table], folder: Path) -> dict[str, Any]
         "name": name,
         "span": None if first is None or last is None else [utc(first), utc(last)],
         "resolution": resolution_of(folder / "visits.parquet"),
+        **({"demand_bucket": "1h"} if tables["demand"].count else {}),
         "source": "exported from a Salticus store",
         "caveats": "visits are what a crawler saw, not the truth; between them nothing is known",
         "rows": {table.name: table.count for table in tables.values()},

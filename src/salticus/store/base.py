@@ -13,12 +13,15 @@ from salticus.errors import InputError
 from salticus.types import (
     Bools,
     Change,
+    Count,
+    Counts,
     Floats,
     HostState,
     Ints,
     NewPage,
     Outcomes,
     Record,
+    Request,
     Signal,
     Target,
     Times,
@@ -190,6 +193,9 @@ class Store(Protocol):
     async def outcomes(self, visits: Ints) -> Outcomes:
         """The outcomes of those of the given visits that are stored, ordered by visit."""
 
+    async def outcomes_after(self, visit: int) -> Outcomes:
+        """The outcomes of all stored visits with a higher number, ordered by visit."""
+
     async def hosts(self) -> list[HostState]:
         """Every host's remembered state."""
 
@@ -206,6 +212,19 @@ class Store(Protocol):
         """Store what merchants' feeds state: as `told` of the page until its next answer, and as a
         signal of kind ``feed:origin``. Pages that are not known are added. A row that says what
         was told last leaves nothing. Returns how many rows left something."""
+
+    async def count(self, rows: Sequence[Count]) -> int:
+        """Add what readers did, together or not at all. Returns how many rows were of pages that
+        are known; the others leave nothing. A page that has moved counts as the one it became."""
+
+    async def counts(self, after: int = 0, *, limit: int = 250_000) -> Counts:
+        """What was counted after the row with number `after`, in order."""
+
+    async def ask(self, requests: Sequence[Request]) -> None:
+        """Store what became of clicks that asked for a visit."""
+
+    async def asked(self, after: int = 0) -> list[tuple[int, Request]]:
+        """Requests after the one with number `after`, in order, each with its number."""
 
     async def alerts(self, *, past: bool = False) -> list[AlertState]:
         """Alerts that last, or with `past` all of them, oldest first."""
@@ -250,15 +269,15 @@ class Store(Protocol):
         """Counts for `status`."""
 
     def scan(self, table: str, page: int | None = None) -> Iterator[dict[str, Any]]:
-        """Rows of "pages", "visits", "values", "signals" or "links" in order of time, streamed; of
-        one page if given. Columns are those of the exchange format. Times are µs. A plain iterator:
-        exports run in a process of their own."""
+        """Rows of "pages", "visits", "values", "signals", "links", "demand" or "requests" in order
+        of time, streamed; of one page if given. Columns are those of the exchange format. Times are
+        µs. A plain iterator: exports run in a process of their own."""
 
     async def backup(self, path: Path) -> None:
         """Copy the store while it is in use."""
 
     async def prune(self, before: int) -> int:
-        """Delete observations and signals older than µs `before`; values and page states stay.
-        Returns how many observations went."""
+        """Delete observations, signals and counts older than µs `before`; values and page states
+        stay. Returns how many observations went."""
 
     async def close(self) -> None: ...

@@ -78,8 +78,9 @@ def remember(db: sqlite3.Connection, state: bytes) -> None:
 
 
 def prune(db: sqlite3.Connection, before: int) -> int:
-    """Delete old observations and signals, some at a time. Returns the observations."""
-    _prune(db, "prune_signals", before)
+    """Delete old observations, signals and counts, some at a time. Returns the observations."""
+    for query in ("prune_signals", "prune_demand", "prune_requests"):
+        _prune(db, query, before)
     return _prune(db, "prune_observations", before)
 
 

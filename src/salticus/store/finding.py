@@ -80,6 +80,8 @@ _FORGET = (
     "forget_values",
     "forget_observations",
     "forget_signals",
+    "forget_demand",
+    "forget_requests",
     "forget_sources",
     "forget_links",
     "forget_pages",

@@ -457,6 +457,59 @@ FROM (
     ORDER BY visit
 );
 
+-- name: visits_after
+SELECT json_group_array(visit) FROM (
+    SELECT visit FROM observations WHERE visit > :visit ORDER BY visit
+);
+
+-- name: known_urls
+SELECT json_group_array(asked.key)
+FROM json_each(:urls) AS asked CROSS JOIN pages ON pages.url = asked.value;
+
+-- name: insert_counts
+INSERT INTO demand (page, at, clicks, impressions)
+SELECT
+    coalesce(
+        (
+            WITH RECURSIVE way (id) AS (
+                SELECT pages.alias
+                UNION
+                SELECT step.alias
+                FROM way JOIN pages AS step USING (id) WHERE step.alias IS NOT NULL
+            )
+            SELECT last.id FROM way JOIN pages AS last USING (id) WHERE last.alias IS NULL
+        ),
+        pages.id
+    ),
+    json_extract(asked.value, '$[1]'),
+    json_extract(asked.value, '$[2]'),
+    json_extract(asked.value, '$[3]')
+FROM json_each(:rows) AS asked CROSS JOIN pages ON pages.url = json_extract(asked.value, '$[0]')
+ORDER BY asked.key;
+
+-- name: counts
+SELECT
+    json_group_array(page),
+    json_group_array(at),
+    json_group_array(clicks),
+    json_group_array(impressions),
+    max(id)
+FROM (SELECT * FROM demand WHERE id > :after ORDER BY id LIMIT :limit);
+
+-- name: insert_requests
+INSERT INTO requests (page, at, score, propensity, sent, visit)
+SELECT
+    json_extract(value, '$[0]'),
+    json_extract(value, '$[1]'),
+    json_extract(value, '$[2]'),
+    json_extract(value, '$[3]'),
+    json_extract(value, '$[4]'),
+    json_extract(value, '$[5]')
+FROM json_each(:rows);
+
+-- name: requests
+SELECT id, page, at, score, propensity, sent, visit FROM requests WHERE id > :after ORDER BY id;
+
 -- name: remember
 INSERT OR REPLACE INTO state (id, state) VALUES (0, :state);
 
@@ -560,6 +613,12 @@ DELETE FROM observations WHERE page IN (SELECT page FROM chosen);
 
 -- name: forget_signals
 DELETE FROM signals WHERE page IN (SELECT page FROM chosen);
+
+-- name: forget_demand
+DELETE FROM demand WHERE page IN (SELECT page FROM chosen);
+
+-- name: forget_requests
+DELETE FROM requests WHERE page IN (SELECT page FROM chosen);
 
 -- name: forget_sources
 DELETE FROM links WHERE source IN (SELECT page FROM chosen);
@@ -735,6 +794,12 @@ SELECT page AS page_id, at, kind, value FROM signals
 -- name: scan_links
 SELECT source AS source_id, page AS page_id, appeared, vanished FROM links
 
+-- name: scan_demand
+SELECT page AS page_id, at, sum(clicks) AS clicks, sum(impressions) AS impressions FROM demand
+
+-- name: scan_requests
+SELECT page AS page_id, at, score, propensity, sent, visit FROM requests
+
 -- name: prune_observations
 DELETE FROM observations WHERE visit IN (
     SELECT visit FROM observations WHERE at < :before ORDER BY at LIMIT :limit
@@ -743,4 +808,14 @@ DELETE FROM observations WHERE visit IN (
 -- name: prune_signals
 DELETE FROM signals WHERE id IN (
     SELECT id FROM signals WHERE at < :before ORDER BY at LIMIT :limit
+);
+
+-- name: prune_demand
+DELETE FROM demand WHERE id IN (
+    SELECT id FROM demand WHERE at < :before ORDER BY at LIMIT :limit
+);
+
+-- name: prune_requests
+DELETE FROM requests WHERE id IN (
+    SELECT id FROM requests WHERE at < :before ORDER BY at LIMIT :limit
 );

@@ -121,6 +121,11 @@ def outcomes(db: sqlite3.Connection, visits: Ints) -> Outcomes:
     )
 
 
+def outcomes_after(db: sqlite3.Connection, visit: int) -> Outcomes:
+    """Outcomes of all visits with a higher number."""
+    return outcomes(db, _ints(db.execute(QUERIES["visits_after"], {"visit": visit}).fetchone()[0]))
+
+
 def hosts(db: sqlite3.Connection) -> list[HostState]:
     """Every host, ordered by name."""
     found = [dict(row) for row in db.execute(QUERIES["hosts"])]

@@ -20,6 +20,8 @@ CHUNK = 1000
 # columns of the exchange format that only the fields of a value can tell
 FIELD_COLUMNS = ("merchant", "brand", "category", "condition", "country", "language", "title")
 
+_TOGETHER = {"demand": "GROUP BY at, page"}  # what was counted at several times
+
 Row = dict[str, Any]
 
 
@@ -27,7 +29,7 @@ def scan(path: Path, table: str, page: int | None) -> Iterator[Row]:
     """Rows of a table over a connection of its own, in order of time."""
     order, finish = _table(table)
     where = "" if page is None else "WHERE page_id = :page"
-    query = f"{QUERIES[f'scan_{table}']} {where} ORDER BY {order}"
+    query = f"{QUERIES[f'scan_{table}']} {where} {_TOGETHER.get(table, '')} ORDER BY {order}"
     return _stream(path, query, {"page": page}, finish)
 
 
@@ -48,6 +50,8 @@ def _table(name: str) -> tuple[str, Callable[[sqlite3.Row], Row]]:
         "values": ("at, visit", _value),
         "signals": ("at, id", dict),
         "links": ("appeared, source_id, page_id", dict),
+        "demand": ("at, page_id", dict),
+        "requests": ("at, id", _request),
     }
     if name not in tables:
         raise InputError(f"the store has no table {name!r}; it has {', '.join(tables)}")
@@ -64,6 +68,10 @@ def _page(row: sqlite3.Row) -> Row:
 def _visit(row: sqlite3.Row) -> Row:
     changed = None if row["changed"] is None else bool(row["changed"])
     return dict(row) | {"changed": changed, "value": text(row["value"])}
+
+
+def _request(row: sqlite3.Row) -> Row:
+    return dict(row) | {"sent": bool(row["sent"])}
 
 
 def _value(row: sqlite3.Row) -> Row:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from salticus.store import editing, finding, reading, scanning, telling
+from salticus.store import counting, editing, finding, reading, scanning, telling
 from salticus.store.base import AlertState, Edit, PageState, PageTable, Query, Summary
 from salticus.store.database import checkpoint, connect, copy, create
 from salticus.store.lane import Lane
@@ -18,11 +18,14 @@ from salticus.store.recording import Recorder
 from salticus.store.urls import canonical
 from salticus.types import (
     Change,
+    Count,
+    Counts,
     HostState,
     Ints,
     NewPage,
     Outcomes,
     Record,
+    Request,
     Signal,
     Target,
     Told,
@@ -94,6 +97,9 @@ class SqliteStore:
     async def outcomes(self, visits: Ints) -> Outcomes:
         return await self._reads.run(reading.outcomes, self._reader, visits)
 
+    async def outcomes_after(self, visit: int) -> Outcomes:
+        return await self._reads.run(reading.outcomes_after, self._reader, visit)
+
     async def hosts(self) -> list[HostState]:
         return await self._reads.run(reading.hosts, self._reader)
 
@@ -108,6 +114,18 @@ class SqliteStore:
 
     async def told(self, rows: Sequence[Told]) -> int:
         return await self._writes.run(telling.told, self._writer, rows)
+
+    async def count(self, rows: Sequence[Count]) -> int:
+        return await self._writes.run(counting.count, self._writer, rows)
+
+    async def counts(self, after: int = 0, *, limit: int = 250_000) -> Counts:
+        return await self._reads.run(counting.counts, self._reader, after, limit)
+
+    async def ask(self, requests: Sequence[Request]) -> None:
+        await self._writes.run(counting.ask, self._writer, requests)
+
+    async def asked(self, after: int = 0) -> list[tuple[int, Request]]:
+        return await self._reads.run(counting.asked, self._reader, after)
 
     async def alerts(self, *, past: bool = False) -> list[AlertState]:
         return await self._reads.run(telling.alerts, self._reader, past=past)

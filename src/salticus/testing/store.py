@@ -16,15 +16,19 @@ from salticus.store.linking import named, place_of, word
 from salticus.store.telling import by_origin, kind_of
 from salticus.store.urls import canonical
 from salticus.testing.pages import PageBook
+from salticus.testing.readers import Readers
 from salticus.testing.rows import in_time, page_row, signal_row, value_row, visit_row
 from salticus.types import (
     Alert,
     Change,
+    Count,
+    Counts,
     HostState,
     Ints,
     Observation,
     Outcomes,
     Record,
+    Request,
     Signal,
     Told,
     Value,
@@ -48,6 +52,7 @@ class MemoryStore(PageBook):
         self._alerts: list[AlertState] = []
         self._hosts: dict[str, HostState] = {}
         self._signals: list[Signal] = []
+        self._readers = Readers()
         self._done: dict[str, int] = {}
         self._state: bytes | None = None
 
@@ -93,6 +98,10 @@ class MemoryStore(PageBook):
     async def outcomes(self, visits: Ints) -> Outcomes:
         stored = {int(visit) for visit in visits} & self._observations.keys()
         return Outcomes.of([self._observations[visit] for visit in sorted(stored)])
+
+    async def outcomes_after(self, visit: int) -> Outcomes:
+        later = sorted(number for number in self._observations if number > visit)
+        return Outcomes.of([self._observations[number] for number in later])
 
     async def value(self, page: int) -> Value | None:
         return self._pages[page].value if page in self._pages else None
@@ -147,6 +156,25 @@ class MemoryStore(PageBook):
     async def notice(self, signals: Sequence[Signal]) -> None:
         self._signals += signals
 
+    async def count(self, rows: Sequence[Count]) -> int:
+        return self._readers.count(rows, self._became)
+
+    def _became(self, url: str) -> int | None:
+        """The page with this URL, or the one that it has become; None if it is not known."""
+        if url not in self._ids:
+            return None
+        moved = self._shown(self._pages[self._ids[url]]).moved
+        return self._ids[moved or url]
+
+    async def counts(self, after: int = 0, *, limit: int = 250_000) -> Counts:
+        return self._readers.counts(after, limit)
+
+    async def ask(self, requests: Sequence[Request]) -> None:
+        self._readers.ask(requests)
+
+    async def asked(self, after: int = 0) -> list[tuple[int, Request]]:
+        return self._readers.asked(after)
+
     async def told(self, rows: Sequence[Told]) -> int:
         groups = by_origin(rows)
         self._revision += 1
@@ -187,6 +215,7 @@ class MemoryStore(PageBook):
             for visit in [visit for visit, seen in kept.items() if seen.page in self._forgotten]:
                 del kept[visit]
         self._signals = [s for s in self._signals if s.page not in self._forgotten]
+        self._readers.keep(lambda page, at: page not in self._forgotten)
         return gone
 
     async def summary(self) -> Summary:
@@ -214,6 +243,8 @@ class MemoryStore(PageBook):
             "values": lambda: map(value_row, in_time(self._values.values())),
             "signals": lambda: map(signal_row, sorted(self._signals, key=lambda s: s.at)),
             "links": self._links.rows,
+            "demand": self._readers.demand_rows,
+            "requests": self._readers.request_rows,
         }
         if table not in tables:
             raise InputError(f"the store has no table {table!r}; it has {', '.join(tables)}")
@@ -229,6 +260,7 @@ class MemoryStore(PageBook):
         for visit in old:
             del self._observations[visit]
         self._signals = [signal for signal in self._signals if signal.at >= before]
+        self._readers.keep(lambda page, at: at >= before)
         return len(old)
 
     async def close(self) -> None:

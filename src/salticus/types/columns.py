@@ -224,5 +224,17 @@ class Outcomes(Columns):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Counts(Columns):
+    """Clicks and impressions, one row a page and hour. `at` is the hour's start, `last` the number
+    of the last row, to ask for later ones."""
+
+    page: Ints
+    at: Times
+    clicks: Ints
+    impressions: Ints
+    last: int
+
+
 def _times(micros: Iterable[int | None]) -> Times:
     return np.array([_NAT if m is None else m for m in micros], dtype=np.int64).view("M8[us]")

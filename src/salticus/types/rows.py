@@ -139,6 +139,30 @@ class Signal(msgspec.Struct, frozen=True):
     value: str | None = None
 
 
+class Count(msgspec.Struct, frozen=True):
+    """What readers did to a page in the hour of `at` (µs)."""
+
+    url: str
+    at: int
+    clicks: int = 0
+    impressions: int = 0
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A click that asked for a visit at once, and what became of it.
+
+    `score` is the chance that the copy was out of date, `propensity` the probability with which the
+    gate let it through. `visit` is None if it was not sent, or there was no room for it.
+    """
+
+    page: int
+    at: int
+    score: float
+    propensity: float
+    sent: bool
+    visit: int | None = None
+
+
 class Alert(msgspec.Struct, frozen=True):
     """Something is wrong with a host as a whole, since `at`; or `over`, it is well again.
 
