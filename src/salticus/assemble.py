@@ -14,6 +14,9 @@ import numpy as np
 
 from salticus import allocate, plugins, predict, schedule
 from salticus.allocate.explore import Explore
+from salticus.allocate.gate import BUILTIN as GATES
+from salticus.allocate.gate.base import Gate
+from salticus.allocate.insta import Insta
 from salticus.allocate.limits import check_feasible
 from salticus.clock import Clock, SystemClock
 from salticus.config import Config, Rule, check_hours
@@ -27,7 +30,7 @@ from salticus.schedule.ticks import Ticks
 from salticus.store.base import PageState, Query
 from salticus.store.lock import instance_lock
 from salticus.store.sqlite import SqliteStore
-from salticus.types import Plan, Purpose, Tick, instant
+from salticus.types import Plan, Purpose, Tick, instant, unplanned
 
 if TYPE_CHECKING:
     from salticus.fetch.base import Renderer
@@ -36,7 +39,6 @@ if TYPE_CHECKING:
 
 RENDERED = 5  # what a rendered visit costs if its rule does not say
 MANUAL = 1000  # pages that are visited by one order of the user's
-_BY_HAND = 4 * 10**15  # still exact as a float, for whoever reads the store with one
 _PATIENCE_S = 3600.0  # wall seconds that these visits may take in all
 _LESSON = 50_000  # stored visits that are learnt at a time
 
@@ -71,7 +73,7 @@ async def crawler(config: Config, *, once: bool = False) -> AsyncIterator[Loop]:
     async with _live(config, clock) as (world, store):
         await _check(config, world, clock)
         loop = _loop(config, world, clock, store, once=once)
-        async with _hooks(config, store):
+        async with _hooks(config, store), _desk(config, loop, world, clock):
             yield loop
 
 
@@ -147,6 +149,24 @@ async def _hooks(config: Config, store: SqliteStore) -> AsyncIterator[None]:
         await running
 
 
+@asynccontextmanager
+async def _desk(config: Config, loop: Loop, world: Live, clock: Clock) -> AsyncIterator[None]:
+    """The desk is open meanwhile, if the settings give it an address."""
+    if config.desk.listen is None:
+        yield
+        return
+    from salticus.desk.clicks import Clicks
+    from salticus.desk.server import opened
+
+    world.lingers = True
+    clicks = Clicks(loop, world, clock)
+    try:
+        async with opened(clicks, config.desk.listen):
+            yield
+    finally:
+        await clicks.flush()
+
+
 async def visit_now(config: Config, urls: Sequence[str]) -> list[PageState]:
     """Visit known pages at once, and the sitemaps that sitemaps among them name.
 
@@ -168,13 +188,12 @@ async def visit_now(config: Config, urls: Sequence[str]) -> list[PageState]:
 
 
 async def _make(world: Live, clock: Clock, pages: Sequence[int]) -> None:
-    """Visit pages now. The visits are numbered by the time, far above those of the planner."""
+    """Visit pages now."""
     now = clock.now()
     tick = Tick(0, now, now + timedelta(seconds=_PATIENCE_S * clock.speed))
     await world.pages(tick)
-    first = _BY_HAND + int(now.timestamp() * 1e6)
     plan = Plan(
-        visit=np.arange(first, first + len(pages)),
+        visit=unplanned(instant(now), len(pages)),
         page=np.array(pages, dtype=np.int64),
         due=np.full(len(pages), instant(now)),
         purpose=np.full(len(pages), Purpose.MANUAL, dtype=np.int8),
@@ -233,7 +252,8 @@ def _loop(
     config: Config, world: Live, clock: SystemClock, store: SqliteStore, *, once: bool
 ) -> Loop:
     parts = _parts(config, clock, once=once)
-    return Loop(world=world, memory=Memory(parts, store), **parts)
+    memory = Memory({**parts, "demand": world.demand}, store)
+    return Loop(world=world, memory=memory, **parts)
 
 
 def _parts(config: Config, clock: Clock, *, once: bool) -> dict[str, Any]:
@@ -249,7 +269,16 @@ def _parts(config: Config, clock: Clock, *, once: bool) -> dict[str, Any]:
         "ledger": Ledger(config.budget, carry=timedelta(days=1) if once else None),
         "planner": Planner(seed=config.seed, at_once=once),
         "explore": Explore(config.explore, seed=config.seed),
+        "insta": _insta(config),
     }
+
+
+def _insta(config: Config) -> Insta:
+    desk = config.desk
+    if desk.listen is None or not desk.insta:
+        return Insta()
+    gate: Gate = plugins.make("gate", desk.gate, GATES, share=float(desk.share))
+    return Insta(gate, share=float(desk.insta), seed=config.seed)
 
 
 async def _check(config: Config, world: Live, clock: SystemClock) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from salticus.allocate.base import Policy
 from salticus.allocate.capacity import less, within_capacity
 from salticus.allocate.explore import Explore
+from salticus.allocate.insta import Insta
 from salticus.allocate.limits import forced
 from salticus.allocate.pins import with_pins
 from salticus.memory import Memory
@@ -19,7 +20,7 @@ from salticus.schedule.base import Spacing
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import FOREVER, Ticks
-from salticus.types import Draw, Outcomes, Plan, Purpose, Tick
+from salticus.types import Draw, Instant, Ints, Outcomes, Plan, Purpose, Request, Tick
 from salticus.worlds.base import World
 
 
@@ -42,6 +43,7 @@ class Loop:
     planner: Planner
     memory: Memory
     explore: Explore = field(default_factory=Explore)
+    insta: Insta = field(default_factory=Insta)
     watchers: list[Learner] = field(default_factory=list)
 
     async def run(self, until: datetime = FOREVER, *, once: bool = False) -> None:
@@ -64,7 +66,8 @@ class Loop:
         """
         pages = await self.world.pages(tick)
         pages = replace(pages, survival=self.predictor.survival(pages, tick.start))
-        grant = self.ledger.grant(pages, tick)
+        grant, purse = self.ledger.grant(pages, tick).less(self.insta.share)
+        self.insta.open(pages, purse)
         limits = forced(pages, grant.visits, grant.per_tick, tick)
         limits = with_pins(pages, limits, grant.visits, tick)
         explored = self.explore.draw(pages, limits, grant.visits, tick)
@@ -81,6 +84,13 @@ class Loop:
         self.ledger.spend(plan, pages.cost[pages.rows(plan.page)])
         return plan
 
+    def ask(self, clicked: Ints, now: Instant) -> tuple[list[Request], Plan]:
+        """What becomes of clicks on pages, and the visits to make at once (InstaCrawl)."""
+        requests, plan = self.insta.ask(clicked, now)
+        self.ledger.spend(plan, self.insta.cost(plan.page))
+        self.memory.opened(plan)
+        return requests, plan
+
     async def make(self, plan: Plan) -> None:
         """Make the visits, learning as their outcomes come."""
         async for outcomes in self.world.visit(plan):
@@ -88,7 +98,7 @@ class Loop:
 
     def learn(self, outcomes: Outcomes) -> None:
         parts: tuple[Learner, ...] = (self.ledger, self.spacing, self.predictor, self.policy)
-        for part in (*parts, self.memory, *self.watchers):
+        for part in (*parts, self.insta, self.memory, *self.watchers):
             part.learn(outcomes)
 
     async def resume(self) -> None:
@@ -97,6 +107,10 @@ class Loop:
         if recalled is not None:
             plan, outcomes = recalled
             self.learn(outcomes)
+            urgent = await self.memory.unforeseen(self.insta.latest_)
+            self.ledger.spent(urgent)
+            self.learn(urgent)
+            self.insta.heard(await self.memory.asked(self.insta.number_), urgent)
             await self.make(plan.without(outcomes.visit))
 
     def stop(self) -> None:

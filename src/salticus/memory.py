@@ -14,7 +14,17 @@ import numpy as np
 
 from salticus.columns import Remembers, State, pack, unpack
 from salticus.errors import StoreError
-from salticus.types import Ints, Outcomes, Plan, Tick, instant, moment
+from salticus.types import (
+    UNPLANNED,
+    Ints,
+    Outcomes,
+    Plan,
+    Purpose,
+    Request,
+    Tick,
+    instant,
+    moment,
+)
 
 
 class Keeper(Protocol):
@@ -25,6 +35,10 @@ class Keeper(Protocol):
     async def recall(self) -> bytes | None: ...
 
     async def outcomes(self, visits: Ints) -> Outcomes: ...
+
+    async def outcomes_after(self, visit: int) -> Outcomes: ...
+
+    async def asked(self, after: int = 0) -> list[Request]: ...
 
 
 class Memory:
@@ -49,6 +63,11 @@ class Memory:
         if self.open_ is not None:
             states = {name: part.state() for name, part in self.parts.items()}
             await self.keeper.remember(pack({**states, "open": _columns(self.open_)}))
+
+    def opened(self, plan: Plan) -> None:
+        """These visits are open too."""
+        if self.keeper is not None:
+            self.open_ = plan if self.open_ is None else plan.join(self.open_)
 
     def learn(self, outcomes: Outcomes) -> None:
         """These visits are no longer open."""
@@ -75,6 +94,17 @@ class Memory:
         except (ValueError, KeyError, OSError) as error:
             raise StoreError(f"the run state cannot be read: {error}") from error
         return self.open_, await self.keeper.outcomes(self.open_.visit)
+
+    async def unforeseen(self, visit: int) -> Outcomes:
+        """Outcomes of urgent visits with a higher number, which no snapshot knows."""
+        assert self.keeper is not None
+        found = await self.keeper.outcomes_after(max(visit, UNPLANNED))
+        return found.take(found.purpose == Purpose.INSTA)
+
+    async def asked(self, after: int) -> list[Request]:
+        """Requests that were decided after the one with that number."""
+        assert self.keeper is not None
+        return await self.keeper.asked(after)
 
 
 def _columns(plan: Plan) -> State:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from salticus.demo.crawl import busiest_day
+from salticus.demo.copies import busiest_day
 from salticus.worlds.mall.audit import audit
 
 from .conftest import Street, finished, wait_for

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from salticus.demo.crawl import busiest_day
+from salticus.demo.copies import busiest_day
 
 from .conftest import Street, finished
 

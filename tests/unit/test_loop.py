@@ -20,7 +20,7 @@ from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
 from salticus.testing import START, StillWorld, blank_pages
-from salticus.types import Ints, Outcomes, Plan, instant
+from salticus.types import Ints, Outcomes, Plan, Request, instant
 
 HOURS = timedelta(hours=2)
 
@@ -43,6 +43,12 @@ class Notebook:
         for more in self.known[1:]:
             every = every.join(more)
         return every.take(np.isin(every.visit, visits))
+
+    async def outcomes_after(self, visit: int) -> Outcomes:
+        return (await self.outcomes(np.empty(0, dtype=np.int64))).take(np.empty(0, dtype=np.int64))
+
+    async def asked(self, after: int = 0) -> list[Request]:
+        return []
 
 
 class CrashError(Exception):

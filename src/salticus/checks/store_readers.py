@@ -55,6 +55,8 @@ async def _counts_what_moved_where_it_is(store: Store) -> None:
     await store.record([Record(visit(1, old), moved=URLS[1])])
     await store.count([Count(URLS[0], NOON, clicks=1)])
     assert (await store.counts()).page.tolist() == [new], "law: clicks follow a page that moved"
+    asked = [URLS[0], "http://stranger.example/", "no URL", URLS[1]]
+    assert (await store.ids(asked)).tolist() == [new, -1, -1, new], "law: so do questions by URL"
 
 
 @_law
@@ -62,13 +64,14 @@ async def _keeps_requests(store: Store) -> None:
     await store.add([NewPage(URLS[0])], at=NOON)
     page = (await store.page(URLS[0])).page
     asked = [
-        Request(page, NOON, 0.1 + 0.2, 1 / 3, sent=True, visit=7),
-        Request(page, NOON, 0.5, 0.25, sent=False),
+        Request(4, page, NOON, 0.1 + 0.2, 1 / 3, sent=True, visit=7),
+        Request(9, page, NOON, 0.5, 0.25, sent=False),
     ]
     await store.ask(asked)
-    found = await store.asked()
-    assert [request for _, request in found] == asked, "law: requests come back as they were"
-    assert [r for _, r in await store.asked(found[0][0])] == asked[1:], "law: those after one"
+    assert await store.asked() == asked, "law: requests come back as they were"
+    assert await store.asked(4) == asked[1:], "law: those after one"
+    await store.ask([Request(4, page, NOON, 0.9, 0.9, sent=False)])
+    assert await store.asked() == asked, "law: a number is stored once"
     assert [row["score"] for row in store.scan("requests")] == [0.1 + 0.2, 0.5]
     await store.prune(NOON + 1)
     assert not await store.asked(), "law: pruned with the visits"

@@ -22,33 +22,36 @@ Folder = Annotated[Path, typer.Argument(help="A new folder.")]
 
 def demo(
     folder: Annotated[Path | None, typer.Argument(help="Where to put everything.")] = None,
-    seconds: Annotated[float, typer.Option(help="How long to crawl, wall time.")] = 50.0,
-    shops: Annotated[int, typer.Option(min=1)] = 20,
-    offers: Annotated[int, typer.Option(min=1)] = 2000,
-    budget: Annotated[str, typer.Option(help="Visits: 100%, or so many a day.")] = "100%",
-    speed: Annotated[float, typer.Option(help="World seconds a wall second.")] = 8640.0,
-    seed: Annotated[int, typer.Option(help="Fixes the mall and every chance.")] = 0,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="At full size: 20,000 offers of 100 shops.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Fixes the market and every chance.")] = 0,
+    seconds: Annotated[
+        float | None, typer.Option(help="How long each crawl takes, wall time.")
+    ] = None,
+    offers: Annotated[int | None, typer.Option(min=1)] = None,
     json: Json = False,
 ) -> None:
-    """Crawl a mall of its own on a budget, and compare the copy with the mall's truth."""
+    """Crawl a mall of its own twice, once evenly and once with leap, and compare the copies."""
     import tempfile
+    from dataclasses import replace
 
-    from salticus.config import Budget
-    from salticus.demo.crawl import PAGE, run_demo
-    from salticus.worlds.mall.folder import Plot
+    from salticus.demo.compare import FULL, PAGE, SMALL, run_demo, table_of
 
     where = folder or Path(tempfile.mkdtemp(prefix="salticus-demo-"))
-    plot = Plot(
-        shops=shops, offers=offers, days=seconds * speed / 86_400 + 1, seed=seed, speed=speed
-    )
+    course = replace(FULL if compare else SMALL, seed=seed)
+    course = replace(course, seconds=seconds or course.seconds, offers=offers or course.offers)
     if not json:
-        typer.echo(f"crawling {offers:,} offers of {shops} shops for {seconds:g} s, see {where}")
-    result = run_fast(run_demo(where, plot, seconds=seconds, budget=Budget.parse(budget)))
-    facts = {**result.facts(), "page": str(where / PAGE)}
+        typer.echo(f"{course}; see {where}")
+    with steps() as told:
+        facts = run_fast(run_demo(where, course, told))
+    facts["page"] = str(where / PAGE)
     if json:
         print_json(facts)
-    else:
-        print_table("what the crawl achieved", ("", ""), facts.items())
+        return
+    header = ("", *(name for name in course.policies))
+    print_table("what the crawls achieved", header, table_of(facts, course.policies))
+    typer.echo(f"charts: {facts['page']}")
 
 
 def mall(
@@ -67,6 +70,9 @@ def mall(
         typer.Option(help="jsonld, microdata, rdfa, opengraph or script; shops take turns."),
     ] = None,
     zoo: Annotated[int, typer.Option(min=0, help="So many shops serve every fault known.")] = 0,
+    shoppers: Annotated[
+        bool, typer.Option("--shoppers", help="With --log: its people click at the crawler's desk.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Open a mall on loopback to crawl, with settings and addresses for it, until stopped."""
@@ -85,6 +91,7 @@ def mall(
         log=log,
         markup=markup or ("jsonld",),
         zoo=zoo,
+        shoppers=shoppers,
     )
 
     def opened(pages: int) -> None:

@@ -1,7 +1,7 @@
 """Settings: one TOML file, read, checked, and typed."""
 
 from salticus.config.file import check_hours, load, parse
-from salticus.config.sections import Config, Extract, Fetch, Hook, Host, Rule, Time
+from salticus.config.sections import Config, Desk, Extract, Fetch, Hook, Host, Rule, Time
 from salticus.config.units import (
     Budget,
     Hours,
@@ -17,6 +17,7 @@ from salticus.config.units import (
 __all__ = [
     "Budget",
     "Config",
+    "Desk",
     "Extract",
     "Fetch",
     "Hook",

@@ -106,6 +106,19 @@ class Extract(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pdf: bool = False
 
 
+class Desk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where clicks, notices and searches come in while a crawl runs: ``127.0.0.1:8470``.
+
+    `insta` of the visits are set aside for clicked pages. The `gate` lets a `share` of the clicks
+    through, those most likely to find a change.
+    """
+
+    listen: str | None = None
+    insta: Share = Share(0.0)
+    gate: str = "instacrawl"
+    share: Share = Share(0.2)
+
+
 class Time(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An accelerated clock, for malls and tests: `speed` world seconds a wall second."""
 
@@ -129,6 +142,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retention: Span | None = None
     fetch: Fetch = Fetch()
     extract: Extract = Extract()
+    desk: Desk = Desk()
     clock: Time = Time()
     hosts: tuple[Host, ...] = ()
     pages: tuple[Rule, ...] = ()

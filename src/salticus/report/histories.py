@@ -1,14 +1,13 @@
-"""Price histories with every visit marked, as one HTML file that needs no network."""
+"""Price histories with every visit marked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-_WIDTH, _HEIGHT = 860, 90
+_WIDTH, _HEIGHT = 780, 90
 _OUTCOMES = {True: "change found", False: "no change", None: "first visit or failed"}
 _COLOURS = {"change found": "#d1495b", "no change": "#8d99ae", "first visit or failed": "#edae49"}
 
@@ -23,17 +22,10 @@ class History:
     end: datetime
 
 
-def write_histories(histories: Sequence[History], path: Path, title: str) -> None:
-    """Write one chart a page, stacked, to `path`."""
+def history_chart(history: History) -> Any:
+    """The true prices of a page as a line, its visits as dots."""
     import altair as alt
 
-    charts = [_chart(alt, history) for history in histories]
-    sheet = alt.vconcat(*charts, title=title).resolve_scale(color="shared")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    sheet.save(str(path), inline=True)
-
-
-def _chart(alt: Any, history: History) -> Any:
     last = [(history.end, history.prices[-1][1])]
     truth = [{"at": at.isoformat(), "price": p} for at, p in [*history.prices, *last]]
     visits = [
@@ -43,12 +35,12 @@ def _chart(alt: Any, history: History) -> Any:
     time = alt.X("at:T", title="world time (UTC)", scale=alt.Scale(type="utc"), axis=axis)
     price = alt.Y("price:Q", title="price", scale=alt.Scale(zero=False, padding=8))
     line = (
-        alt.Chart(alt.Data(values=truth))
+        alt.Chart({"values": truth})
         .mark_line(interpolate="step-after", color="#30638e")
         .encode(x=time, y=price)
     )
     marks = (
-        alt.Chart(alt.Data(values=visits))
+        alt.Chart({"values": visits})
         .mark_point(filled=True, size=45, opacity=0.9)
         .encode(x=time, y=price, color=_colour(alt), tooltip=["at:T", "price:Q", "outcome:N"])
     )

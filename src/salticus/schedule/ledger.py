@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import numpy as np
@@ -39,6 +39,15 @@ class Grant:
     @property
     def visits(self) -> int:
         return len(self.release)
+
+    def less(self, share: float) -> tuple[Grant, Times]:
+        """The grant without a share of its visits, and when each of those may start.
+
+        They lie evenly among the others, so that some may start early in the tick.
+        """
+        turn = np.floor(np.arange(1, self.visits + 1) * share + 1e-9)
+        apart = np.diff(turn, prepend=0.0) > 0
+        return replace(self, release=self.release[~apart]), self.release[apart]
 
 
 class Ledger:
@@ -84,6 +93,11 @@ class Ledger:
         self.dear_ |= {int(plan.visit[row]): int(cost[row]) for row in dear}
         self.balance_ -= float(cost.sum())
         self.open_ += int(cost.sum())
+
+    def spent(self, outcomes: Outcomes) -> None:
+        """Take visits off the balance that were made after it was last kept."""
+        self.balance_ -= len(outcomes)
+        self.open_ += len(outcomes)
 
     def _gather(self, after: Instant) -> None:
         """Put the visits made since the last tick among the others, and forget the old ones."""

@@ -213,6 +213,9 @@ class Store(Protocol):
         signal of kind ``feed:origin``. Pages that are not known are added. A row that says what
         was told last leaves nothing. Returns how many rows left something."""
 
+    async def ids(self, urls: Sequence[str]) -> Ints:
+        """The page of each URL, or the one that it has become; -1 if it is not known, or no URL."""
+
     async def count(self, rows: Sequence[Count]) -> int:
         """Add what readers did, together or not at all. Returns how many rows were of pages that
         are known; the others leave nothing. A page that has moved counts as the one it became."""
@@ -221,10 +224,10 @@ class Store(Protocol):
         """What was counted after the row with number `after`, in order."""
 
     async def ask(self, requests: Sequence[Request]) -> None:
-        """Store what became of clicks that asked for a visit."""
+        """Store what became of clicks that asked for a visit; a number that is there stays."""
 
-    async def asked(self, after: int = 0) -> list[tuple[int, Request]]:
-        """Requests after the one with number `after`, in order, each with its number."""
+    async def asked(self, after: int = 0) -> list[Request]:
+        """Requests after the one with number `after`, in order."""
 
     async def alerts(self, *, past: bool = False) -> list[AlertState]:
         """Alerts that last, or with `past` all of them, oldest first."""

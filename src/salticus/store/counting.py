@@ -28,12 +28,32 @@ def count(db: sqlite3.Connection, counted: Sequence[Count]) -> int:
 def put(db: sqlite3.Connection, counted: Sequence[Count]) -> int:
     """The same within a transaction."""
     together, number = by_hour(counted)
-    urls = list({url for url, _ in together})
-    (found,) = db.execute(QUERIES["known_urls"], {"urls": rows(urls)}).fetchone()
-    known = {urls[place] for place in msgspec.json.decode(found, type=list[int])}
-    table = [(*key, *sums) for key, sums in together.items() if key[0] in known]
+    urls = list(number)
+    page = dict(zip(urls, _became(db, urls).tolist(), strict=True))
+    table = [(page[url], at, *sums) for (url, at), sums in together.items() if page[url] >= 0]
     db.execute(QUERIES["insert_counts"], {"rows": rows(table)})
-    return sum(number[url] for url in known)
+    return sum(number[url] for url in urls if page[url] >= 0)
+
+
+def ids(db: sqlite3.Connection, urls: Sequence[str]) -> Ints:
+    """The page of each URL, or the one that it has become; -1 = not known, or no URL."""
+    spelt = [_spelt(url) for url in urls]
+    found = np.full(len(spelt), -1, dtype=np.int64)
+    known = [place for place, url in enumerate(spelt) if url is not None]
+    found[known] = _became(db, [spelt[place] or "" for place in known])
+    return found
+
+
+def _became(db: sqlite3.Connection, urls: Sequence[str]) -> Ints:
+    return _ints(db.execute(QUERIES["became"], {"urls": rows(urls)}).fetchone()[0])
+
+
+def _spelt(url: str) -> str | None:
+    """The one spelling of a URL; None if it is none."""
+    try:
+        return canonical(url)[0]
+    except InputError:
+        return None
 
 
 def by_hour(counted: Sequence[Count]) -> tuple[dict[tuple[str, int], list[int]], dict[str, int]]:
@@ -47,9 +67,7 @@ def by_hour(counted: Sequence[Count]) -> tuple[dict[tuple[str, int], list[int]],
     together: dict[tuple[str, int], list[int]] = {}
     number: defaultdict[str, int] = defaultdict(int)
     for each in counted:
-        try:
-            url, _ = canonical(each.url)
-        except InputError:
+        if (url := _spelt(each.url)) is None:
             continue
         sums = together.setdefault((url, each.at // HOUR_US * HOUR_US), [0, 0])
         sums[0] += each.clicks
@@ -73,16 +91,16 @@ def counts(db: sqlite3.Connection, after: int, limit: int) -> Counts:
 
 def ask(db: sqlite3.Connection, requests: Sequence[Request]) -> None:
     """Store requests together or not at all."""
-    table = [(r.page, r.at, r.score, r.propensity, r.sent, r.visit) for r in requests]
+    table = [msgspec.structs.astuple(request) for request in requests]
     with transaction(db):
         db.execute(QUERIES["insert_requests"], {"rows": rows(table)})
 
 
-def asked(db: sqlite3.Connection, after: int) -> list[tuple[int, Request]]:
-    """Requests after one, with their numbers."""
+def asked(db: sqlite3.Connection, after: int) -> list[Request]:
+    """Requests after one."""
     found = db.execute(QUERIES["requests"], {"after": after})
     return [
-        (number, Request(page, at, score, propensity, bool(sent), visit))
+        Request(number, page, at, score, propensity, bool(sent), visit)
         for number, page, at, score, propensity, sent, visit in found
     ]
 

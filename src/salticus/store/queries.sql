@@ -462,14 +462,9 @@ SELECT json_group_array(visit) FROM (
     SELECT visit FROM observations WHERE visit > :visit ORDER BY visit
 );
 
--- name: known_urls
-SELECT json_group_array(asked.key)
-FROM json_each(:urls) AS asked CROSS JOIN pages ON pages.url = asked.value;
-
--- name: insert_counts
-INSERT INTO demand (page, at, clicks, impressions)
-SELECT
-    coalesce(
+-- name: became
+SELECT json_group_array(page) FROM (
+    SELECT coalesce(
         (
             WITH RECURSIVE way (id) AS (
                 SELECT pages.alias
@@ -479,13 +474,21 @@ SELECT
             )
             SELECT last.id FROM way JOIN pages AS last USING (id) WHERE last.alias IS NULL
         ),
-        pages.id
-    ),
-    json_extract(asked.value, '$[1]'),
-    json_extract(asked.value, '$[2]'),
-    json_extract(asked.value, '$[3]')
-FROM json_each(:rows) AS asked CROSS JOIN pages ON pages.url = json_extract(asked.value, '$[0]')
-ORDER BY asked.key;
+        pages.id,
+        -1
+    ) AS page
+    FROM json_each(:urls) AS asked LEFT JOIN pages ON pages.url = asked.value
+    ORDER BY asked.key
+);
+
+-- name: insert_counts
+INSERT INTO demand (page, at, clicks, impressions)
+SELECT
+    json_extract(value, '$[0]'),
+    json_extract(value, '$[1]'),
+    json_extract(value, '$[2]'),
+    json_extract(value, '$[3]')
+FROM json_each(:rows);
 
 -- name: counts
 SELECT
@@ -497,14 +500,15 @@ SELECT
 FROM (SELECT * FROM demand WHERE id > :after ORDER BY id LIMIT :limit);
 
 -- name: insert_requests
-INSERT INTO requests (page, at, score, propensity, sent, visit)
+INSERT OR IGNORE INTO requests (id, page, at, score, propensity, sent, visit)
 SELECT
     json_extract(value, '$[0]'),
     json_extract(value, '$[1]'),
     json_extract(value, '$[2]'),
     json_extract(value, '$[3]'),
     json_extract(value, '$[4]'),
-    json_extract(value, '$[5]')
+    json_extract(value, '$[5]'),
+    json_extract(value, '$[6]')
 FROM json_each(:rows);
 
 -- name: requests

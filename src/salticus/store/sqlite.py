@@ -115,6 +115,9 @@ class SqliteStore:
     async def told(self, rows: Sequence[Told]) -> int:
         return await self._writes.run(telling.told, self._writer, rows)
 
+    async def ids(self, urls: Sequence[str]) -> Ints:
+        return await self._reads.run(counting.ids, self._reader, urls)
+
     async def count(self, rows: Sequence[Count]) -> int:
         return await self._writes.run(counting.count, self._writer, rows)
 
@@ -124,7 +127,7 @@ class SqliteStore:
     async def ask(self, requests: Sequence[Request]) -> None:
         await self._writes.run(counting.ask, self._writer, requests)
 
-    async def asked(self, after: int = 0) -> list[tuple[int, Request]]:
+    async def asked(self, after: int = 0) -> list[Request]:
         return await self._reads.run(counting.asked, self._reader, after)
 
     async def alerts(self, *, past: bool = False) -> list[AlertState]:

@@ -20,16 +20,16 @@ class Readers:
     def __init__(self) -> None:
         self._counted: dict[int, tuple[int, int, int, int]] = {}
         self._asked: dict[int, Request] = {}
-        self._last = [0, 0]
+        self._last = 0
 
-    def count(self, counted: Sequence[Count], page_of: Callable[[str], int | None]) -> int:
+    def count(self, counted: Sequence[Count], page_of: Callable[[str], int]) -> int:
         together, number = by_hour(counted)
         pages = {url: page_of(url) for url in number}
         for (url, at), (clicks, impressions) in together.items():
-            if (page := pages[url]) is not None:
-                self._last[0] += 1
-                self._counted[self._last[0]] = (page, at, clicks, impressions)
-        return sum(rows for url, rows in number.items() if pages[url] is not None)
+            if (page := pages[url]) >= 0:
+                self._last += 1
+                self._counted[self._last] = (page, at, clicks, impressions)
+        return sum(rows for url, rows in number.items() if pages[url] >= 0)
 
     def counts(self, after: int, limit: int) -> Counts:
         found = [(number, *row) for number, row in self._counted.items() if number > after][:limit]
@@ -38,12 +38,10 @@ class Readers:
         return Counts(columns[1], columns[2].view("M8[us]"), columns[3], columns[4], last)
 
     def ask(self, requests: Sequence[Request]) -> None:
-        for request in requests:
-            self._last[1] += 1
-            self._asked[self._last[1]] = request
+        self._asked = {request.number: request for request in requests} | self._asked
 
-    def asked(self, after: int) -> list[tuple[int, Request]]:
-        return [(number, request) for number, request in self._asked.items() if number > after]
+    def asked(self, after: int) -> list[Request]:
+        return [self._asked[number] for number in sorted(self._asked) if number > after]
 
     def keep(self, wanted: Callable[[int, int], bool]) -> None:
         """Forget what is not wanted of a page and time."""
@@ -61,7 +59,8 @@ class Readers:
         ]
 
     def request_rows(self) -> list[Row]:
-        rows = [msgspec.structs.asdict(request) for request in self._asked.values()]
-        return [
-            {"page_id": row.pop("page"), **row} for row in sorted(rows, key=lambda row: row["at"])
-        ]
+        rows = [msgspec.structs.asdict(request) for request in self.asked(0)]
+        kept = [{k: v for k, v in row.items() if k not in ("number", "page")} for row in rows]
+        pages = [row["page"] for row in rows]
+        named = [{"page_id": page, **row} for page, row in zip(pages, kept, strict=True)]
+        return sorted(named, key=lambda row: row["at"])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from salticus.errors import InputError, StoreError
 from salticus.store.base import DROPPED, AlertState, Query, Summary
@@ -156,13 +157,18 @@ class MemoryStore(PageBook):
     async def notice(self, signals: Sequence[Signal]) -> None:
         self._signals += signals
 
+    async def ids(self, urls: Sequence[str]) -> Ints:
+        places = [place_of(url) for url in urls]
+        known = [-1 if place is None else self._became(place[0]) for place in places]
+        return np.array(known, dtype=np.int64)
+
     async def count(self, rows: Sequence[Count]) -> int:
         return self._readers.count(rows, self._became)
 
-    def _became(self, url: str) -> int | None:
-        """The page with this URL, or the one that it has become; None if it is not known."""
+    def _became(self, url: str) -> int:
+        """The page with this URL, or the one that it has become; -1 if it is not known."""
         if url not in self._ids:
-            return None
+            return -1
         moved = self._shown(self._pages[self._ids[url]]).moved
         return self._ids[moved or url]
 
@@ -172,7 +178,7 @@ class MemoryStore(PageBook):
     async def ask(self, requests: Sequence[Request]) -> None:
         self._readers.ask(requests)
 
-    async def asked(self, after: int = 0) -> list[tuple[int, Request]]:
+    async def asked(self, after: int = 0) -> list[Request]:
         return self._readers.asked(after)
 
     async def told(self, rows: Sequence[Told]) -> int:

@@ -8,6 +8,7 @@ Rows at the edge (a `Target` is fetched, an `Observation` is stored), columns in
 from salticus.types.columns import (
     DAY,
     NEVER,
+    UNPLANNED,
     Bools,
     Codes,
     Columns,
@@ -25,6 +26,7 @@ from salticus.types.columns import (
     days_between,
     instant,
     moment,
+    unplanned,
 )
 from salticus.types.inputs import STEP, Bytes, Examples, Floats32, Inputs, Ints32, Metadata
 from salticus.types.rows import (
@@ -101,8 +103,10 @@ __all__ = [
     "Told",
     "UNCHANGED",
     "UNKNOWN",
+    "UNPLANNED",
     "Value",
     "days_between",
     "instant",
     "moment",
+    "unplanned",
 ]

@@ -167,6 +167,18 @@ class Plan(Columns):
         return self.take(~np.isin(self.visit, visits))
 
 
+UNPLANNED = 4 * 10**15  # still exact as a float, for whoever reads the store with one
+
+
+def unplanned(now: Instant, visits: int, after: int = 0) -> Ints:
+    """Numbers of visits that no plan foresaw: by the time, far above the planner's.
+
+    They are above `after`, so that those of one moment differ.
+    """
+    first = max(UNPLANNED + int(now.astype(np.int64)), after + 1)
+    return np.arange(first, first + visits)
+
+
 @dataclass(frozen=True, slots=True)
 class Outcomes(Columns):
     """What a batch of visits taught, one row a visit.

@@ -149,12 +149,13 @@ class Count(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A click that asked for a visit at once, and what became of it.
+    """A click that asked for a visit at once, and what became of it; numbered from 1 on.
 
     `score` is the chance that the copy was out of date, `propensity` the probability with which the
     gate let it through. `visit` is None if it was not sent, or there was no room for it.
     """
 
+    number: int
     page: int
     at: int
     score: float

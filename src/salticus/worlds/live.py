@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import msgspec
@@ -20,6 +20,7 @@ from salticus.extract.listing import not_after
 from salticus.extract.pool import Extraction
 from salticus.fetch.base import Fetcher
 from salticus.observe import kept, observe, tolerated
+from salticus.signals.demand import Demand
 from salticus.store.base import Store
 from salticus.types import (
     Entry,
@@ -72,11 +73,13 @@ class Live:
     clock: Clock
     config: Config = Config()
     costs: Sequence[tuple[str, float]] = ()
+    lingers: bool = False  # visit until the tick ends: urgent visits may come
 
     def __post_init__(self) -> None:
         self.census = Census(
             self.store, max_interval=self.config.max_interval_days, rules=self.config.pages
         )
+        self.demand = Demand()
         self.watch = Watch()
         self._journal = Journal(self.store, self._committed)
         self._news: asyncio.Queue[Outcomes | BaseException | Plan] = asyncio.Queue()
@@ -97,13 +100,22 @@ class Live:
         await self.census.refresh()
         seconds = (tick.end - tick.start).total_seconds() / self.clock.speed
         now = self.clock.wall()
-        return self.census.pages(tick, lambda name: self.fetcher.capacity(name, now, seconds))
+        pages = self.census.pages(tick, lambda name: self.fetcher.capacity(name, now, seconds))
+        return await self._with_demand(pages)
+
+    async def _with_demand(self, pages: Pages) -> Pages:
+        """The pages with what readers want of them by now."""
+        while len(counted := await self.store.counts(self.demand.mark_)):
+            self.demand.learn(counted)
+        known = (pages.ids, pages.added, pages.demand, instant(pages.tick.start))
+        demand, impressions = self.demand.rates(*known)
+        return replace(pages, demand=demand, impressions=impressions)
 
     async def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
         open_visits = set(plan.visit.tolist())
         feeder = asyncio.create_task(self._feed(plan))
         try:
-            while open_visits or not self._news.empty():
+            while open_visits or self.lingers or not self._news.empty():
                 outcomes = await self._next()
                 if outcomes is plan:
                     break
@@ -114,6 +126,16 @@ class Live:
         finally:
             feeder.cancel()
             await asyncio.gather(feeder, return_exceptions=True)
+
+    async def urge(self, plan: Plan) -> None:
+        """Begin visits now, before all others of their hosts; their outcomes come with the rest."""
+        targets = {target.page: target for target in await self.store.targets(plan.page)}
+        left = (plan.tick.end - self.clock.now()).total_seconds() / self.clock.speed
+        for row, page in enumerate(plan.page.tolist()):
+            if page in targets and not self._stopped.is_set():
+                self._queue(Job(row, plan, targets[page], self.clock.wall() + left), urgent=True)
+            else:
+                self._drop(plan, [row])
 
     def stop(self) -> None:
         self._stopped.set()
@@ -152,7 +174,9 @@ class Live:
         for queue in self._queues.values():
             queue.clear()
         self._busy.difference_update([job.target.page for job in waiting])
-        self._drop(plan, [job.row for job in waiting] + list(range(row, len(plan))))
+        for job in waiting:
+            self._drop(job.plan, [job.row])
+        self._drop(plan, list(range(row, len(plan))))
         self._news.put_nowait(plan)
 
     async def _hand_out(self, plan: Plan) -> int:
@@ -181,13 +205,13 @@ class Live:
     async def _wait(self, due: datetime) -> None:
         await until_or(self.clock, due, self._stopped)
 
-    def _queue(self, job: Job) -> None:
+    def _queue(self, job: Job, *, urgent: bool = False) -> None:
         page, host = job.target.page, job.target.host
         if page in self._busy:  # still in flight from an earlier tick
             self._drop(job.plan, [job.row])
             return
         self._busy.add(page)
-        self._queues[host].append(job)
+        (self._queues[host].appendleft if urgent else self._queues[host].append)(job)
         if self._working[host] < self.fetcher.concurrency(host):
             self._working[host] += 1
             worker = asyncio.create_task(self._work(host))

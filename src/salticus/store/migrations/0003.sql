@@ -12,7 +12,7 @@ CREATE INDEX demand_page_at ON demand (page, at);
 CREATE INDEX demand_at ON demand (at);
 
 CREATE TABLE requests (               -- clicks that asked for a visit at once
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    id INTEGER PRIMARY KEY,           -- the crawl's number
     page INTEGER NOT NULL,
     at INTEGER NOT NULL,
     score REAL NOT NULL,              -- the chance that the copy was out of date

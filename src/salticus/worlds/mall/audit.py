@@ -186,6 +186,25 @@ def freshness_over(stock: Stock, visits: Visits, start: datetime, end: datetime)
     return float((ends - begins)[fresh].sum() / (n * (high - low))) if n else 1.0
 
 
+def fresh_at(stock: Stock, visits: Visits, rows: Ints, at: Times) -> Bools:
+    """Whether the copy of each of the `rows` equals the truth at the time `at`.
+
+    What changes at that very time has changed; a page without a copy is not fresh, unless it does
+    not exist.
+    """
+    points = np.repeat(np.arange(len(stock)), np.diff(stock.offsets))
+    every = np.concatenate([points, visits.rows, rows])
+    times = np.concatenate([_micros(stock.times), _micros(visits.at), _micros(at)])
+    codes = np.concatenate([_codes([*stock.values, *visits.values]), np.full(len(rows), _NOTHING)])
+    kind = np.repeat([0, 1, 2], [len(points), len(visits.rows), len(rows)])
+    order = np.lexsort((kind, times, every))
+    every, codes, kind = every[order], codes[order], kind[order]
+    same = _latest(codes, every, kind == 0) == _latest(codes, every, kind == 1)
+    fresh = np.empty(len(order), dtype=np.bool_)
+    fresh[order] = same
+    return fresh[len(order) - len(rows) :]
+
+
 _BEFORE = np.iinfo(np.int64).min  # a time before all others, at which every page begins as nothing
 _NOTHING = -1
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +21,7 @@ from salticus.worlds.mall.from_log import stock_from_log
 from salticus.worlds.mall.generate import generate
 from salticus.worlds.mall.markup import STYLES
 from salticus.worlds.mall.server import Mall, serve
+from salticus.worlds.mall.shoppers import Shoppers, shopping_of
 from salticus.worlds.mall.stock import Stock
 
 _SETTINGS = """\
@@ -38,6 +41,10 @@ speed = {speed}
 world_origin = {world}
 wall_origin = {wall}
 """
+_DESK = """
+[desk]
+listen = "{desk}"
+"""
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class Plot:
 
     `speed` is world seconds a wall second; `delay` the seconds between two requests to a shop. The
     shops write their offers in the styles of `markup` in turn; the last `zoo` shops are zoos.
+    `shoppers` click at the crawler's desk as the log's people did.
     """
 
     _: KW_ONLY
@@ -60,6 +68,7 @@ class Plot:
     log: Path | None = None
     markup: Sequence[str] = ("jsonld",)
     zoo: int = 0
+    shoppers: bool = False
 
     def stock(self) -> Stock:
         """The truth; the same for the same plot."""
@@ -96,7 +105,8 @@ async def open_mall(
     clock = SystemClock(
         speed=plot.speed, world_origin=moment(stock.times.min()), wall_origin=datetime.now(UTC)
     )
-    _furnish(folder, plot, clock)
+    desk = _free_address() if plot.shoppers else None
+    _furnish(folder, plot, clock, desk)
     mall = Mall(
         stock,
         clock,
@@ -105,10 +115,32 @@ async def open_mall(
         page_size=plot.page_size,
         log_path=files["access"],
     )
-    await serve(mall, _announced(mall, files["urls"], stop, opened))
+    async with _shopping(plot, mall, desk):
+        await serve(mall, _announced(mall, files["urls"], stop, opened))
 
 
-def _furnish(folder: Path, plot: Plot, clock: SystemClock) -> None:
+@asynccontextmanager
+async def _shopping(plot: Plot, mall: Mall, desk: str | None) -> AsyncIterator[None]:
+    """Shoppers come meanwhile, if there are any; they look for the shops' addresses themselves."""
+    if desk is None or plot.log is None:
+        yield
+        return
+    shopping = shopping_of(plot.log, mall.stock, seed=plot.seed)
+    going = asyncio.create_task(Shoppers(shopping, mall, desk).shop(), name="shoppers")
+    try:
+        yield
+    finally:
+        going.cancel()
+        await asyncio.gather(going, return_exceptions=True)
+
+
+def _free_address() -> str:
+    """An address at which nobody listens now, for the crawler's desk."""
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return f"127.0.0.1:{sock.getsockname()[1]}"
+
+
+def _furnish(folder: Path, plot: Plot, clock: SystemClock, desk: str | None) -> None:
     """Write the settings of a crawl of this mall."""
     folder.mkdir(parents=True, exist_ok=True)
     if paths(folder)["urls"].exists():
@@ -116,6 +148,7 @@ def _furnish(folder: Path, plot: Plot, clock: SystemClock) -> None:
     origins = (t.isoformat() for t in (clock.world_origin, clock.wall_origin) if t is not None)
     world, wall = origins
     text = _SETTINGS.format(delay=plot.delay, speed=float(plot.speed), world=world, wall=wall)
+    text += _DESK.format(desk=desk) if desk else ""
     paths(folder)["settings"].write_text(text, "utf-8")
 
 

@@ -1,0 +1,153 @@
+"""InstaCrawl in a running crawl: clicks ask one by one, a gate decides, a purse pays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from salticus.allocate.gate.base import Decisions, Gate
+from salticus.allocate.gate.uniform import UniformGate
+from salticus.coins import coins
+from salticus.columns import Remembers, State, part_of, places
+from salticus.types import (
+    Bools,
+    Floats,
+    Instant,
+    Ints,
+    Outcomes,
+    Pages,
+    Plan,
+    Purpose,
+    Request,
+    Survival,
+    Tick,
+    Times,
+    days_between,
+    moment,
+    unplanned,
+)
+
+_OTHERS = 23 << 32  # planner and spacing flip coins of the same seed
+
+
+class Insta:
+    """Lets clicks on pages that are likely out of date bring a visit at once.
+
+    Of the visits of every tick a `share` is set aside (Han 2019, §6: one budget, two schedulers).
+    A click's score is the chance that the page has changed since its last answer, 1 if it never
+    gave one; the gate sees all scores in the order in which the clicks come. What is not spent by
+    the end of the tick goes back into the budget, and so to the pages that the policy prefers.
+
+    Laws: the purse is never overdrawn; restored from its state, and told of the requests that were
+    stored since, it decides alike.
+    """
+
+    def __init__(self, gate: Gate | None = None, *, share: float = 0.0, seed: int = 0) -> None:
+        self.gate = UniformGate(share=0.0) if gate is None else gate
+        self.share = share
+        self.seed = seed
+        self.number_ = 0  # of the last request
+        self.latest_ = 0  # number of the last visit that was sent
+        self._purse: Times = np.empty(0, dtype="M8[us]")
+        self._pages: Pages | None = None
+        self._last: Times = np.empty(0, dtype="M8[us]")
+
+    def open(self, pages: Pages, purse: Times) -> None:
+        """Begin a tick with these pages and visits: when each may start, in order."""
+        self._pages, self._purse = pages, purse
+        self._last = pages.last_visit.copy()
+
+    def ask(self, clicked: Ints, now: Instant) -> tuple[list[Request], Plan]:
+        """What becomes of clicks on pages, in the order in which they came; the visits to make.
+
+        A click on a page that is not known, or not to be visited, is no request.
+        """
+        rows, known = places(self._ids(), clicked)
+        rows, clicked, first = rows[known], clicked[known], self.number_ + 1
+        scores = self._scores(rows, now)
+        decided, at = self._sent(scores), int(now.astype(np.int64))
+        chosen = self._paid(rows, decided.sent, now)
+        plan = self._plan(rows[chosen], now, decided.propensity[chosen])
+        visit = dict(zip(chosen.tolist(), plan.visit.tolist(), strict=True))
+        columns = zip(clicked, scores, decided.propensity, decided.sent, strict=True)
+        return [
+            Request(first + k, int(page), at, float(score), float(chance), bool(sent), visit.get(k))
+            for k, (page, score, chance, sent) in enumerate(columns)
+        ], plan
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """The pages that were visited meanwhile are as new."""
+        if self._pages is not None:
+            rows, known = places(self._pages.ids, outcomes.page)
+            known &= outcomes.made
+            self._last[rows[known]] = outcomes.at[known]
+
+    def heard(self, requests: Sequence[Request], visits: Outcomes) -> None:
+        """These requests and visits were stored after the state was kept."""
+        self.latest_ = int(visits.visit.max(initial=self.latest_))
+        if requests:
+            self._sent(np.array([request.score for request in requests]))
+            self.number_ = requests[-1].number
+
+    def cost(self, pages: Ints) -> Floats:
+        """What visits to these pages cost."""
+        return np.empty(0) if self._pages is None else self._pages.cost[self._pages.rows(pages)]
+
+    # ------------------------------------------------------------------------------------ inside
+
+    def _ids(self) -> Ints:
+        return np.empty(0, dtype=np.int64) if self._pages is None else self._pages.ids
+
+    def _scores(self, rows: Ints, now: Instant) -> Floats:
+        """The chance that each page has changed since its last visit."""
+        if self._pages is None or not len(rows):
+            return np.empty(0)
+        last = self._last[rows]
+        ages = np.nan_to_num(np.maximum(days_between(last, now), 0.0))
+        curves: Survival | None = self._pages.survival
+        still = np.exp(-ages) if curves is None else curves.take(rows).unchanged(ages)
+        return np.where(np.isnat(last), 1.0, np.clip(1.0 - np.nan_to_num(still), 0.0, 1.0))
+
+    def _sent(self, scores: Floats) -> Decisions:
+        """Ask the gate; the coin of a request is a hash of its number."""
+        numbers = np.arange(self.number_ + 1, self.number_ + 1 + len(scores))
+        self.number_ += len(scores)
+        chances = coins(self.seed + _OTHERS, numbers, 0)
+        return self.gate.send(scores, chances)
+
+    def _paid(self, rows: Ints, sent: Bools, now: Instant) -> Ints:
+        """Which of the requests are visits: those for which the purse pays, each page once."""
+        assert self._pages is not None or not len(rows)
+        chosen: dict[int, int] = {}
+        for k in np.flatnonzero(sent).tolist():
+            row = int(rows[k])
+            if row not in chosen and self._pages is not None and self._pages.open[row]:
+                cost = int(self._pages.cost[row])
+                if len(self._purse) >= cost and self._purse[cost - 1] <= now:
+                    self._purse, chosen[row] = self._purse[cost:], k
+        return np.array(list(chosen.values()), dtype=np.int64)
+
+    def _plan(self, rows: Ints, now: Instant, propensity: Floats) -> Plan:
+        """Visits to these rows at once."""
+        visits = unplanned(now, len(rows), self.latest_)
+        self.latest_ = int(visits.max(initial=self.latest_))
+        return Plan(
+            visit=visits,
+            page=self._ids()[rows],
+            due=np.full(len(rows), now),
+            purpose=np.full(len(rows), Purpose.INSTA, dtype=np.int8),
+            propensity=propensity,
+            tick=Tick(0, moment(now), moment(now)) if self._pages is None else self._pages.tick,
+        )
+
+    def state(self) -> State:
+        gate = self.gate.state() if isinstance(self.gate, Remembers) else {}
+        numbers = np.array([self.number_, self.latest_], dtype=np.int64)
+        return {"numbers": numbers, **{f"gate_{name}": column for name, column in gate.items()}}
+
+    def restore(self, state: State) -> None:
+        self.number_, self.latest_ = state["numbers"].tolist()
+        kept = part_of(state, "gate_")
+        if isinstance(self.gate, Remembers) and kept:
+            self.gate.restore(kept)

@@ -1,0 +1,1 @@
+"""Where clicks, notices and searches come in while a crawl runs."""
