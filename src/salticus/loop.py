@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import reduce
 from typing import Protocol
 
 import numpy as np
@@ -45,6 +46,7 @@ class Loop:
     explore: Explore = field(default_factory=Explore)
     insta: Insta = field(default_factory=Insta)
     watchers: list[Learner] = field(default_factory=list)
+    lesson: list[Outcomes] = field(default_factory=list)
 
     async def run(self, until: datetime = FOREVER, *, once: bool = False) -> None:
         """Crawl until world time `until`, until stopped, or for one tick."""
@@ -57,6 +59,7 @@ class Loop:
                 break
         async for outcomes in self.world.finish():
             self.learn(outcomes)
+        self.study()
         await self.memory.save()
 
     async def plan(self, tick: Tick) -> Plan:
@@ -64,6 +67,7 @@ class Loop:
 
         Politeness > budget > maximum interval > pins > exploration > policy.
         """
+        self.study()
         pages = await self.world.pages(tick)
         pages = replace(pages, survival=self.predictor.survival(pages, tick.start))
         grant, purse = self.ledger.grant(pages, tick).less(self.insta.share)
@@ -97,21 +101,43 @@ class Loop:
             self.learn(outcomes)
 
     def learn(self, outcomes: Outcomes) -> None:
-        parts: tuple[Learner, ...] = (self.ledger, self.spacing, self.predictor, self.policy)
-        for part in (*parts, self.insta, self.memory, *self.watchers):
+        """Keep account of outcomes as they come; what they teach is learnt tick by tick."""
+        parts: tuple[Learner, ...] = (self.ledger, self.insta, self.memory)
+        for part in (*parts, *self.watchers):
+            part.learn(outcomes)
+        self.lesson.append(outcomes)
+
+    def study(self) -> None:
+        """Learn all outcomes since the last tick, by the numbers of their visits.
+
+        So it does not matter in which order and in what batches they came, nor to a restart.
+        """
+        if not self.lesson:
+            return
+        outcomes, self.lesson = reduce(Outcomes.join, self.lesson), []
+        outcomes = outcomes.take(np.argsort(outcomes.visit, kind="stable"))
+        parts: tuple[Learner, ...] = (self.spacing, self.predictor, self.policy)
+        for part in parts:
             part.learn(outcomes)
 
     async def resume(self) -> None:
-        """Take up where the last run stopped: learn what it stored, make what it left open."""
+        """Take up where the last run stopped, and make the visits that it left open."""
+        plan = await self.recover()
+        if plan is not None:
+            await self.make(plan)
+
+    async def recover(self) -> Plan | None:
+        """Become what the last run was when it stopped; the visits that it left open."""
         recalled = await self.memory.recall()
-        if recalled is not None:
-            plan, outcomes = recalled
-            self.learn(outcomes)
-            urgent = await self.memory.unforeseen(self.insta.latest_)
-            self.ledger.spent(urgent)
-            self.learn(urgent)
-            self.insta.heard(await self.memory.asked(self.insta.number_), urgent)
-            await self.make(plan.without(outcomes.visit))
+        if recalled is None:
+            return None
+        plan, outcomes = recalled
+        self.learn(outcomes)
+        urgent = await self.memory.unforeseen(self.insta.latest_)
+        self.ledger.spent(urgent)
+        self.learn(urgent)
+        self.insta.heard(await self.memory.asked(self.insta.number_), urgent)
+        return plan.without(outcomes.visit)
 
     def stop(self) -> None:
         """Start no more visits; those in flight end, and the run with them."""

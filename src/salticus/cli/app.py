@@ -95,6 +95,7 @@ bench.command("fetch")(measure.bench_fetch)
 bench.command("simulate")(measure.bench_simulate)
 bench.command("policies")(measure.bench_policies)
 bench.command("learn")(measure.bench_learn)
+bench.command("tick")(measure.bench_tick)
 app.add_typer(bench, name="bench", rich_help_panel="To try things out")
 
 study = typer.Typer(help="Measure policies as the papers did.", no_args_is_help=True)

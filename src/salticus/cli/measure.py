@@ -201,3 +201,21 @@ def bench_learn(
         print_json(found)
     else:
         print_table("learning", tuple(found[0]), [tuple(row.values()) for row in found])
+
+
+def bench_tick(
+    pages: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="Pages; may be repeated. [default: 10^4 to 10^6]"),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Seconds and memory of one tick of a crawl: columns, predictions, policy, visits, snapshot."""
+    from salticus.bench.tick import SIZES, bench
+
+    with steps() as told:
+        rows = list(bench(sizes=pages or SIZES, told=told))
+    if json:
+        print_json(rows)
+    else:
+        print_table("one tick of a crawl", tuple(rows[0]), [tuple(row.values()) for row in rows])

@@ -45,6 +45,7 @@ logger = logging.getLogger(__name__)
 
 _CHUNK = 500  # targets read from the store at a time
 _MET = 2_000_000  # links that are remembered, so that the store is not asked about each again
+_PATIENCE_S = 60.0  # wall seconds that an urgent visit may wait for its turn
 _PURPOSES = [purpose.label for purpose in Purpose]
 
 
@@ -130,10 +131,10 @@ class Live:
     async def urge(self, plan: Plan) -> None:
         """Begin visits now, before all others of their hosts; their outcomes come with the rest."""
         targets = {target.page: target for target in await self.store.targets(plan.page)}
-        left = (plan.tick.end - self.clock.now()).total_seconds() / self.clock.speed
+        before = self.clock.wall() + _PATIENCE_S
         for row, page in enumerate(plan.page.tolist()):
             if page in targets and not self._stopped.is_set():
-                self._queue(Job(row, plan, targets[page], self.clock.wall() + left), urgent=True)
+                self._queue(Job(row, plan, targets[page], before), urgent=True)
             else:
                 self._drop(plan, [row])
 
@@ -170,12 +171,11 @@ class Live:
         except Exception as error:
             self._news.put_nowait(error)
             raise
-        waiting = [job for queue in self._queues.values() for job in queue]
-        for queue in self._queues.values():
-            queue.clear()
+        waiting = [job for queue in self._queues.values() for job in queue if job.plan is plan]
+        for host, queue in self._queues.items():
+            self._queues[host] = deque(job for job in queue if job.plan is not plan)
         self._busy.difference_update([job.target.page for job in waiting])
-        for job in waiting:
-            self._drop(job.plan, [job.row])
+        self._drop(plan, [job.row for job in waiting])
         self._drop(plan, list(range(row, len(plan))))
         self._news.put_nowait(plan)
 
@@ -234,10 +234,9 @@ class Live:
 
     async def _work(self, host: str) -> None:
         """Work off the host's queue."""
-        queue = self._queues[host]
         try:
-            while queue:
-                await self._visit(queue.popleft())
+            while self._queues[host]:
+                await self._visit(self._queues[host].popleft())
         finally:
             self._working[host] -= 1
 

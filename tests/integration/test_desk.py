@@ -1,0 +1,219 @@
+"""The desk of a running crawl: clicks are counted, and bring visits; a restart forgets nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import fields, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import numpy as np
+import pytest
+
+from salticus.assemble import crawler, stored
+from salticus.clock import SystemClock
+from salticus.config import Config, parse
+from salticus.loop import Loop
+from salticus.types import NewPage, Plan, Tick
+from salticus.worlds.mall.audit import audit
+from salticus.worlds.mall.generate import generate
+from salticus.worlds.mall.server import Mall
+
+OFFERS = 600
+
+
+def settings(folder: Path, mall: Mall, **desk: Any) -> Config:
+    clock = mall.clock
+    assert isinstance(clock, SystemClock)
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        address = f"127.0.0.1:{sock.getsockname()[1]}"
+    origins = {"world_origin": clock.world_origin, "wall_origin": clock.wall_origin}
+    fetch = {"contact": "t@example.org", "delay": "5ms", "allow_private": ["127.0.0.1"]}
+    return parse(
+        {
+            "store": str(folder / "salticus.db"),
+            "budget": "400%",
+            "tick": "4h",
+            "policy": "leap",
+            "explore": "5%",
+            "fetch": fetch,
+            "clock": {"speed": clock.speed, **origins},
+            "desk": {"listen": address, **desk},
+        }
+    )
+
+
+@asynccontextmanager
+async def open_mall(speed: float) -> AsyncIterator[Mall]:
+    stock = generate(shops=4, offers=OFFERS, days=60, seed=5)
+    world = stock.times.min().item().replace(tzinfo=UTC)
+    clock = SystemClock(speed=speed, world_origin=world, wall_origin=datetime.now(UTC))
+    mall = Mall(stock, clock)
+    await mall.start()
+    try:
+        yield mall
+    finally:
+        await mall.stop()
+
+
+@asynccontextmanager
+async def crawling(config: Config, mall: Mall) -> AsyncIterator[Loop]:
+    """A crawl that has visited every page once and goes on."""
+    async with stored(config) as store:
+        await store.add([NewPage(url) for url in mall.urls], at=0)
+    async with crawler(config) as loop:
+        running = asyncio.create_task(loop.run())
+        while sum(e.status == 200 and e.path != "/robots.txt" for e in mall.log) < OFFERS:
+            assert not running.done(), running
+            await asyncio.sleep(0.01)
+        try:
+            yield loop
+        finally:
+            loop.stop()
+            await running
+
+
+async def post(config: Config, path: str, body: Any) -> tuple[int, Any]:
+    async with aiohttp.ClientSession() as session:
+        data = io.BytesIO(body if isinstance(body, bytes) else msgspec.json.encode(body))
+        async with session.post(f"http://{config.desk.listen}{path}", data=data) as answer:
+            return answer.status, msgspec.json.decode(await answer.read())
+
+
+def test_clicks_bring_visits_at_once_and_hold_their_share(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with open_mall(speed=43_200) as mall:
+            config = settings(tmp_path, mall, insta="50%", share="20%")
+            async with crawling(config, mall):
+                sent, visits = 0, 0
+                for number in range(30):
+                    rows = [{"url": mall.urls[number * 20 + k]} for k in range(20)]
+                    status, told = await post(config, "/clicks", rows)
+                    assert (status, told["taken"], told["asked"]) == (200, 20, 20)
+                    sent, visits = sent + told["sent"], visits + told["visits"]
+                    await asyncio.sleep(0.02)
+            assert abs(sent / 600 - 0.2) < 0.02, "the share of the gate is held"
+            assert visits > 0.5 * sent, "there was room for most of them"
+        assert audit(mall.log, delay=0.005).clean
+        async with stored(config) as store:
+            requests = await store.asked()
+            assert len(requests) == 600
+            assert sum(request.sent for request in requests) == sent
+            begun = {r.visit: r.at for r in requests if r.visit is not None}
+            assert len(begun) == visits
+            outcomes = await store.outcomes_after(10**15)
+            assert len(outcomes) > 0.8 * visits, "but for pages that were being visited already"
+            asked = np.array([begun[visit] for visit in outcomes.visit.tolist()])
+            waited = (outcomes.at.view(np.int64) - asked) / 1e6 / 43_200
+            assert waited.max() < 2.0, "a visit is made within two seconds of real time"
+            assert sum(row["clicks"] for row in store.scan("demand")) == 600
+
+    asyncio.run(main())
+
+
+def test_what_comes_in_wrong_is_refused_and_hurts_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with open_mall(speed=43_200) as mall:
+            config = settings(tmp_path, mall)
+            async with crawling(config, mall):
+                url = mall.urls[0]
+                wrong: list[tuple[Any, str]] = [
+                    (b"{", "Input data was truncated"),
+                    ([{"url": url, "clicks": -3}], "none below 0"),
+                    ([{"url": url, "clicks": 10**9}], "at most 10000"),
+                    ([{"url": url, "at": "2999-01-01"}], "yet to come"),
+                    ([{"url": url, "at": "noon"}], "no time"),
+                    ([{"uri": url}], "uri"),
+                    ([{"url": url}] * 100_001, "at most 100000"),
+                ]
+                for body, word in wrong:
+                    status, told = await post(config, "/clicks", body)
+                    assert (status, word in told["error"]) == (400, True), told
+                status, told = await post(config, "/clicks", {"url": "http://no.example/"})
+                assert (status, told["taken"]) == (200, 1)
+                status, told = await post(config, "/push", [url, "http://no.example/"])
+                assert (status, told) == (200, {"known": 1})
+            async with stored(config) as store:
+                assert not list(store.scan("demand")), "unknown pages leave nothing"
+                assert [row["kind"] for row in store.scan("signals")] == ["push"]
+
+    asyncio.run(main())
+
+
+def same(first: Plan, second: Plan) -> bool:
+    """Whether two plans are equal to the last byte."""
+    columns = [f.name for f in fields(first) if f.name != "tick"]
+    return first.tick == second.tick and all(
+        getattr(first, name).tobytes() == getattr(second, name).tobytes() for name in columns
+    )
+
+
+@pytest.mark.parametrize("policy", ["leap", "kab5"])
+def test_a_restored_crawl_plans_the_same_to_the_last_byte(tmp_path: Path, policy: str) -> None:
+    """Killed in the middle of a tick, with clicks and urgent visits since the last snapshot."""
+
+    async def main() -> None:
+        async with open_mall(speed=86_400) as mall:
+            config = settings(tmp_path, mall, insta="30%", share="50%")
+            config = msgspec.structs.replace(config, policy=policy)
+            async with stored(config) as store:
+                await store.add([NewPage(url) for url in mall.urls], at=0)
+            async with crawler(config) as loop:
+                await loop.run(mall.clock.now() + timedelta(days=2))
+            config = msgspec.structs.replace(config, clock=config.clock)
+            async with crawler(config) as loop:
+                await loop.recover()
+                before = await _half_a_tick(loop, config, mall)
+                copy = tmp_path / "copy.db"
+                async with stored(config) as store:
+                    await store.backup(copy)
+                then = _following(before, mall)
+                mine = await loop.plan(then)
+                loop.stop()
+            twin = msgspec.structs.replace(
+                config, store=str(copy), desk=msgspec.structs.replace(config.desk, listen=other())
+            )
+            async with crawler(twin) as restored:
+                await restored.recover()
+                theirs = await restored.plan(then)
+        assert len(mine) > 0
+        assert same(mine, theirs)
+        states = (part.state() for part in (loop.insta, restored.insta))
+        ours, its = states
+        assert all(ours[name].tobytes() == its[name].tobytes() for name in ours)
+
+    asyncio.run(main())
+
+
+def other() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return f"127.0.0.1:{sock.getsockname()[1]}"
+
+
+async def _half_a_tick(loop: Loop, config: Config, mall: Mall) -> Tick:
+    """Plan a tick and make the first half of its visits, with clicks meanwhile."""
+    now = mall.clock.now()
+    tick = Tick(900, now, now + timedelta(hours=16))
+    plan = await loop.plan(tick)
+    await loop.memory.save(plan)
+    half = plan.take(np.arange(len(plan) // 2))
+    half = replace(half, due=np.full(len(half), half.due.min(initial=half.due[0])))
+    making = asyncio.create_task(loop.make(half))
+    for number in range(5):
+        rows = [{"url": mall.urls[(number * 11 + k) % OFFERS]} for k in range(10)]
+        status, _ = await post(config, "/clicks", rows)
+        assert status == 200
+    await making
+    await asyncio.sleep(0.7)  # counts are stored twice a second
+    return tick
+
+
+def _following(tick: Tick, mall: Mall) -> Tick:
+    return Tick(tick.number + 1, tick.end, tick.end + timedelta(hours=4))
