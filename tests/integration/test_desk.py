@@ -39,7 +39,7 @@ def settings(folder: Path, mall: Mall, **desk: Any) -> Config:
     return parse(
         {
             "store": str(folder / "salticus.db"),
-            "budget": "400%",
+            "budget": "100%",
             "tick": "4h",
             "policy": "leap",
             "explore": "5%",

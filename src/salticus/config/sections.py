@@ -134,7 +134,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     budget: Budget = Budget(1.0, per_page=True)
     tick: Span = Span(hours=2)
     seed: int = 0
-    policy: str = "uniform"
+    policy: str = "leap"
     predictor: str | None = None  # what the policy asks for
     spacing: str = "even"
     explore: Share = Share(0.02)

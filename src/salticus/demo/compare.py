@@ -59,7 +59,7 @@ class Course:
 
 
 SMALL = Course(2_000, 20, 20.0, 10.0, 60.0, Budget.parse("40%"), 0.01)
-FULL = Course(20_000, 100, 20.0, 10.0, 240.0, Budget.parse("40%"), 0.02)
+FULL = Course(20_000, 100, 20.0, 10.0, 270.0, Budget.parse("40%"), 0.02)
 
 
 async def run_demo(folder: Path, course: Course, told: Told) -> dict[str, Any]:
