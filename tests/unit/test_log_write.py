@@ -48,7 +48,7 @@ def rows(table: str) -> Iterator[dict[str, Any]]:
 
 def test_an_exported_log_reads_back(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "log"
-    counts = {"pages": 2, "visits": 2, "signals": 1, "links": 1, "demand": 1, "requests": 0}
+    counts = {"pages": 2, "visits": 2, "signals": 1, "links": 1, "demand": 1}
     assert export_log(rows, folder, name="mine") == counts
     visits = pl.read_parquet(folder / "visits.parquet")
     first = datetime(2026, 1, 1, tzinfo=UTC)

@@ -33,10 +33,11 @@ def export_log(rows: Callable[[str], Iterator[Row]], folder: Path, *, name: str)
     """
     with new_folder(folder) as part:
         tables = {table: _Table(table, rows(table)) for table in _EXPORTED}
-        for table in tables.values():
+        for table in list(tables.values()):
             table.write(part)
             if not table.count and table.name in _IF_ANY:
                 (part / f"{table.name}.parquet").unlink()
+                del tables[table.name]
         write_about(part, _about(name, tables, part))
     return {table.name: table.count for table in tables.values()}
 
@@ -145,7 +146,7 @@ def _about(name: str, tables: dict[str, _Table], folder: Path) -> dict[str, Any]
         "name": name,
         "span": None if first is None or last is None else [utc(first), utc(last)],
         "resolution": resolution_of(folder / "visits.parquet"),
-        **({"demand_bucket": "1h"} if tables["demand"].count else {}),
+        **({"demand_bucket": "1h"} if "demand" in tables else {}),
         "source": "exported from a Salticus store",
         "caveats": "visits are what a crawler saw, not the truth; between them nothing is known",
         "rows": {table.name: table.count for table in tables.values()},

@@ -57,6 +57,7 @@ class Mixture(Bandit):
         factor = self.stretch_.factor(min(1.0, float(gains.sum()) / whole))
         earned = factor / whole * (due @ gains)
         self.experts_.update_all(earned / self.learner_.probabilities())
+        self.history_.add(self.step_, float(earned.sum()), self.learner_.probabilities())
 
     def state(self) -> State:
         return {**super().state(), "ids": self.ids_, "due": self.due_}

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from salticus.allocate.bandit.arms import Arm, Arms, part
+from salticus.allocate.bandit.history import History
 from salticus.allocate.bandit.learners import Exp3Anytime, Learner
 from salticus.allocate.bandit.reward import Stretch
 from salticus.allocate.bandit.step import Step, rows_of
@@ -46,6 +47,7 @@ class Bandit:
         self.learner_ = self.learner(len(self.arms_))
         self.step_ = Step()
         self.stretch_ = Stretch()
+        self.history_ = History(len(self.arms_))
 
     def expected(self, pages: Pages, visits: float) -> Floats:
         known("demand", pages.demand, pages.ids)
@@ -99,11 +101,16 @@ class Bandit:
         reward = min(1.0, float(gains.sum()) / whole)
         reward *= self.stretch_.factor(reward) if self.common else 1.0
         self.learner_.update(self.step_.arm, min(1.0, reward))
+        self.history_.add(self.step_, min(1.0, reward), self.learner_.probabilities())
 
     # ------------------------------------------------------------------------------- memory
 
     def state(self) -> State:
-        parts = {"step": self.step_.state(), "learner": self.learner_.state()}
+        parts = {
+            "step": self.step_.state(),
+            "learner": self.learner_.state(),
+            "history": self.history_.state(),
+        }
         flat = {f"{name}/{key}": c for name, kept in parts.items() for key, c in kept.items()}
         return {"recent": self.stretch_.recent_, **flat, **self.arms_.state()}
 
@@ -113,6 +120,7 @@ class Bandit:
             self.step_ = Step.restored(part(state, "step"))
             self.stretch_.recent_ = state["recent"]
             self.learner_.restore(part(state, "learner"))
+            self.history_.restore(part(state, "history"))
             self.arms_.restore(state)
 
 
