@@ -33,7 +33,7 @@ from salticus.store.sqlite import SqliteStore
 from salticus.types import Plan, Purpose, Tick, instant, unplanned
 
 if TYPE_CHECKING:
-    from salticus.fetch.base import Renderer
+    from salticus.fetch.base import Fetcher, Renderer
     from salticus.fetch.polite import PoliteFetcher
     from salticus.worlds.live import Live
 
@@ -69,28 +69,42 @@ async def crawler(config: Config, *, once: bool = False) -> AsyncIterator[Loop]:
     Raises StoreLocked if another crawler runs on the store, ConfigError and Infeasible for
     settings that cannot be kept.
     """
+    _check_contact(config)
     clock = clock_of(config)
-    async with _live(config, clock) as (world, store):
-        await _check(config, world, clock)
-        loop = _loop(config, world, clock, store, once=once)
-        async with _hooks(config, store), _desk(config, loop, world, clock):
-            yield loop
+    async with (
+        fetching(config, clock) as fetcher,
+        guided(config, clock, fetcher, once=once) as (loop, _),
+    ):
+        yield loop
 
 
 @asynccontextmanager
-async def _live(config: Config, clock: Clock) -> AsyncIterator[tuple[Live, SqliteStore]]:
+async def guided(
+    config: Config, clock: SystemClock, fetcher: Fetcher, *, once: bool = False
+) -> AsyncIterator[tuple[Loop, Live]]:
+    """A loop and its world whose visits are made by the fetcher given, such as another crawler.
+
+    All that `crawler` says holds.
+    """
+    async with _live(config, clock, fetcher) as (world, store):
+        await _check(config, world, clock)
+        loop = _loop(config, world, clock, store, once=once)
+        async with _hooks(config, store), _desk(config, loop, world, clock):
+            yield loop, world
+
+
+@asynccontextmanager
+async def _live(
+    config: Config, clock: Clock, fetcher: Fetcher
+) -> AsyncIterator[tuple[Live, SqliteStore]]:
     """The live web as a world on the store that the settings name, which is locked meanwhile."""
-    if not config.fetch.contact:
-        raise ConfigError(
-            "fetch.contact is empty; give an e-mail or web address that site owners can turn to"
-        )
     from salticus.extract.pool import Extraction
     from salticus.extract.rules import check_rules
     from salticus.worlds.live import Live  # aiohttp takes a while; other commands need it not
 
     check_rules(config.pages)
     with instance_lock(Path(config.store)):
-        async with stored(config) as store, fetching(config, clock) as fetcher:
+        async with stored(config) as store:
             extraction = Extraction(config.extract, rules=config.pages)
             try:
                 fetcher.restore(await store.hosts())
@@ -115,6 +129,13 @@ async def fetching(config: Config, clock: Clock) -> AsyncIterator[PoliteFetcher]
         yield fetcher
     finally:
         await fetcher.close()
+
+
+def _check_contact(config: Config) -> None:
+    if not config.fetch.contact:
+        raise ConfigError(
+            "fetch.contact is empty; give an e-mail or web address that site owners can turn to"
+        )
 
 
 def _renderer(config: Config) -> Renderer | None:
@@ -173,8 +194,12 @@ async def visit_now(config: Config, urls: Sequence[str]) -> list[PageState]:
     These visits are the user's own: they are polite like all others, but do not count against the
     budget. Raises StoreLocked if a crawler runs on the store.
     """
+    _check_contact(config)
     clock = clock_of(config)
-    async with _live(config, clock) as (world, store):
+    async with (
+        fetching(config, clock) as fetcher,
+        _live(config, clock, fetcher) as (world, store),
+    ):
         waiting = [await store.page(url) for url in urls]
         seen: dict[int, PageState] = {}
         while waiting and len(seen) < MANUAL:
@@ -192,16 +217,23 @@ async def _make(world: Live, clock: Clock, pages: Sequence[int]) -> None:
     now = clock.now()
     tick = Tick(0, now, now + timedelta(seconds=_PATIENCE_S * clock.speed))
     await world.pages(tick)
-    plan = Plan(
-        visit=unplanned(instant(now), len(pages)),
+    async for _ in world.visit(by_hand(pages, tick)):
+        pass
+
+
+def by_hand(pages: Sequence[int], tick: Tick) -> Plan:
+    """The user's own visits, beyond the budget, due at once.
+
+    They are numbered by the start of the tick.
+    """
+    return Plan(
+        visit=unplanned(instant(tick.start), len(pages)),
         page=np.array(pages, dtype=np.int64),
-        due=np.full(len(pages), instant(now)),
+        due=np.full(len(pages), instant(tick.start)),
         purpose=np.full(len(pages), Purpose.MANUAL, dtype=np.int8),
         propensity=np.ones(len(pages)),
         tick=tick,
     )
-    async for _ in world.visit(plan):
-        pass
 
 
 async def import_log(config: Config, folder: Path, *, values: bool = True) -> dict[str, int]:

@@ -24,7 +24,7 @@ _LONGEST = 500  # characters in which a number is looked for
 _MINUS = "-\u2212\u2013"
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """A field's canonical text, and the currency that was written beside it."""
 
     text: str
@@ -65,21 +65,27 @@ class Fields:
         texts = self.selectors[name].find(document)
         if not texts:
             raise ExtractError(f"{self.rule.select[name]} finds nothing")
-        found = self._read(name, texts, document.language)
+        found = spelt(self.rule, name, texts, document.language)
         beside = found.currency and "currency" not in self.selectors
         return {name: found.text} | ({"currency": found.currency} if beside else {})
 
-    def _read(self, name: str, texts: list[str], tongue: str) -> _Found:
-        if name in _PRICES:
-            amount = asked(texts[0], tongue)
-            if amount is None:
-                raise ExtractError(f"{texts[0][:60]!r} is not one price")
-            return _Found(*amount)
-        if name in _WORDS:
-            return _Found(_WORDS[name](texts[0]) or texts[0])
-        if name in self.rule.tolerance:
-            return _Found(number(texts[0], tongue) or texts[0])
-        return _Found(" ".join(texts))
+
+def spelt(rule: Rule, name: str, texts: list[str], tongue: str = "") -> Found:
+    """A field in the one spelling that it has everywhere, from the texts found for it.
+
+    >>> spelt(Rule("*"), "price", ["1.299,00 €"]), spelt(Rule("*"), "title", ["Green", "tea"])
+    (Found(text='1299', currency='EUR'), Found(text='Green tea', currency=''))
+    """
+    if name in _PRICES:
+        amount = asked(texts[0], tongue)
+        if amount is None:
+            raise ExtractError(f"{texts[0][:60]!r} is not one price")
+        return Found(*amount)
+    if name in _WORDS:
+        return Found(_WORDS[name](texts[0]) or texts[0])
+    if name in rule.tolerance:
+        return Found(number(texts[0], tongue) or texts[0])
+    return Found(" ".join(texts))
 
 
 def made(

@@ -18,6 +18,7 @@ from salticus.types import (
     Outcomes,
     Pages,
     Plan,
+    Purpose,
     Tick,
     Times,
     days_between,
@@ -58,7 +59,7 @@ class Ledger:
     or up to one visit, the dearest if they differ, and a new ledger opens with as much; a dropped
     visit is refunded, one that failed is not. The first law is kept exactly: a visit that would be
     one too many is released when the visit that is a whole budget older is a day past. A visit that
-    costs more than 1 counts as so many.
+    costs more than 1 counts as so many. What the user orders by hand does not count.
     """
 
     def __init__(self, budget: Budget, *, carry: timedelta | None = None) -> None:
@@ -115,6 +116,7 @@ class Ledger:
 
     def learn(self, outcomes: Outcomes) -> None:
         """Refund dropped visits; remember when the others were made."""
+        outcomes = outcomes.take(outcomes.purpose != Purpose.MANUAL)
         cost = self._cost(outcomes.visit)
         made = outcomes.at[outcomes.made].repeat(cost[outcomes.made])
         total = int(cost.sum())

@@ -28,7 +28,8 @@ class Fetched(msgspec.Struct):
 
     `status` is OK for any 2xx, and `fault` says in words what went wrong otherwise. `at` is the
     world time (µs) of the answer. `code` is the last HTTP status, 0 if there was none. `moved` is
-    where the page has moved for good, if every redirect on the way was permanent.
+    where the page has moved for good, if every redirect on the way was permanent. `reading` is what
+    the body says, if whoever fetched it has read it too.
     """
 
     url: str
@@ -43,6 +44,7 @@ class Fetched(msgspec.Struct):
     fault: str | None = None
     elapsed_s: float = 0.0
     moved: str | None = None
+    reading: Reading | None = None
 
 
 class Value(msgspec.Struct, frozen=True):

@@ -245,7 +245,11 @@ class Live:
         if fetched is None:
             self._busy.discard(job.target.page)
             self._drop(job.plan, [job.row])
-            return
+        else:
+            await self.take(job, fetched)
+
+    async def take(self, job: Job, fetched: Fetched) -> None:
+        """Judge and store what came back from a visit, whoever made it."""
         reading = await self._read(job.target, fetched)
         seen = observe(job.target, fetched, reading)
         plan, row = job.plan, job.row
@@ -294,6 +298,8 @@ class Live:
         """What the page says; whatever an extractor does wrong is the fault of this visit alone."""
         if fetched.status is not Status.OK:
             return Reading()
+        if fetched.reading is not None:
+            return fetched.reading
         content = Content(fetched.url, fetched.body, fetched.content_type, fetched.charset)
         try:
             return await self.extraction.read(content, target)

@@ -1,0 +1,126 @@
+"""Scrapy as the fetcher: a visit is a request that Scrapy schedules, delays, retries and parses."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from typing import Any
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from salticus.fetch.redirects import meaning
+from salticus.types import Fetched, HostState, Status, Target
+
+VISIT = "salticus_visit"  # the key of a request's meta; redirects and retries carry it along
+
+_PERMANENT = (301, 308)
+
+
+class ScrapyFetcher:
+    """Makes visits by the requests of a running spider.
+
+    Politeness is Scrapy's: robots.txt, delays, throttling, retries, redirects, with the project's
+    settings for them. No more requests of a host are in its queues than it makes at once, so that
+    they are made in the order of the plan. `ask` makes the request of a visit.
+    """
+
+    def __init__(self, crawler: Crawler, ask: Callable[[Target], Any]) -> None:
+        self.crawler = crawler
+        self.ask = ask
+        self._open: dict[int, asyncio.Future[Fetched | None]] = {}
+        self._count = 0
+        self._stopped = False
+
+    async def fetch(self, target: Target, before: float = math.inf) -> Fetched | None:
+        request: Request = await self.ask(target)
+        if self._stopped:
+            return None
+        self._count = number = self._count + 1
+        request.meta[VISIT] = number
+        ended: asyncio.Future[Fetched | None] = asyncio.get_running_loop().create_future()
+        self._open[number] = ended
+        self.crawler.engine.crawl(request)
+        try:
+            return await ended
+        finally:
+            del self._open[number]
+
+    def end(self, request: Request, fetched: Fetched | None) -> bool:
+        """The request of a visit has ended; None if it was not made. False if it is of none."""
+        ended = self._open.get(request.meta.get(VISIT, 0))
+        if ended is None:
+            return VISIT in request.meta
+        if not ended.done():
+            ended.set_result(fetched)
+        return True
+
+    def news(self) -> list[HostState]:
+        return []
+
+    def restore(self, states: list[HostState]) -> None:
+        """Nothing: what Scrapy knows of hosts it does not remember."""
+
+    def capacity(self, name: str, start: float, seconds: float) -> float:
+        own = self._slot(name).get("delay")
+        delay = float(self.crawler.settings.getfloat("DOWNLOAD_DELAY") if own is None else own)
+        return seconds / delay if delay > 0 else math.inf
+
+    def concurrency(self, name: str) -> int:
+        own = self._slot(name).get("concurrency")
+        most: int = self.crawler.settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        return max(1, most if own is None else int(own))
+
+    def _slot(self, name: str) -> dict[str, Any]:
+        """What the project's settings say of one host; Scrapy knows hosts without their port."""
+        slots: dict[str, dict[str, Any]] = self.crawler.settings.getdict("DOWNLOAD_SLOTS")
+        return slots.get(name.partition(":")[0], {})
+
+    def stop(self) -> None:
+        self._stopped = True
+
+    async def close(self) -> None:
+        """The spider has closed: requests that it did not make are not made any more."""
+        self.stop()
+        for ended in self._open.values():
+            if not ended.done():
+                ended.set_result(None)
+
+
+def fetched_of(response: Response, at: int) -> Fetched:
+    """What Scrapy brought back at world time `at` (µs), redirects and retries included."""
+    status, fault = meaning(response.status, conditional=False)
+    reasons = response.meta.get("redirect_reasons", [])
+    return Fetched(
+        response.url,
+        status,
+        at,
+        code=response.status,
+        body=response.body,
+        content_type=_header(response, "Content-Type") or "",
+        etag=_header(response, "ETag"),
+        last_modified=_header(response, "Last-Modified"),
+        fault=fault,
+        elapsed_s=response.meta.get("download_latency", 0.0),
+        moved=response.url if reasons and all(why in _PERMANENT for why in reasons) else None,
+    )
+
+
+def broken(fetched: Fetched, fault: str) -> Fetched:
+    """The same answer, of which nothing could be made."""
+    if fetched.status is Status.OK:
+        fetched.status, fetched.fault = Status.BROKEN, fault
+    return fetched
+
+
+def first_url(request: Request) -> str:
+    """The URL that was asked for before all redirects."""
+    urls: list[str] = request.meta.get("redirect_urls", [])
+    return urls[0] if urls else request.url
+
+
+def _header(response: Response, name: str) -> str | None:
+    value: bytes | None = response.headers.get(name)
+    return None if value is None else value.decode("latin-1")
