@@ -74,6 +74,9 @@ class Crawl:
         page = await self._page(request)
         if page is None:
             return True
+        tags = self._tags(request)
+        if page.value is None and tags and not {*tags} <= {*page.tags}:  # added by hand
+            await self.world.store.add([NewPage(page.url, tags=tags, found=True)], at=page.added)
         if self.options.only_planned:
             return False
         if request.errback is None:
@@ -81,7 +84,7 @@ class Crawl:
         return True
 
     async def _request(self, target: Target) -> Request:
-        """The request of a planned visit, to the callback that first made an item of the page."""
+        """The request of a planned visit, to the callback that the page's tag names."""
         page = await self.world.store.page(target.url)
         names = [tag.removeprefix(_CALLBACK) for tag in page.tags if tag.startswith(_CALLBACK)]
         callback = next((getattr(self.crawler.spider, name, None) for name in names), None)
@@ -127,10 +130,13 @@ class Crawl:
             url, _ = canonical(first_url(request))
         except InputError:
             return None
-        name = callback_name(request, self.crawler.spider)
-        tags = (f"{_CALLBACK}{name}",) if name else ()
-        await self.world.store.add([NewPage(url, kind=value.kind, tags=tags)], at=fetched.at)
+        page = NewPage(url, kind=value.kind, tags=self._tags(request))
+        await self.world.store.add([page], at=fetched.at)
         return await self.world.store.page(url)
+
+    def _tags(self, request: Request) -> tuple[str, ...]:
+        name = callback_name(request, self.crawler.spider)
+        return (f"{_CALLBACK}{name}",) if name else ()
 
     def _now(self) -> Tick:
         """A tick that begins now, later than any before: visits by hand are numbered by it."""
