@@ -63,6 +63,7 @@ class Crawl:
             await self.running
             async for outcomes in self.world.finish():  # visits that nobody planned may be the last
                 self.loop.learn(outcomes)
+            self.loop.study()
             await self.loop.memory.save()
         finally:
             await self._open.aclose()
