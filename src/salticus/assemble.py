@@ -108,7 +108,7 @@ async def _live(
             extraction = Extraction(config.extract, rules=config.pages)
             try:
                 fetcher.restore(await store.hosts())
-                costs = [(rule.match, cost_of(rule)) for rule in config.pages]
+                costs = [(rule, cost_of(rule)) for rule in config.pages]
                 world = Live(store, fetcher, extraction, clock, config, costs)
                 world.watch.restore([(a.host, a.kind) for a in await store.alerts()])
                 yield world, store

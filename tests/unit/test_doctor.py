@@ -140,7 +140,7 @@ def test_a_rule_that_fits_no_page_is_doubtful(tmp_path: Path) -> None:
     stage = Stage(tmp_path, SETTINGS + rules)
     stage.furnish()
     told = found(stage, "http://127.0.0.1:9/")
-    assert told["[[pages]]"]["said"] == "no page of the store matches 'https://c.example/*'"
+    assert told["[[pages]]"]["said"] == "the store has no pages that match 'https://c.example/*'"
 
 
 def test_a_budget_beyond_politeness_is_told(tmp_path: Path) -> None:

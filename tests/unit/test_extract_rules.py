@@ -48,11 +48,11 @@ def rule(**said: Any) -> Rule:
 
 def test_the_first_rule_that_matches_holds() -> None:
     rules = Rules([Rule("https://a.example/p/*"), Rule("https://*.example/*"), Rule("*?x=[12]")])
-    assert rules.find("https://a.example/p/1") == 0
-    assert rules.find("https://a.example/q") == 1
-    assert rules.find("http://b/c?x=2") == 2
-    assert rules.find("http://b/c?x=3") is None
-    assert rules.find("HTTPS://A.EXAMPLE/p/1") is None
+    assert rules.find(Target(1, "https://a.example/p/1", "")) == 0
+    assert rules.find(Target(1, "https://a.example/q", "")) == 1
+    assert rules.find(Target(1, "http://b/c?x=2", "")) == 2
+    assert rules.find(Target(1, "http://b/c?x=3", "")) is None
+    assert rules.find(Target(1, "HTTPS://A.EXAMPLE/p/1", "")) is None
 
 
 def test_the_page_knows_its_kind_better_than_the_rule() -> None:

@@ -12,8 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from salticus.allocate.capacity import within_capacity
+from salticus.allocate.explore import Explore
 from salticus.allocate.limits import check_feasible, forced
 from salticus.allocate.pins import with_pins
+from salticus.allocate.uniform import Uniform
 from salticus.config import Hours, parse
 from salticus.errors import ConfigError, Infeasible
 from salticus.store.base import Edit, Query, Store
@@ -83,6 +86,28 @@ def test_a_closed_page_is_not_forced_and_comes_as_soon_as_it_opens() -> None:
     assert forced(pages, 9, 9.0, a_tick()).tolist() == [0, 1]
 
 
+@given(st.data())
+def test_neither_policy_nor_lot_comes_back_within_the_minimum_interval(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 30))
+    rng = np.random.default_rng(data.draw(st.integers(0, 999)))
+    pages = replace(
+        pinned(rng.choice([1.0, np.nan, np.nan], n), rng.choice([0.0, 0.5, 1.0, 2.0], n)),
+        min_interval=rng.choice([0.0, 0.5, 1.0, 1.5], n),
+        max_interval=rng.choice([0.1, np.inf], n),
+    )
+    pages.last_visit[rng.random(n) < 0.1] = NEVER
+    ago = (instant(START) - pages.last_visit) / DAY
+    early = ago < pages.min_interval
+    drawn = Explore(1.0, seed=3).draw(pages, NOBODY, 10 * n, a_tick()).rows
+    expected = within_capacity(Uniform(), pages, float(n), NOBODY)
+    free = np.isnan(pages.interval) & ~early
+    assert sorted(drawn) == np.flatnonzero(free).tolist()
+    assert expected.tolist() == free.tolist()
+    limits = with_pins(pages, forced(pages, n, n, a_tick()), n, a_tick())
+    wanted = np.isfinite(pages.max_interval) | ((ago >= 1.0) & ~np.isnan(pages.interval))
+    assert set(limits) >= set(np.flatnonzero(wanted & (ago > 0.1))), "law: these come all the same"
+
+
 # ------------------------------------------------------------------------------- what can be kept
 
 
@@ -129,11 +154,23 @@ def test_rules_may_say_when() -> None:
         ({"max_interval": 0}, "max_interval of pages that match '\\*' must be more than 0"),
         ({"hours": "08:00-09:00"}, "a window of 1:00:00 needs ticks of at most 0:30:00"),
         ({"interval": "often"}, "not a duration"),
+        ({"min_interval": "0s"}, "min_interval of pages that match '\\*' must be more than 0"),
+        ({"min_interval": "3d", "max_interval": "1d"}, "below its min_interval of 3 days"),
+        (
+            {"min_interval": "3d", "tag": "tea"},
+            "of pages with the tag 'tea' is 2 days",
+        ),
+        ({"importance": -1.0}, "importance of pages that match '\\*' must be 0 or more"),
     ],
 )
 def test_rules_that_cannot_be_kept_are_refused(setting: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        parse({"pages": [{"match": "*", **setting}]})
+        parse({"max_interval": "2d", "pages": [{"match": "*", **setting}]})
+
+
+def test_a_rule_says_which_pages_it_is_for() -> None:
+    with pytest.raises(ConfigError, match="rule 2 of .*needs a `match`, a `host` or a `tag`"):
+        parse({"pages": [{"tag": "tea"}, {"interval": "6h"}]})
 
 
 @given(
@@ -204,9 +241,37 @@ def test_the_census_knows_what_rules_say_of_its_pages(kind: str, tmp_path: Path)
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_rules_are_for_hosts_and_tags_too(kind: str, tmp_path: Path) -> None:
+    rules: list[dict[str, object]] = [
+        {"tag": "slow", "min_interval": "2d"},
+        {"host": "*.example", "match": "*/b", "importance": 3.0},
+        {"host": "other.*", "importance": 0.0},
+    ]
+
+    async def main() -> None:
+        sqlite = kind == "sqlite"
+        store = await SqliteStore.open(str(tmp_path / "a.db")) if sqlite else MemoryStore()
+        urls = (SHOP + "a", SHOP + "b", "http://other.example:8080/c", SHOP + "d")
+        await store.add([NewPage(url, demand=2.0) for url in urls], at=1)
+        await store.edit(Query(url=urls[0]), Edit(add_tags=("slow",)))
+        census = await offered(store, rules)
+        pages = census.pages(a_tick(), lambda host: np.inf)
+        assert pages.min_interval.tolist() == [2.0, 0.0, 0.0, 0.0]
+        assert pages.demand.tolist() == [2.0, 6.0, 0.0, 2.0]
+        await store.edit(Query(url=urls[1]), Edit(add_tags=("slow",)))
+        await census.refresh()
+        pages = census.pages(a_tick(), lambda host: np.inf)
+        assert pages.min_interval.tolist() == [2.0, 2.0, 0.0, 0.0], "a tag by hand counts at once"
+        assert pages.demand.tolist() == [2.0, 2.0, 0.0, 2.0]
+        await store.close()
+
+    asyncio.run(main())
+
+
 def test_rules_that_say_nothing_of_when_cost_no_question() -> None:
     class Deaf(MemoryStore):
-        async def fitting(self, pages: Ints, patterns: object) -> Ints:
+        async def fitting(self, pages: Ints, scopes: object) -> Ints:
             raise AssertionError
 
     async def main() -> None:

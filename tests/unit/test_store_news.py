@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from salticus.config import Scope
 from salticus.errors import StoreError
 from salticus.store.base import Edit, Query
 from salticus.store.sqlite import SqliteStore
@@ -136,7 +137,7 @@ def test_a_full_disk_leaves_every_kind_of_write_undone(tmp_path: Path) -> None:
 
 def test_costs_are_only_looked_up_for_what_is_new(tmp_path: Path) -> None:
     async def work(store: SqliteStore) -> None:
-        costs = [("*/1*", 2.0)]
+        costs = [(Scope("*/1*"), 2.0)]
         await store.charge(costs)
         await store.edit(Query(url="*/11"), Edit(cost=5.0))
         await store.add([NewPage("http://new.example/1")], at=1)

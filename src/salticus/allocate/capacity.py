@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from salticus.allocate.base import Policy
-from salticus.columns import covered, rank_within
-from salticus.types import Bools, Floats, Ints, Pages
+from salticus.columns import covered, later, rank_within
+from salticus.types import Bools, Floats, Ints, Pages, instant
 
 
 @runtime_checkable
@@ -38,9 +38,20 @@ def fitting(pages: Pages, rows: Ints, visits: int, taken: Ints) -> Ints:
     return rows[: covered(pages.cost[rows], visits - float(pages.cost[taken].sum()))]
 
 
-def free(pages: Pages, taken: Ints) -> Bools:
-    """The pages that a policy decides on: open, without a fixed interval, and not `taken`."""
+def optional(pages: Pages) -> Bools:
+    """The pages that policy and exploration may choose: open, without a fixed interval, and not
+    visited so lately that their minimum interval lasts into the tick."""
     found = pages.open & np.isnan(pages.interval)
+    spaced = np.flatnonzero(pages.min_interval)
+    if len(spaced):
+        until = later(pages.last_visit[spaced], pages.min_interval[spaced])
+        found[spaced] &= ~(until > instant(pages.tick.start))
+    return found
+
+
+def free(pages: Pages, taken: Ints) -> Bools:
+    """The pages that a policy decides on: those that it may choose and that are not `taken`."""
+    found = optional(pages)
     found[taken] = False
     return found
 

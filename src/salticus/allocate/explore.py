@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.allocate.capacity import fitting
+from salticus.allocate.capacity import fitting, optional
 from salticus.coins import coins
 from salticus.types import Draw, Floats, Ints, Pages, Tick
 
@@ -49,6 +49,6 @@ class Explore:
 
     def chance(self, pages: Pages, visits: int) -> Floats:
         """The probability with which each page is drawn in a tick of so many visits."""
-        may = pages.open & np.isnan(pages.interval) & (pages.capacity[pages.host] > 0)
+        may = optional(pages) & (pages.capacity[pages.host] > 0)
         total = float(pages.cost[may].sum())
         return np.where(may, min(1.0, self.share * visits / max(total, 1e-300)), 0.0)

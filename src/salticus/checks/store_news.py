@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from salticus.checks.store_samples import NOON, URLS, filled, record, visit
+from salticus.config import Scope
 from salticus.errors import InputError, UnknownPage
 from salticus.store.base import Edit, Query, Store
 from salticus.types import Alert, Entry, NewPage, Record, Told, Value
@@ -284,14 +285,14 @@ async def _edits_pages(store: Store) -> None:
 async def _charges_by_pattern(store: Store) -> None:
     pages = await filled(store)
     await store.edit(Query(url=URLS[3]), Edit(cost=7.0))
-    costs = [("*/[12]", 2.0), ("http://shop0*", 3.0)]
+    costs = [(Scope("*/[12]"), 2.0), (Scope("http://shop0*"), 3.0)]
     await store.charge(costs)
     table = await store.table()
     assert table.cost.tolist() == [3.0, 2.0, 2.0, 7.0], "law: the first pattern that fits counts"
     await store.charge(costs)
     assert not len((await store.table(table.revision)).ids), "law: the same costs are no edit"
     await store.add([NewPage(NEW)], at=NOON)
-    await store.charge([*costs, ("*new*", 5.0)])
+    await store.charge([*costs, (Scope("*new*"), 5.0)])
     last = await store.table(table.revision)
     assert last.cost.tolist() == [5.0], "law: new pages are charged for too"
     await store.charge([])
@@ -303,10 +304,19 @@ async def _charges_by_pattern(store: Store) -> None:
 async def _tells_patterns(store: Store) -> None:
     pages = await filled(store)
     asked = np.array([*pages[::-1], 10**9])
-    found = await store.fitting(asked, ["*/[12]", "http://shop0*"])
-    assert found.tolist() == [-1, 0, 0, 1, -1], "law: the first pattern that fits is told"
-    assert (await store.fitting(asked, [])).tolist() == [-1] * 5, "law: no pattern, none fits"
-    assert not len(await store.fitting(asked[:0], ["*"])), "law: no pages, no places"
+    found = await store.fitting(asked, [Scope("*/[12]"), Scope("http://shop0*")])
+    assert found.tolist() == [-1, 0, 0, 1, -1], "law: the first scope that a page is in is told"
+    assert (await store.fitting(asked, [])).tolist() == [-1] * 5, "law: no scope, none fits"
+    assert not len(await store.fitting(asked[:0], [Scope()])), "law: no pages, no places"
+    await store.edit(Query(url=URLS[1]), Edit(add_tags=("dear",)))
+    scopes = [Scope(tag="dear"), Scope(host="shop0*"), Scope("*/3", tag="dear"), Scope("*/3")]
+    targets = {target.page: target for target in await store.targets(asked)}
+    wanted = [
+        next((k for k, s in enumerate(scopes) if page in targets and s.fits(targets[page])), -1)
+        for page in asked.tolist()
+    ]
+    assert (await store.fitting(asked, scopes)).tolist() == wanted, "law: tags and hosts count"
+    assert len(set(wanted)) == 4, "law: all of them"
 
 
 @_law

@@ -1,7 +1,7 @@
 """Settings: one TOML file, read, checked, and typed."""
 
 from salticus.config.file import check_hours, load, parse
-from salticus.config.sections import Config, Desk, Extract, Fetch, Hook, Host, Rule, Time
+from salticus.config.sections import Config, Desk, Extract, Fetch, Hook, Host, Rule, Scope, Time
 from salticus.config.units import (
     Budget,
     Hours,
@@ -24,6 +24,7 @@ __all__ = [
     "Host",
     "Hours",
     "Rule",
+    "Scope",
     "Share",
     "Size",
     "Span",

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from salticus.config.sections import Config
+from salticus.config.sections import Config, Rule
 from salticus.config.units import Budget, Hours, Share, Size, Span, Tolerance, duration, size
 from salticus.errors import ConfigError
 
@@ -34,6 +34,9 @@ def parse(raw: dict[str, Any]) -> Config:
     """Settings from a mapping; ConfigError names the key."""
     if "folder" in raw:
         raise ConfigError("Object contains unknown field `folder`")
+    for number, rule in enumerate(raw.get("pages") or (), 1):
+        if isinstance(rule, dict) and not rule.keys() & {"match", "host", "tag"}:
+            raise ConfigError(f"rule {number} of [[pages]] needs a `match`, a `host` or a `tag`")
     try:
         config = msgspec.convert(raw, Config, dec_hook=_decode, builtin_types=(datetime,))
     except msgspec.ValidationError as error:
@@ -68,9 +71,9 @@ def _check(config: Config) -> None:
             1 if host.concurrency is None else host.concurrency
         )
     for rule in config.pages:
-        said = f"of pages that match {rule.match!r}"
+        said = f"of {rule.named}"
         positive[f"cost {said}"] = rule.cost or 1
-        for name in ("interval", "max_interval"):
+        for name in ("interval", "max_interval", "min_interval"):
             span = getattr(rule, name)
             positive[f"{name} {said}"] = 1 if span is None else span.total_seconds()
     for key, value in positive.items():
@@ -79,9 +82,22 @@ def _check(config: Config) -> None:
     if config.on_change and bool(config.on_change.command) == bool(config.on_change.python):
         raise ConfigError("on_change needs either a command or a python callable")
     check_hours(config)
+    for rule in config.pages:
+        _check_rule(rule, config.max_interval)
     for key in ("retries", "max_redirects"):
         if getattr(config.fetch, key) < 0:
             raise ConfigError(f"fetch.{key} must not be negative")
+
+
+def _check_rule(rule: Rule, max_interval: Span | None) -> None:
+    if rule.importance is not None and not 0 <= rule.importance < float("inf"):
+        raise ConfigError(f"importance of {rule.named} must be 0 or more, not {rule.importance}")
+    least, most = rule.min_interval, rule.max_interval or max_interval
+    if least is not None and most is not None and most < least:
+        raise ConfigError(
+            f"max_interval of {rule.named} is {most}, below its min_interval of {least}; "
+            f"raise the one or lower the other"
+        )
 
 
 def check_hours(config: Config) -> None:
@@ -89,6 +105,6 @@ def check_hours(config: Config) -> None:
     for rule in config.pages:
         if rule.hours is not None and rule.hours.length < 2 * config.tick:
             raise ConfigError(
-                f"hours of pages that match {rule.match!r}: a window of {rule.hours.length} needs "
+                f"hours of {rule.named}: a window of {rule.hours.length} needs "
                 f"ticks of at most {rule.hours.length / 2}, not {config.tick}; set `tick`"
             )

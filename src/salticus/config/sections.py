@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from salticus.config.units import Budget, Hours, Share, Size, Span, Tolerance, matches
+from salticus.types import Target
 
 
 class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,8 +33,45 @@ class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hours: Hours | None = None
 
 
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the pages whose URL matches a pattern such as ``https://shop.example/p/*`` are read.
+class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which pages: those whose URL matches a pattern such as ``https://shop.example/p/*``.
+
+    With `host`, only those on a host that matches a pattern such as ``*.example.org``, with or
+    without its port; with `tag`, only those that have it.
+    """
+
+    match: str = "*"
+    host: str | None = None
+    tag: str | None = None
+
+    def fits(self, target: Target) -> bool:
+        """Whether a page is one of them.
+
+        >>> Scope(tag="tea").fits(Target(1, "http://a.example/1", "a.example", tags=("tea",)))
+        True
+        """
+        if not fnmatchcase(target.url, self.match):
+            return False
+        if self.tag is not None and self.tag not in target.tags:
+            return False
+        return self.host is None or matches(target.host, self.host)
+
+    @property
+    def named(self) -> str:
+        """The pages in words, for messages.
+
+        >>> Scope().named, Scope(host="*.example.org", tag="tea").named
+        ("pages that match '*'", "pages on '*.example.org' with the tag 'tea'")
+        """
+        every = self.match == "*" and (self.host is not None or self.tag is not None)
+        said = [] if every else [f"that match {self.match!r}"]
+        said += [f"on {self.host!r}"] * (self.host is not None)
+        said += [f"with the tag {self.tag!r}"] * (self.tag is not None)
+        return " ".join(["pages", *said])
+
+
+class Rule(Scope, frozen=True, forbid_unknown_fields=True):
+    """How some pages are read, and when they are visited.
 
     `select` maps the names of fields to selectors: ``css:``, ``xpath:`` or ``json:`` (JSONPath)
     before an expression; CSS if nothing is said. `value` names the fields that make up the value,
@@ -43,10 +81,10 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     of the budget.
 
     `interval` fixes how often the pages are visited, `pause` that they are not, `hours` when;
-    `max_interval` is theirs instead of the one for all pages.
+    `max_interval` is theirs instead of the one for all pages. Policy and exploration leave a page
+    alone for `min_interval` after a visit. `importance` is a factor on its demand.
     """
 
-    match: str
     kind: str | None = None
     extractor: str | None = None
     select: dict[str, str] = {}
@@ -58,13 +96,16 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cost: int | None = None
     interval: Span | None = None
     max_interval: Span | None = None
+    min_interval: Span | None = None
     hours: Hours | None = None
     pause: bool = False
+    importance: float | None = None
 
     @property
     def pins(self) -> bool:
         """Whether the rule says anything of when its pages are visited."""
-        return bool(self.interval or self.max_interval or self.hours or self.pause)
+        spans = self.interval or self.max_interval or self.min_interval or self.hours
+        return bool(spans or self.pause or self.importance is not None)
 
 
 class Hook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -168,9 +209,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """When `host` may be visited; None = always."""
         return next((h.hours for h in self._matching(host) if h.hours is not None), None)
 
-    def rule(self, url: str) -> Rule | None:
-        """The first rule whose pattern the URL matches."""
-        return next((rule for rule in self.pages if fnmatchcase(url, rule.match)), None)
+    def rule(self, target: Target) -> Rule | None:
+        """The first rule that is for this page."""
+        return next((rule for rule in self.pages if rule.fits(target)), None)
 
     def _matching(self, host: str) -> list[Host]:
         return [h for h in self.hosts if matches(host, h.match)]

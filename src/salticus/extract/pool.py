@@ -56,7 +56,7 @@ class Extraction:
     async def read(self, content: Content, target: Target) -> Reading:
         """What the body of a page says. Raises nothing but ExtractError, and PluginError if an
         extractor cannot be loaded."""
-        route = self.routes.route(target.kind, self.rules.find(target.url))
+        route = self.routes.route(target.kind, self.rules.find(target))
         rule = None if route.rule is None else self.rules.rules[route.rule]
         if self.config.links or (rule is not None and (rule.select or rule.value)):
             return await self._outside(content, route)

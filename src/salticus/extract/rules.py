@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from fnmatch import translate
 
 from salticus import plugins
 from salticus.config import Rule
 from salticus.errors import ConfigError, PluginError
 from salticus.extract import BUILTIN
+from salticus.types import Target
 
 # What the mark-up of pages may give, for rules that do not select it.
 MARKED = frozenset(
@@ -19,20 +18,18 @@ MARKED = frozenset(
 
 
 class Rules:
-    """The rule of a page is the first whose pattern its URL matches.
+    """The rule of a page is the first that is for it.
 
-    >>> Rules([Rule("https://a.example/*"), Rule("*")]).find("https://b.example/1")
+    >>> Rules([Rule("https://a.example/*"), Rule()]).find(Target(1, "https://b.example/1", ""))
     1
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(rules)
-        self._patterns = [re.compile(translate(rule.match)) for rule in self.rules]
 
-    def find(self, url: str) -> int | None:
+    def find(self, target: Target) -> int | None:
         """The number of the rule, from 0; None if there is none."""
-        found = (i for i, pattern in enumerate(self._patterns) if pattern.match(url))
-        return next(found, None)
+        return next((i for i, rule in enumerate(self.rules) if rule.fits(target)), None)
 
 
 def check_rules(rules: Sequence[Rule]) -> None:
@@ -41,7 +38,7 @@ def check_rules(rules: Sequence[Rule]) -> None:
         try:
             _check(rule)
         except (ConfigError, PluginError) as error:
-            raise ConfigError(f"pages that match {rule.match!r}: {error}") from error
+            raise ConfigError(f"{rule.named}: {error}") from error
 
 
 def _check(rule: Rule) -> None:

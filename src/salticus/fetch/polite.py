@@ -54,7 +54,7 @@ class PoliteFetcher:
 
     async def fetch(self, target: Target, before: float = math.inf) -> Fetched | None:
         """Visit `target`; None if its turn did not come before wall time `before`."""
-        rule = self._rendering(target.url) if self._any_rendered else None
+        rule = self._rendering(target) if self._any_rendered else None
         request = Request(
             target.url,
             self._gate.at(target.host),
@@ -172,9 +172,9 @@ class PoliteFetcher:
 
     # --------------------------------------------------------------------------------- rendering
 
-    def _rendering(self, url: str) -> Rule | None:
+    def _rendering(self, target: Target) -> Rule | None:
         """The rule that wants this page rendered."""
-        rule = self.config.rule(url)
+        rule = self.config.rule(target)
         return rule if rule is not None and rule.render else None
 
     def _trusted(self, host: str, *, but: str) -> bool:

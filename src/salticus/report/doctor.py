@@ -10,6 +10,8 @@ from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
+
 from salticus import allocate, plugins, predict, schedule
 from salticus.assemble import stored
 from salticus.config import Config, load
@@ -194,9 +196,10 @@ def _holder(path: Path) -> Finding:
 async def _held(config: Config, store: Store) -> AsyncIterator[Finding]:
     for finding in await burden(config, store):
         yield finding
+    ids = (await store.table()).ids if config.pages else None
     for rule in config.pages:
-        if not await store.find(Query(url=rule.match, limit=1)):
-            yield doubtful("[[pages]]", f"no page of the store matches {rule.match!r}")
+        if ids is not None and not np.any(await store.fitting(ids, [rule]) >= 0):
+            yield doubtful("[[pages]]", f"the store has no {rule.named}")
     open_ = await store.alerts()
     for alert in open_:
         yield doubtful("alert", headline(alert), advice(alert))

@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from textwrap import shorten
 
+from msgspec.structs import replace
+
 from salticus.assemble import clock_of, fetching, stored
 from salticus.config import Config
 from salticus.errors import ExtractError, PluginError, SalticusError, StoreLocked, UnknownPage
@@ -80,15 +82,16 @@ async def _tried(config: Config, url: str) -> AsyncIterator[Finding]:
 
 async def _known(config: Config, url: str) -> tuple[Target, list[HostState]]:
     """The page as a target without validators, so that it is sent whole, and the hosts known."""
-    address, host = canonical(url)
-    rule = config.rule(address)
-    kind = rule.kind if rule else None
-    if not Path(config.store).exists():  # noqa: ASYNC240 one look at a local file
-        return Target(0, address, host, kind), []
-    async with stored(config) as store:
-        with suppress(UnknownPage):
-            kind = kind or (await store.page(address)).kind
-        return Target(0, address, host, kind), await store.hosts()
+    target = Target(0, *canonical(url))
+    hosts: list[HostState] = []
+    if Path(config.store).exists():  # noqa: ASYNC240 one look at a local file
+        async with stored(config) as store:
+            with suppress(UnknownPage):
+                page = await store.page(target.url)
+                target = replace(target, kind=page.kind, tags=tuple(page.tags))
+            hosts = await store.hosts()
+    rule = config.rule(target)
+    return (replace(target, kind=rule.kind) if rule and rule.kind else target), hosts
 
 
 def _robots(state: HostState, url: str, fetched: Fetched | None) -> Finding:

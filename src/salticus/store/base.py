@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from salticus.config import Scope
 from salticus.errors import InputError
 from salticus.types import (
     Bools,
@@ -245,13 +246,13 @@ class Store(Protocol):
         """Delete all pages that fit with everything known of them. Returns how many. A page that
         had become one of them is itself again."""
 
-    async def charge(self, costs: Sequence[tuple[str, float]]) -> None:
-        """Let every page without a cost of its own cost what the first pattern (of `fnmatch`) that
-        its URL fits says, else 1. Cheap to repeat: only new and edited pages are looked at."""
+    async def charge(self, costs: Sequence[tuple[Scope, float]]) -> None:
+        """Let every page without a cost of its own cost what the first scope that it is in says,
+        else 1. Cheap to repeat: only new and edited pages are looked at."""
 
-    async def fitting(self, pages: Ints, patterns: Sequence[str]) -> Ints:
-        """The place of the first pattern (of `fnmatch`) that the URL of each page fits; -1 = none
-        does, or the page is not there."""
+    async def fitting(self, pages: Ints, scopes: Sequence[Scope]) -> Ints:
+        """The place of the first scope that each page is in; -1 = none, or the page is not
+        there."""
 
     async def changes(self, after: int, *, limit: int = 1000) -> list[Change]:
         """New values stored after the change with number `after`, in order."""

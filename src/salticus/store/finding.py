@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from salticus.config import Scope
 from salticus.store.base import SORTS, STATES, Edit, PageState, Query, known
 from salticus.store.database import transaction
 from salticus.store.packing import clean, rows
-from salticus.store.patterns import glob, plain
+from salticus.store.patterns import plain
 from salticus.store.queries import QUERIES
-from salticus.store.reading import state
+from salticus.store.reading import spelling, state
 from salticus.types import Ints
 
 CHUNK = 1000  # pages forgotten in a transaction, with all their visits
@@ -102,12 +103,13 @@ def _forget(db: sqlite3.Connection, ids: Ints) -> int:
         return gone
 
 
-def charge(db: sqlite3.Connection, costs: Sequence[tuple[str, float]], after: int) -> int:
+def charge(db: sqlite3.Connection, costs: Sequence[tuple[Scope, float]], after: int) -> int:
     """Set the costs of pages edited after a revision; the revision up to which they are set."""
     with transaction(db):
         db.execute(QUERIES["bump_revision"])
         db.execute(QUERIES["clear_costs"])
-        for pattern, cost in costs:
-            db.execute(QUERIES["insert_cost"], {"pattern": glob(clean(pattern)), "cost": cost})
-        db.execute(QUERIES["charge"], {"after": after})
+        for scope, cost in costs:
+            db.execute(QUERIES["insert_cost"], spelling(scope) | {"cost": cost})
+        query = QUERIES["charge"].format(in_scope=QUERIES["in_scope"])
+        db.execute(query, {"after": after})
         return int(db.execute(QUERIES["revision"]).fetchone()[0])

@@ -94,10 +94,10 @@ FROM (
 -- name: targets
 SELECT json_group_array(json_object(
     'page', id, 'url', url, 'host', host, 'kind', kind, 'etag', etag,
-    'last_modified', last_modified, 'digest', digest, 'seen', last_answer
+    'last_modified', last_modified, 'digest', digest, 'seen', last_answer, 'tags', json(tags)
 ))
 FROM (
-    SELECT pages.id, url, host, kind, etag, last_modified, digest, last_answer
+    SELECT pages.id, url, host, kind, etag, last_modified, digest, last_answer, tags
     FROM json_each(:ids) AS asked CROSS JOIN pages ON pages.id = asked.value
     ORDER BY asked.key
 );
@@ -640,13 +640,13 @@ INSERT INTO chosen SELECT value FROM json_each(:ids);
 INSERT OR IGNORE INTO chosen SELECT page FROM named;
 
 -- name: costs_table
-CREATE TEMP TABLE costs (place INTEGER PRIMARY KEY, pattern TEXT, cost REAL);
+CREATE TEMP TABLE costs (place INTEGER PRIMARY KEY, url TEXT, host TEXT, tag TEXT, cost REAL);
 
 -- name: clear_costs
 DELETE FROM costs;
 
 -- name: insert_cost
-INSERT INTO costs (pattern, cost) VALUES (:pattern, :cost);
+INSERT INTO costs (url, host, tag, cost) VALUES (:url, :host, :tag, :cost);
 
 -- name: charge
 UPDATE pages SET
@@ -655,18 +655,34 @@ UPDATE pages SET
 FROM (
     SELECT id, coalesce(
         own_cost,
-        (SELECT costs.cost FROM costs WHERE url GLOB pattern ORDER BY place LIMIT 1),
+        (SELECT scope.cost FROM costs AS scope WHERE {in_scope} ORDER BY place LIMIT 1),
         1.0
     ) AS cost
     FROM pages WHERE revision > :after
 ) AS wanted
 WHERE pages.id = wanted.id AND pages.cost <> wanted.cost;
 
--- name: first_patterns
+-- name: in_scope
+pages.url GLOB scope.url
+    AND (scope.tag IS NULL OR EXISTS (
+        SELECT 1 FROM json_each(pages.tags) AS tags WHERE tags.value = scope.tag
+    ))
+    AND (scope.host IS NULL OR pages.host GLOB scope.host OR (
+        rtrim(pages.host, '0123456789') GLOB '*:'  -- without its port
+        AND rtrim(rtrim(pages.host, '0123456789'), ':') GLOB scope.host
+    ))
+
+-- name: first_scopes
+WITH scope AS MATERIALIZED (
+    SELECT
+        key,
+        json_extract(value, '$[0]') AS url,
+        json_extract(value, '$[1]') AS host,
+        json_extract(value, '$[2]') AS tag
+    FROM json_each(:scopes)
+)
 SELECT json_group_array(place) FROM (
-    SELECT coalesce(
-        (SELECT min(one.key) FROM json_each(:patterns) AS one WHERE url GLOB one.value), -1
-    ) AS place
+    SELECT coalesce((SELECT min(scope.key) FROM scope WHERE {in_scope}), -1) AS place
     FROM json_each(:ids) AS asked LEFT JOIN pages ON pages.id = asked.value
     ORDER BY asked.key
 );

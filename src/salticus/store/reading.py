@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from salticus.config import Scope
 from salticus.errors import UnknownPage
 from salticus.store.base import DROPPED, PageState, PageTable, Summary
 from salticus.store.packing import clean, rows, text, unpack
@@ -66,14 +67,24 @@ def _columns(db: sqlite3.Connection, ids: Ints) -> tuple[Any, ...]:
     return names, _times(added), _times(last_visit), *floats, idle, rests
 
 
-def fitting(db: sqlite3.Connection, ids: Ints, patterns: Sequence[str]) -> Ints:
-    """The place of the first pattern that the URL of each page fits; -1 = none."""
-    spelt = rows([glob(clean(pattern)) for pattern in patterns])
+def fitting(db: sqlite3.Connection, ids: Ints, scopes: Sequence[Scope]) -> Ints:
+    """The place of the first scope that each page is in; -1 = none."""
+    query = QUERIES["first_scopes"].format(in_scope=QUERIES["in_scope"])
+    spelt = rows([tuple(spelling(scope).values()) for scope in scopes])
     places = [np.empty(0, dtype=np.int64)]
     for start in range(0, len(ids), CHUNK):
-        asked = {"ids": rows(ids[start : start + CHUNK].tolist()), "patterns": spelt}
-        places.append(_ints(db.execute(QUERIES["first_patterns"], asked).fetchone()[0]))
+        asked = {"ids": rows(ids[start : start + CHUNK].tolist()), "scopes": spelt}
+        places.append(_ints(db.execute(query, asked).fetchone()[0]))
     return np.concatenate(places)
+
+
+def spelling(scope: Scope) -> dict[str, str | None]:
+    """A scope as the database is asked about it."""
+    return {
+        "url": glob(clean(scope.match)),
+        "host": None if scope.host is None else glob(clean(scope.host)),
+        "tag": clean(scope.tag),
+    }
 
 
 def _shared(chunks: tuple[list[str], ...]) -> list[str]:

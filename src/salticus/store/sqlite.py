@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from salticus.config import Scope
 from salticus.store import counting, editing, finding, reading, scanning, telling
 from salticus.store.base import AlertState, Edit, PageState, PageTable, Query, Summary
 from salticus.store.database import checkpoint, connect, copy, create
@@ -53,7 +54,7 @@ class SqliteStore:
         self._moving: asyncio.Task[None] | None = None
         self._unmoved = 0
         self._recorder: Recorder
-        self._charged: tuple[Sequence[tuple[str, float]], int] = ((), -1)
+        self._charged: tuple[Sequence[tuple[Scope, float]], int] = ((), -1)
 
     @classmethod
     async def open(cls, path: str | Path, *, keep_content: bool = True) -> Self:
@@ -145,7 +146,7 @@ class SqliteStore:
     async def forget(self, query: Query) -> int:
         return await self._writes.run(finding.forget, self._writer, query)
 
-    async def charge(self, costs: Sequence[tuple[str, float]]) -> None:
+    async def charge(self, costs: Sequence[tuple[Scope, float]]) -> None:
         costs = tuple(costs)
         before, after = self._charged
         done = await self._writes.run(
@@ -153,8 +154,8 @@ class SqliteStore:
         )
         self._charged = costs, done
 
-    async def fitting(self, pages: Ints, patterns: Sequence[str]) -> Ints:
-        return await self._reads.run(reading.fitting, self._reader, pages, patterns)
+    async def fitting(self, pages: Ints, scopes: Sequence[Scope]) -> Ints:
+        return await self._reads.run(reading.fitting, self._reader, pages, scopes)
 
     async def changes(self, after: int, *, limit: int = 1000) -> list[Change]:
         return await self._reads.run(telling.changes, self._reader, after, limit)

@@ -31,6 +31,7 @@ def blank_pages(n: int, *, hosts: int = 1) -> Pages:
         cost=ones,
         max_interval=np.full(n, np.inf),
         interval=np.full(n, np.nan),
+        min_interval=np.zeros(n),
         open=np.ones(n, dtype=np.bool_),
         capacity=np.full(hosts, np.inf),
     )

@@ -70,6 +70,7 @@ class Page(msgspec.Struct):
             last_modified=self.last_modified,
             digest=self.digest,
             seen=state.last_answer,
+            tags=tuple(state.tags),
         )
 
     # ---------------------------------------------------------------------------------- by hand

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
 
 import msgspec
 import numpy as np
 
+from salticus.config import Scope
 from salticus.errors import UnknownPage
 from salticus.store.base import SORTS, STATES, Edit, PageState, PageTable, Query, known
 from salticus.store.linking import Named
@@ -124,19 +124,19 @@ class PageBook:
         self._touch(before ^ self._unlisted_ones())
         return len(chosen)
 
-    async def charge(self, costs: Sequence[tuple[str, float]]) -> None:
+    async def charge(self, costs: Sequence[tuple[Scope, float]]) -> None:
         self._revision += 1
         for page in self._pages.values():
-            fitting = (cost for pattern, cost in costs if fnmatchcase(page.state.url, pattern))
+            fitting = (cost for scope, cost in costs if scope.fits(page.target))
             cost = next(fitting, 1.0) if page.own_cost is None else page.own_cost
             if cost != page.state.cost:
                 page.state.cost, page.revision = cost, self._revision
 
-    async def fitting(self, pages: Ints, patterns: Sequence[str]) -> Ints:
-        urls = [self._pages[n].state.url if n in self._pages else "" for n in pages.tolist()]
+    async def fitting(self, pages: Ints, scopes: Sequence[Scope]) -> Ints:
+        known = (self._pages.get(number) for number in pages.tolist())
         places = [
-            next((k for k, pattern in enumerate(patterns) if url and fnmatchcase(url, pattern)), -1)
-            for url in urls
+            next((k for k, scope in enumerate(scopes) if page and scope.fits(page.target)), -1)
+            for page in known
         ]
         return np.array(places, dtype=np.int64)
 

@@ -109,7 +109,8 @@ class Pages:
     `tick` is the coming one; `host` indexes `capacity`, the visits that each host can take in it.
     `demand` and `impressions` are per day, `cost` in visits, `max_interval` in days (inf = none).
     `merchant` and `category` are numbers, -1 = unknown. `interval` is fixed by the user, in days;
-    NaN where the policy decides. Pages that are not `open` may not be visited in this tick.
+    NaN where the policy decides. For `min_interval` days after a visit (0 = none) policies and
+    exploration leave a page alone. Pages that are not `open` may not be visited in this tick.
     """
 
     tick: Tick
@@ -124,6 +125,7 @@ class Pages:
     cost: Floats
     max_interval: Floats
     interval: Floats
+    min_interval: Floats
     open: Bools
     capacity: Floats
     survival: Survival | None = None

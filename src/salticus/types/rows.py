@@ -11,6 +11,7 @@ class Target(msgspec.Struct, frozen=True):
     """What is needed to visit a page and to judge what comes back.
 
     `digest` and `seen` (µs) describe the last answer that had a value; both None before it.
+    `tags` decide which rule of the settings is the page's.
     """
 
     page: int
@@ -21,6 +22,7 @@ class Target(msgspec.Struct, frozen=True):
     last_modified: str | None = None
     digest: str | None = None
     seen: int | None = None
+    tags: tuple[str, ...] = ()
 
 
 class Fetched(msgspec.Struct):

@@ -62,13 +62,14 @@ class Census:
             category=np.full(len(table.ids), -1, dtype=np.int64),
             added=table.added,
             last_visit=table.last_visit,
-            demand=table.demand,
+            demand=table.demand * self.pins.importance(rule),
             impressions=np.zeros(len(table.ids)),
             cost=table.cost,
             max_interval=np.where(
                 own, table.max_interval, self.pins.max_interval(rule, self.max_interval)
             ),
             interval=self.pins.interval(rule),
+            min_interval=self.pins.min_interval(rule),
             open=self.pins.open(rule, tick),
             capacity=np.array([capacity(name) for name in self.hosts], dtype=np.float64),
         )
@@ -89,9 +90,9 @@ class Census:
 
     async def _rules(self, ids: Ints) -> Ints:
         """The rule of each page, by its place in the settings; -1 = none, or none that matters."""
-        if not self.pins.patterns:
+        if not self.pins.scopes:
             return np.full(len(ids), -1, dtype=np.int64)
-        return await self.store.fitting(ids, self.pins.patterns)
+        return await self.store.fitting(ids, self.pins.scopes)
 
     def _numbers(self, names: list[str]) -> Ints:
         for name in names:

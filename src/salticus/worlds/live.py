@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from salticus.clock import Clock, until_or
-from salticus.config import Config
+from salticus.config import Config, Scope
 from salticus.errors import ExtractError
 from salticus.extract.base import Content
 from salticus.extract.listing import not_after
@@ -64,8 +64,8 @@ class Live:
 
     Outcomes are yielded once they are committed. A visit in flight at the end of its tick goes on,
     and its outcome comes with a later tick's. Of the settings, the maximum interval, the retention,
-    and the pins and tolerances of rules matter here; `costs` are those of pages by patterns of
-    their URLs.
+    and the pins and tolerances of rules matter here; `costs` are those of
+    pages by the scopes of rules.
     """
 
     store: Store
@@ -73,7 +73,7 @@ class Live:
     extraction: Extraction
     clock: Clock
     config: Config = Config()
-    costs: Sequence[tuple[str, float]] = ()
+    costs: Sequence[tuple[Scope, float]] = ()
     lingers: bool = False  # visit until the tick ends: urgent visits may come
 
     def __post_init__(self) -> None:
@@ -287,7 +287,7 @@ class Live:
 
     async def _tolerate(self, target: Target, seen: Observation) -> None:
         """Changes that the user's rule calls too small are none."""
-        rule = self.config.rule(target.url) if self.config.pages else None
+        rule = self.config.rule(target) if self.config.pages else None
         if rule is None or not rule.tolerance or seen.value is None:
             return
         held = await self.store.value(target.page)

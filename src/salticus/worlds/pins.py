@@ -1,4 +1,4 @@
-"""What the settings say of when pages are visited, as columns: intervals, hours, pauses."""
+"""What the settings say of when pages are visited, as columns: intervals, hours, importance."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Pins:
         self.rules = rules
 
     @property
-    def patterns(self) -> list[str]:
-        """The patterns of the rules; none if no rule says anything of when."""
-        return [rule.match for rule in self.rules] if any(r.pins for r in self.rules) else []
+    def scopes(self) -> Sequence[Rule]:
+        """Which pages the rules are for; none if no rule says anything of when."""
+        return self.rules if any(rule.pins for rule in self.rules) else ()
 
     def interval(self, rule: Ints) -> Floats:
         """Fixed intervals in days, NaN = none."""
@@ -39,6 +39,15 @@ class Pins:
         """Maximum intervals in days, `otherwise` where the rule has none."""
         spans = [r.max_interval and r.max_interval / _DAY for r in self.rules]
         return self._column(rule, spans, otherwise)
+
+    def min_interval(self, rule: Ints) -> Floats:
+        """Minimum intervals in days, 0 = none."""
+        spans = [r.min_interval and r.min_interval / _DAY for r in self.rules]
+        return self._column(rule, spans, 0.0)
+
+    def importance(self, rule: Ints) -> Floats:
+        """The factors on demand, 1 where the rule has none."""
+        return self._column(rule, [r.importance for r in self.rules], 1.0)
 
     def paused(self, rule: Ints) -> Bools:
         """Which pages are not to be visited."""

@@ -68,7 +68,7 @@ class Replay:
         self._all = int(truth.ids[-1]) == len(truth) - 1  # ids are row numbers, not a sample's
         self._done = 0  # change points that have happened
         self._ones, self._unlimited = np.ones(len(truth)), np.full(len(truth), np.inf)
-        self._unpinned = np.full(len(truth), np.nan)
+        self._unpinned, self._unspaced = np.full(len(truth), np.nan), np.zeros(len(truth))
         self._open = np.ones(len(truth), dtype=np.bool_)
         self._capacity = np.full(int(truth.host.max(initial=0)) + 1, np.inf)
         self._cut: Pages | None = None
@@ -139,6 +139,7 @@ class Replay:
             cost=self._ones[:n],
             max_interval=self._unlimited[:n],
             interval=self._unpinned[:n],
+            min_interval=self._unspaced[:n],
             open=self._open[:n],
             capacity=self._capacity,
         )
