@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salticus.allocate.leap import Leap
+from salticus.columns import pack, unpack
 from salticus.predict.gamma import GammaSurvival
 from salticus.predict.poisson import PoissonSurvival
 from salticus.predict.worth import gamma_worth, poisson_worth
@@ -109,6 +110,18 @@ def test_each_host_alone_gets_what_it_gets_among_the_others(
         mine = np.flatnonzero(pages.host == host)
         alone = Leap(most=1.0).expected(pages.take(mine), room[host])
         assert np.allclose(together[mine], np.minimum(alone, 1.0), atol=1e-12)
+
+
+@law
+@given(crowds(), shares)
+def test_at_the_price_of_a_plan_the_same_pages_are_chosen(pages: Pages, share: float) -> None:
+    leap = Leap(few=0.0)
+    chosen = leap.expected(pages, max(share * len(pages), 1e-3)) > 0
+    again = leap.frozen().expected(pages, 0.0)
+    assert (again == (chosen | np.isnat(pages.last_visit))).all()
+    restored = Leap(few=0.0)
+    restored.restore(unpack(pack({"leap": leap.state()}))["leap"])
+    assert np.array_equal(restored.frozen().expected(pages, 0.0), again)
 
 
 shape, scale, step = st.floats(0.01, 200), st.floats(0.01, 1e5), st.floats(1e-3, 7.0)

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from salticus.allocate.base import known
+from salticus.allocate.base import Policy, known
 from salticus.allocate.index import by_host
 from salticus.allocate.share import first, ranked
+from salticus.columns import State
 from salticus.compiled import compiled
 from salticus.errors import ConfigError
-from salticus.types import DAY, NEVER, Floats, Ints, Outcomes, Pages, Survival, instant
+from salticus.types import DAY, NEVER, Bools, Floats, Ints, Outcomes, Pages, Survival, instant
 
 _DAY_US = int(DAY.astype(np.int64))
 _NEVER = int(NEVER.astype(np.int64))
@@ -29,6 +30,11 @@ class Leap:
     Pages never visited come first. Pages that nobody reads share what is left by V without demand.
     For the case that estimates are wrong, a set of `few` of all pages (1 %) gets no more than about
     the share `most` of the visits: that much goes, at most, to the few / most visited last.
+
+    `price_` is the visit price of the last plan: the least worth of the pages chosen at the price
+    that all hosts share, in demand-weighted fresh days per visit of cost; where that is 0, because
+    visits are left for pages that nobody reads, `unread_price_` is the least V without demand among
+    them. `frozen` is the policy that goes on at this price.
 
     Cost: linear in pages; nothing is sorted.
 
@@ -49,6 +55,7 @@ class Leap:
             raise ConfigError(f"few is 0 or more and most is above 0, not {few:g} and {most:g}")
         self.few = few
         self.most = most
+        self.price_, self.unread_price_ = np.nan, np.nan  # not known yet
 
     def expected(self, pages: Pages, visits: float) -> Floats:
         worth, alone = self.worth(pages)
@@ -61,7 +68,23 @@ class Leap:
             left = min(visits, float(len(pages))) - rest
             for rows, share in ((others, rest), (hasty, left)):
                 expected[rows] = first(order[rows], share, then[rows])
+        self._note_price(order, then, expected)
         return expected
+
+    def _note_price(self, order: Floats, then: Floats, expected: Floats) -> None:
+        """The last page in the order that is chosen tells the price. Pages never visited have none:
+        while all visits go to them, it is infinite."""
+        chosen = expected > 0.0
+        if not chosen.any():
+            return
+        cut = float(np.max(order, where=chosen, initial=-np.inf))
+        self.price_ = -cut + 0.0
+        tied = chosen & (order == cut) if cut == 0.0 else np.zeros(len(order), dtype=np.bool_)
+        self.unread_price_ = -float(np.max(then, where=tied, initial=-np.inf))
+
+    def frozen(self) -> Policy:
+        """The policy that visits whatever reaches the price of the last plan; itself before any."""
+        return self if np.isnan(self.price_) else AtPrice(self)
 
     def expected_by_host(self, pages: Pages, room: Floats) -> Floats:
         """The best pages of each host, at a price of its own."""
@@ -90,6 +113,42 @@ class Leap:
 
     def learn(self, outcomes: Outcomes) -> None:
         """Nothing: the predictor learns."""
+
+    def state(self) -> State:
+        return {"price": np.array([self.price_, self.unread_price_])}
+
+    def restore(self, state: State) -> None:
+        self.price_, self.unread_price_ = (float(price) for price in state["price"])
+
+
+class AtPrice:
+    """leap with its visit price frozen: the pages whose V per cost has reached it, however many.
+
+    Pages never visited have always reached it. What visits are left stays unspent; where there
+    are too few, it is the spacing that chooses. For forecasts: see `salticus why`.
+    """
+
+    spends = False
+
+    def __init__(self, leap: Leap) -> None:
+        self.leap = leap
+
+    def expected(self, pages: Pages, visits: float) -> Floats:
+        return self.reached(*self.leap.worth(pages)).astype(np.float64)
+
+    def reached(self, worth: Floats, alone: Floats) -> Bools:
+        """Which pages are worth a visit, by V per cost and by V without demand."""
+        price, least = self.leap.price_, self.leap.unread_price_
+        if price > 0.0:
+            return worth >= price
+        return (worth > 0.0) | (alone >= least)
+
+    def expected_by_host(self, pages: Pages, room: Floats) -> Floats:
+        """Of full hosts, the best of those pages."""
+        return self.leap.expected_by_host(pages, room) * self.expected(pages, 0.0)
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """Nothing: the price is frozen."""
 
 
 def _index(survival: Survival | None, ages: Floats, step: float) -> Floats:

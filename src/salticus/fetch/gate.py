@@ -48,22 +48,15 @@ class Request:
         self.moved_for_good: bool | None = None
 
 
-class Gate:
-    """Sends requests through an engine, each in its host's turn, so many at once in all.
+class Hosts:
+    """All hosts, each met when it is first asked for, with what was remembered of it."""
 
-    Laws: those of `base.Fetcher` that speak of turns; a request that is cancelled frees its turn.
-    """
-
-    def __init__(self, engine: Engine, config: Config, clock: Clock) -> None:
-        self.engine = engine
+    def __init__(self, config: Config, clock: Clock) -> None:
         self.config = config
         self.clock = clock
         self._start = clock.wall()
         self._hosts: dict[str, Host] = {}
         self._remembered: dict[str, HostState] = {}
-        self._seats = Slots(config.fetch.concurrency)
-        self._noted: dict[str, Host] = {}
-        self._shut = False
 
     def at(self, name: str) -> Host:
         """The host of that name."""
@@ -84,6 +77,38 @@ class Gate:
                 self._hosts[state.host].recall(state, self._start)
             else:
                 self._remembered[state.host] = state
+
+    def _open(self, name: str) -> Host:
+        delay, concurrency = self.config.delay(name), self.config.concurrency(name)
+        host = Host(
+            name,
+            delay=delay,
+            concurrency=concurrency,
+            start=self._start,
+            window=self._window(name),
+        )
+        if (state := self._remembered.pop(name, None)) is not None:
+            host.recall(state, self._start)
+        self._hosts[name] = host
+        return host
+
+    def _window(self, name: str) -> Window | None:
+        hours = self.config.hours(name)
+        return None if hours is None else Window(hours, self.clock)
+
+
+class Gate(Hosts):
+    """Sends requests through an engine, each in its host's turn, so many at once in all.
+
+    Laws: those of `base.Fetcher` that speak of turns; a request that is cancelled frees its turn.
+    """
+
+    def __init__(self, engine: Engine, config: Config, clock: Clock) -> None:
+        super().__init__(config, clock)
+        self.engine = engine
+        self._seats = Slots(config.fetch.concurrency)
+        self._noted: dict[str, Host] = {}
+        self._shut = False
 
     def note(self, host: Host) -> None:
         """There is something to remember of the host."""
@@ -147,24 +172,6 @@ class Gate:
         if request.most is None:
             return self.engine.get(request.url, request.headers)
         return self.engine.get(request.url, request.headers, most=request.most)
-
-    def _open(self, name: str) -> Host:
-        delay, concurrency = self.config.delay(name), self.config.concurrency(name)
-        host = Host(
-            name,
-            delay=delay,
-            concurrency=concurrency,
-            start=self._start,
-            window=self._window(name),
-        )
-        if (state := self._remembered.pop(name, None)) is not None:
-            host.recall(state, self._start)
-        self._hosts[name] = host
-        return host
-
-    def _window(self, name: str) -> Window | None:
-        hours = self.config.hours(name)
-        return None if hours is None else Window(hours, self.clock)
 
     async def _seated(self, request: Request) -> bool:
         """Wait for one of the seats that all hosts share; without one the turn is given up."""

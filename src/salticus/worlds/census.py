@@ -50,11 +50,23 @@ class Census:
 
     def pages(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
         """The columns, with what each host can take in `tick`."""
+        pages, up = self.everyone(tick, capacity), self.up(tick)
+        return pages if up.all() else pages.take(up)
+
+    def up(self, tick: Tick) -> Bools:
+        """Which pages may be visited in a tick as far as they do not rest."""
+        if self._table is None:
+            raise RuntimeError("refresh the census first")
+        rests = self._table.rests | self.pins.paused(self._rule)
+        return ~rests & awake(self._table.idle, self._table.last_visit, tick)
+
+    def everyone(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
+        """The columns of all pages, also of those that rest."""
         if self._table is None:
             raise RuntimeError("refresh the census first")
         table, rule = self._table, self._rule
         own = np.isfinite(table.max_interval)
-        pages = Pages(
+        return Pages(
             tick=tick,
             ids=table.ids,
             host=self._host,
@@ -73,8 +85,6 @@ class Census:
             open=self.pins.open(rule, tick),
             capacity=np.array([capacity(name) for name in self.hosts], dtype=np.float64),
         )
-        up = ~(table.rests | self.pins.paused(rule)) & awake(table.idle, table.last_visit, tick)
-        return pages if up.all() else pages.take(up)
 
     def learn(self, outcomes: Outcomes) -> None:
         """These pages were visited."""
