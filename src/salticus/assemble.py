@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,13 +28,16 @@ from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
 from salticus.store.base import PageState, Query
-from salticus.store.lock import instance_lock
+from salticus.store.lock import instance_lock, is_locked
 from salticus.store.sqlite import SqliteStore
 from salticus.types import Plan, Purpose, Tick, instant, unplanned
+from salticus.worlds.census import Census
 
 if TYPE_CHECKING:
     from salticus.fetch.base import Fetcher, Renderer
+    from salticus.fetch.gate import Hosts
     from salticus.fetch.polite import PoliteFetcher
+    from salticus.worlds.foreseen import Foreseen
     from salticus.worlds.live import Live
 
 RENDERED = 5  # what a rendered visit costs if its rule does not say
@@ -278,6 +281,63 @@ def _no_plan(now: datetime) -> Plan:
         propensity=none.astype(np.float64),
         tick=Tick(0, now, now),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A crawl as its store tells of it, for commands that do not crawl.
+
+    `loop` knows what the crawl knows, in a world that is only foreseen. `open` are visits that are
+    planned and not made yet, `coming` is the next tick to plan. `hosts` tell what they can take.
+    """
+
+    config: Config
+    loop: Loop
+    world: Foreseen
+    hosts: Hosts
+    open: Plan
+    coming: Tick
+    now: datetime
+
+
+async def recalled(config: Config, store: SqliteStore, clock: Clock | None = None) -> Standing:
+    """The crawl's parts as they are now, or would be if it went on now. Only reads the store, and
+    needs no lock: a crawl may be running."""
+    from salticus.fetch.gate import Hosts
+    from salticus.worlds.foreseen import Foreseen
+
+    clock = clock or clock_of(config)
+    now, wall = clock.now(), clock.wall()
+    parts = _parts(config, clock, once=False)
+    known = await Memory(parts, store).recall()
+    hosts = Hosts(config, clock)
+    hosts.restore(await store.hosts())
+    census = Census(store, max_interval=config.max_interval_days, rules=config.pages)
+    await census.refresh()
+
+    def room(host: str, tick: Tick) -> float:
+        ahead, length = tick.start - now, tick.end - tick.start
+        start = wall + ahead.total_seconds() / clock.speed
+        return hosts.capacity(host, start, length.total_seconds() / clock.speed)
+
+    world = Foreseen(census, room)
+    loop = Loop(world=world, memory=Memory({}), **parts)
+    plan, made = known or (_no_plan(now), None)
+    if made is not None:
+        loop.learn(made)
+        plan = plan.without(made.visit)
+    running = is_locked(Path(config.store))
+    start = max(now, plan.tick.end) if running else now
+    coming = Tick(loop.ticks.number_, start, start + config.tick)
+    return Standing(config, loop, world, hosts, plan, coming, now)
+
+
+async def visit_price(config: Config, store: SqliteStore) -> float | None:
+    """The visit price of the last plan; None if the policy has none, or has not planned yet."""
+    policy = _parts(config, clock_of(config), once=False)["policy"]
+    await Memory({"policy": policy}, store).recall()
+    price = float(getattr(policy, "price_", np.nan))
+    return None if np.isnan(price) else price
 
 
 def _loop(

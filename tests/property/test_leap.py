@@ -117,11 +117,14 @@ def test_each_host_alone_gets_what_it_gets_among_the_others(
 def test_at_the_price_of_a_plan_the_same_pages_are_chosen(pages: Pages, share: float) -> None:
     leap = Leap(few=0.0)
     chosen = leap.expected(pages, max(share * len(pages), 1e-3)) > 0
-    again = leap.frozen().expected(pages, 0.0)
+    kept = unpack(pack({"leap": leap.state()}))["leap"]
+    again = leap.frozen().expected(pages, np.inf)
     assert (again == (chosen | np.isnat(pages.last_visit))).all()
+    fewer = leap.frozen().expected(pages, share * len(pages) / 2)
+    assert np.allclose(fewer, leap.expected(pages, share * len(pages) / 2)), "the best of them"
     restored = Leap(few=0.0)
-    restored.restore(unpack(pack({"leap": leap.state()}))["leap"])
-    assert np.array_equal(restored.frozen().expected(pages, 0.0), again)
+    restored.restore(kept)
+    assert np.array_equal(restored.frozen().expected(pages, np.inf), again)
 
 
 shape, scale, step = st.floats(0.01, 200), st.floats(0.01, 1e5), st.floats(1e-3, 7.0)

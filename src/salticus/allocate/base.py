@@ -36,6 +36,9 @@ class Policy(Protocol):
     "coin"``; ``predictor = "rhythm"`` names the predictor of live crawls that choose none. A
     constructor that takes `seed` is given the crawl's.
 
+    A policy that visits by a visit price may have ``frozen()``: the policy that goes on at the
+    price of its last plan. Forecasts (`salticus why`) use it; without it they ask the policy.
+
     A policy may also have ``expected_by_host(pages, room)``: what it expects of each host's pages
     if it had just ``room[host]`` visits to spend on them, for all hosts of the pages in one call.
     Without it, it is asked about one full host after another.

@@ -122,10 +122,10 @@ class Leap:
 
 
 class AtPrice:
-    """leap with its visit price frozen: the pages whose V per cost has reached it, however many.
+    """leap with its visit price frozen: the pages whose V per cost has reached it.
 
-    Pages never visited have always reached it. What visits are left stays unspent; where there
-    are too few, it is the spacing that chooses. For forecasts: see `salticus why`.
+    Pages never visited have always reached it. Visits that are left then stay unspent; if they are
+    too few, the best pages get them. For forecasts: see `salticus why`.
     """
 
     spends = False
@@ -134,7 +134,8 @@ class AtPrice:
         self.leap = leap
 
     def expected(self, pages: Pages, visits: float) -> Floats:
-        return self.reached(*self.leap.worth(pages)).astype(np.float64)
+        worth, alone = self.leap.worth(pages)
+        return first(-worth, visits, -alone) * self.reached(worth, alone)
 
     def reached(self, worth: Floats, alone: Floats) -> Bools:
         """Which pages are worth a visit, by V per cost and by V without demand."""
@@ -145,7 +146,8 @@ class AtPrice:
 
     def expected_by_host(self, pages: Pages, room: Floats) -> Floats:
         """Of full hosts, the best of those pages."""
-        return self.leap.expected_by_host(pages, room) * self.expected(pages, 0.0)
+        best = self.leap.expected_by_host(pages, room)
+        return best * self.reached(*self.leap.worth(pages))
 
     def learn(self, outcomes: Outcomes) -> None:
         """Nothing: the price is frozen."""

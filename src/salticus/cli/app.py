@@ -11,6 +11,7 @@ from salticus.cli import (
     analyze,
     changes,
     exchange,
+    explaining,
     feeds,
     learning,
     listing,
@@ -57,6 +58,8 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         listing.pages,
         showing.show,
         showing.get,
+        explaining.fresh,
+        explaining.why,
         showing.alerts,
     ),
     "Its pages and its data": (

@@ -9,6 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from salticus.columns import Keyed, State, rank_within
+from salticus.predict.base import Evidence
 from salticus.predict.spans import answered
 from salticus.types import Bools, Floats, Ints, Outcomes, Pages, Survival
 
@@ -68,6 +69,11 @@ class Gamma:
         """Mean change rate of each page (ids ascending), changes a day."""
         a, b = self._posterior(ids)
         return a / b
+
+    def evidence(self, ids: Ints) -> Evidence:
+        """What the rates of these pages (ids ascending) rest on."""
+        prior = np.full(len(ids), self.prior_changes), np.full(len(ids), self.prior_days)
+        return Evidence(*self._posterior(ids), *prior)
 
     def learn(self, outcomes: Outcomes) -> None:
         spans = answered(outcomes)

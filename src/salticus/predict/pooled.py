@@ -7,6 +7,7 @@ from datetime import datetime
 import numpy as np
 
 from salticus.columns import State
+from salticus.predict.base import Evidence
 from salticus.predict.gamma import GammaSurvival, posterior
 from salticus.predict.priors import Sums, first_prior, pooled_priors
 from salticus.predict.roster import Roster
@@ -47,6 +48,11 @@ class Pooled:
         """Mean change rate of each page, changes a day."""
         rows = self.pages_.rows(ids)
         return np.asarray(self.pages_["a"][rows] / self.pages_["b"][rows])
+
+    def evidence(self, ids: Ints) -> Evidence:
+        """What the rates of these pages rest on."""
+        rows = self.pages_.rows(ids)
+        return Evidence(*(self.pages_[name][rows] for name in ("a", "b", "a0", "b0")))
 
     def learn(self, outcomes: Outcomes) -> None:
         for spans in answered(outcomes).rounds():

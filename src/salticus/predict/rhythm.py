@@ -92,6 +92,10 @@ class Rhythm(Pooled):
         self.week_.meet(self._groups["merchant"])
         return np.maximum(self.pages_["merchant"][rows].astype(np.int64) + 1, 0)
 
+    def paces(self, ids: Ints) -> Floats:
+        """How fast each page's merchant changes in the hours of the week; pages × 168."""
+        return self.week_.pace_[self._week_row(self.pages_.rows(ids))]
+
     def _own_time(self, rows: Ints, spans: Spans) -> Floats:
         start, end = spans.start.view(np.int64), spans.end.view(np.int64)
         return np.maximum(self.week_.between(self._week_row(rows), start, end), 1e-9)

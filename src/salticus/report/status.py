@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from salticus.allocate.limits import deadlines
-from salticus.assemble import clock_of, stored
+from salticus.assemble import clock_of, stored, visit_price
 from salticus.config import Config
 from salticus.report.times import when
 from salticus.store.base import Query
@@ -28,6 +28,7 @@ async def status_of(config: Config) -> dict[str, Any]:
         pages = census.pages(Tick(0, now, now + config.tick), lambda name: np.inf)
         hosts = await store.hosts()
         alerts = await store.alerts()
+        price = await visit_price(config, store)
         sources = len(await store.find(Query(kind="source")))
     limited = pages.take(np.isfinite(pages.max_interval))
     overdue = int(np.count_nonzero(deadlines(limited) < instant(now)))
@@ -45,6 +46,7 @@ async def status_of(config: Config) -> dict[str, Any]:
         "last visit": when(summary.last),
         "last status": summary.by_status,
         "budget a day": config.budget.per_day(len(pages)),
+        "visit price": price,
         "beyond maximum interval": overdue,
         "open alerts": [f"{alert.host} ({alert.kind})" for alert in alerts],
         "hosts backing off": sorted(h.host for h in hosts if h.next_at > clock.wall()),
