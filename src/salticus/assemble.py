@@ -309,11 +309,9 @@ async def recalled(config: Config, store: SqliteStore, clock: Clock | None = Non
     clock = clock or clock_of(config)
     now, wall = clock.now(), clock.wall()
     parts = _parts(config, clock, once=False)
-    known = await Memory(parts, store).recall()
     hosts = Hosts(config, clock)
     hosts.restore(await store.hosts())
     census = Census(store, max_interval=config.max_interval_days, rules=config.pages)
-    await census.refresh()
 
     def room(host: str, tick: Tick) -> float:
         ahead, length = tick.start - now, tick.end - tick.start
@@ -321,11 +319,13 @@ async def recalled(config: Config, store: SqliteStore, clock: Clock | None = Non
         return hosts.capacity(host, start, length.total_seconds() / clock.speed)
 
     world = Foreseen(census, room)
-    loop = Loop(world=world, memory=Memory({}), **parts)
-    plan, made = known or (_no_plan(now), None)
-    if made is not None:
-        loop.learn(made)
-        plan = plan.without(made.visit)
+    loop = Loop(world=world, memory=Memory({**parts, "demand": census.demand}, store), **parts)
+    left = await loop.recover()
+    plan = _no_plan(now) if left is None else left
+    loop.study()
+    loop.memory = Memory({})  # nothing is kept of what is foreseen
+    await census.refresh()
+    await census.heed()
     running = is_locked(Path(config.store))
     start = max(now, plan.tick.end) if running else now
     coming = Tick(loop.ticks.number_, start, start + config.tick)

@@ -31,6 +31,14 @@ _CAUSES = {
 }
 
 
+_ORIGINS = {
+    "uniform": "nothing is known, so the same for all",
+    "by hand": "given by hand",
+    "clicks": "from what was counted of this page and of all, older counts for less",
+    "impressions": "from how often it was shown, older counts for less",
+}
+
+
 def in_words(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Heading and text of each paragraph."""
     yield "next visit", _next(told)
@@ -57,7 +65,9 @@ def _next(told: dict[str, Any]) -> str:
 
 def _demand(told: dict[str, Any]) -> str:
     demand = told["demand"]
-    said = f"{demand['a_day']:g} clicks a day ({demand['from']}"
+    said = f"{demand['a_day']:.3g} clicks a day ({_ORIGINS[demand['from']]}"
+    if demand["from"] in ("clicks", "impressions"):
+        said += f": {demand['clicks']:.3g} clicks, {demand['impressions']:.3g} impressions"
     if demand["importance"] != 1.0:
         said += f", times {demand['importance']:g} for {told['rule']}"
     return said + ")"

@@ -59,12 +59,17 @@ class Study:
         self.coming = _with_curves(aside(standing), await standing.world.pages(standing.coming))
         self.predictor = aside(standing)
         self.everyone = _with_curves(self.predictor, standing.world.everyone(standing.coming))
-        self.grant = deepcopy(standing.loop.ledger).grant(self.coming, standing.coming).visits
+        self.grant = self._granted()
         self.explore = self._chances()
         self.policy = deepcopy(standing.loop.policy)
         for page in pages:
             self.history[page.page] = list(self.store.scan("visits", page.page))
         self.forecast = await next_visits(standing, self.ids)
+
+    def _granted(self) -> int:
+        """Visits of the coming tick."""
+        loop, tick = self.standing.loop, self.standing.coming
+        return deepcopy(loop.ledger).grant(self.coming, tick).less(loop.insta.share)[0].visits
 
     def _chances(self) -> dict[int, float]:
         """With what probability the lot falls on each page in the coming tick."""
@@ -111,11 +116,20 @@ class Study:
     # ------------------------------------------------------------------------------------- demand
 
     def _demand(self, case: Case) -> dict[str, Any]:
-        """Clicks a day as the policy counts them, and where they come from."""
-        importance = 1.0 if case.rule is None else case.rule.importance
+        """Clicks a day as the policy counts them, and where they come from; `clicks` and
+        `impressions` are those counted of the page, older ones for less."""
+        importance = None if case.rule is None else case.rule.importance
+        now = instant(self.standing.now)
+        counted = self.standing.world.census.demand.counted(self.everyone.ids, now)
+        clicks, shown = counted[:, self.everyone.rows(np.array([case.page.page]))[0]]
+        origin = "by hand" if case.page.demand is not None else "uniform"
+        if counted.any():
+            origin = "clicks" if counted[0].any() else "impressions"
         return {
             "a_day": float(case.pages.demand[0]),
-            "from": "uniform" if case.page.demand is None else "by hand",
+            "from": origin,
+            "clicks": float(clicks),
+            "impressions": float(shown),
             "importance": 1.0 if importance is None else importance,
         }
 

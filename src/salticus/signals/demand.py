@@ -65,7 +65,7 @@ class Demand:
 
         `given` is the demand by hand, 1 where nothing was given.
         """
-        clicks, shown = (_cut(sums) for sums in self._known(ids, now))
+        clicks, shown = (_cut(sums) for sums in self.counted(ids, now))
         if not clicks.any() and not shown.any():
             return given.copy(), np.zeros(len(ids))
         days = self._watched(added, now)
@@ -78,7 +78,7 @@ class Demand:
         usual = np.where(given != _DEFAULT, given, usual)
         return _posterior(clicks, days, usual, _CLICKING), showing
 
-    def _known(self, ids: Ints, now: Instant) -> Floats:
+    def counted(self, ids: Ints, now: Instant) -> Floats:
         """Clicks and impressions of these pages, faded until now."""
         at, known = places(self._ids, ids)
         if not known.any():

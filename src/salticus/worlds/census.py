@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 
 from salticus.config import Rule
+from salticus.signals.demand import Demand
 from salticus.store.base import DROPPED, PageTable, Store
 from salticus.types import DAY, Bools, Codes, Ints, Outcomes, Pages, Status, Tick, Times, instant
 from salticus.worlds.pins import Pins
@@ -31,6 +32,7 @@ class Census:
         self.store = store
         self.max_interval = max_interval
         self.pins = Pins(rules)
+        self.demand = Demand()
         self.hosts: list[str] = []
         self._number: dict[str, int] = {}
         self._host: Ints = np.empty(0, dtype=np.int64)
@@ -48,10 +50,19 @@ class Census:
             self._rule = _placed(self._table.ids, (old, self._rule), (edited.ids, rule))
             self._host = self._numbers(self._table.host)
 
+    async def heed(self) -> None:
+        """Take up what readers did since the last time."""
+        while len(counted := await self.store.counts(self.demand.mark_)):
+            self.demand.learn(counted)
+
     def pages(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
         """The columns, with what each host can take in `tick`."""
-        pages, up = self.everyone(tick, capacity), self.up(tick)
-        return pages if up.all() else pages.take(up)
+        pages, up = self._columns(tick, capacity), self.up(tick)
+        return self._wanted(pages if up.all() else pages.take(up))
+
+    def everyone(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
+        """The columns of all pages, also of those that rest."""
+        return self._wanted(self._columns(tick, capacity))
 
     def up(self, tick: Tick) -> Bools:
         """Which pages may be visited in a tick as far as they do not rest."""
@@ -60,8 +71,16 @@ class Census:
         rests = self._table.rests | self.pins.paused(self._rule)
         return ~rests & awake(self._table.idle, self._table.last_visit, tick)
 
-    def everyone(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
-        """The columns of all pages, also of those that rest."""
+    def _wanted(self, pages: Pages) -> Pages:
+        """The pages with what readers want of them by now, and their rules think of it."""
+        known = (pages.ids, pages.added, pages.demand, instant(pages.tick.start))
+        demand, impressions = self.demand.rates(*known)
+        if self.pins.scopes and self._table is not None:
+            rule = self._rule[np.searchsorted(self._table.ids, pages.ids)]
+            demand = demand * self.pins.importance(rule)
+        return replace(pages, demand=demand, impressions=impressions)
+
+    def _columns(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
         if self._table is None:
             raise RuntimeError("refresh the census first")
         table, rule = self._table, self._rule
@@ -74,7 +93,7 @@ class Census:
             category=np.full(len(table.ids), -1, dtype=np.int64),
             added=table.added,
             last_visit=table.last_visit,
-            demand=table.demand * self.pins.importance(rule),
+            demand=table.demand,
             impressions=np.zeros(len(table.ids)),
             cost=table.cost,
             max_interval=np.where(

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import msgspec
@@ -20,7 +20,6 @@ from salticus.extract.listing import not_after
 from salticus.extract.pool import Extraction
 from salticus.fetch.base import Fetcher
 from salticus.observe import kept, observe, tolerated
-from salticus.signals.demand import Demand
 from salticus.store.base import Store
 from salticus.types import (
     Entry,
@@ -80,7 +79,7 @@ class Live:
         self.census = Census(
             self.store, max_interval=self.config.max_interval_days, rules=self.config.pages
         )
-        self.demand = Demand()
+        self.demand = self.census.demand
         self.watch = Watch()
         self._journal = Journal(self.store, self._committed)
         self._news: asyncio.Queue[Outcomes | BaseException | Plan] = asyncio.Queue()
@@ -99,18 +98,10 @@ class Live:
             await self.store.prune(int((tick.start - self.config.retention).timestamp() * 1e6))
         await self.store.charge(self.costs)
         await self.census.refresh()
+        await self.census.heed()
         seconds = (tick.end - tick.start).total_seconds() / self.clock.speed
         now = self.clock.wall()
-        pages = self.census.pages(tick, lambda name: self.fetcher.capacity(name, now, seconds))
-        return await self._with_demand(pages)
-
-    async def _with_demand(self, pages: Pages) -> Pages:
-        """The pages with what readers want of them by now."""
-        while len(counted := await self.store.counts(self.demand.mark_)):
-            self.demand.learn(counted)
-        known = (pages.ids, pages.added, pages.demand, instant(pages.tick.start))
-        demand, impressions = self.demand.rates(*known)
-        return replace(pages, demand=demand, impressions=impressions)
+        return self.census.pages(tick, lambda name: self.fetcher.capacity(name, now, seconds))
 
     async def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
         open_visits = set(plan.visit.tolist())
