@@ -22,7 +22,7 @@ from salticus.errors import ConfigError, Infeasible
 from salticus.store.base import Edit, Query, Store
 from salticus.store.sqlite import SqliteStore
 from salticus.testing import START, MemoryStore, a_tick, blank_pages
-from salticus.types import DAY, NEVER, Floats, Ints, NewPage, Pages, Tick, Times, instant
+from salticus.types import DAY, NEVER, Count, Floats, Ints, NewPage, Pages, Tick, Times, instant
 from salticus.worlds.census import Census
 
 NOBODY: Ints = np.empty(0, dtype=np.int64)
@@ -264,6 +264,14 @@ def test_rules_are_for_hosts_and_tags_too(kind: str, tmp_path: Path) -> None:
         pages = census.pages(a_tick(), lambda host: np.inf)
         assert pages.min_interval.tolist() == [2.0, 2.0, 0.0, 0.0], "a tag by hand counts at once"
         assert pages.demand.tolist() == [2.0, 2.0, 0.0, 2.0]
+        await store.edit(Query(url=urls[1]), Edit(remove_tags=("slow",)))
+        at = int(START.timestamp() * 1e6) - 86_400_000_000
+        await store.count([Count(url, at, clicks=70) for url in urls])
+        await census.refresh()
+        await census.heed()
+        clicks = census.pages(a_tick(), lambda host: np.inf).demand
+        assert clicks[0] > 10, "demand is learnt from clicks"
+        assert clicks.tolist() == pytest.approx([clicks[0], 3 * clicks[0], 0.0, clicks[0]])
         await store.close()
 
     asyncio.run(main())

@@ -29,6 +29,7 @@ from salticus.store.lock import instance_lock
 from salticus.store.sqlite import SqliteStore
 from salticus.testing import START
 from salticus.types import (
+    Count,
     HostState,
     NewPage,
     Observation,
@@ -332,6 +333,21 @@ def test_so_much_more_demand_brings_a_visit_forward(tmp_path: Path) -> None:
         asyncio.run(_demand(config, url, factor * more))
         (after,) = asyncio.run(why_report(config, [url], clock))
         assert (after["next_visit"]["tick"] == coming) == sooner
+
+
+def test_clicks_are_named_as_where_demand_comes_from(tmp_path: Path) -> None:
+    config, clock = asyncio.run(crawled(tmp_path, days=1))
+    asyncio.run(_clicked(config, KINDS["dear"], _micros(clock), 30))
+    dear, other = asyncio.run(why_report(config, [KINDS["dear"], KINDS["steady"]], clock))
+    assert dear["demand"]["from"] == other["demand"]["from"] == "clicks"
+    assert dear["demand"]["clicks"] == pytest.approx(30, rel=0.01)
+    assert dear["demand"]["a_day"] > 50 * other["demand"]["a_day"] > 0
+    assert "30 clicks, 0 impressions, times 50" in dict(in_words(dear))["demand"]
+
+
+async def _clicked(config: Config, url: str, at: int, clicks: int) -> None:
+    async with stored(config) as store:
+        await store.count([Count(url, at, clicks=clicks)])
 
 
 async def _demand(config: Config, url: str, demand: float) -> None:
