@@ -108,7 +108,7 @@ class Crawl:
             return
         page = await self._page(request)
         if fetched.status is Status.OK:
-            rule = self.options.config.rule(first_url(request))
+            rule = self.options.config.rule(_target(request, page))
             fetched.reading = reading(items, rule, page.kind if page else None)
         if not self.fetcher.end(request, fetched):
             await self._unplanned(request, page, fetched)
@@ -156,3 +156,13 @@ def callback_name(request: Request, spider: Any) -> str | None:
     name = getattr(callback, "__name__", "")
     own = getattr(spider, name, None) if name else None
     return name if own is not None and own == callback else None
+
+
+def _target(request: Request, page: PageState | None) -> Target:
+    """The page of a request, as rules know it."""
+    if page is not None:
+        return Target(page.page, page.url, page.host, page.kind, tags=tuple(page.tags))
+    try:
+        return Target(0, *canonical(first_url(request)))
+    except InputError:
+        return Target(0, first_url(request), "")
