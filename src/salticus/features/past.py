@@ -31,6 +31,7 @@ from salticus.features.kernels import (
     in_order,
 )
 from salticus.features.names import EDGES, all_names
+from salticus.features.regroup import regrouped
 from salticus.features.rows import Cached, Day, read_rows
 from salticus.types import STEP, Floats32, Inputs, Ints, Ints32
 
@@ -65,7 +66,7 @@ class Past:
         self.names = all_names(edges)
         self._tables = _empty(groups, full, depth)
         self._cached = _cached(self._tables, edges)
-        self._place = np.stack([groups.zone, groups.country], axis=1).astype(np.int32)
+        self._place = _places(groups)
         self._day = -1
         self._calendar: Day
 
@@ -106,6 +107,20 @@ class Past:
             if self.depth:
                 steps[low:high] = self._steps(page[low:high])
         return Inputs(page, hour, dense, steps, self.names)
+
+    def regroup(self, groups: Groups) -> None:
+        """Go on with these groups: those of the pages that there were, in their order, then more.
+
+        Law: what is read is what it would be, had these groups been known from the first event on.
+        Brand, category, zone and country of a page may be others than before; merchant and host
+        may not, nor may pages have gone (ValueError).
+        """
+        empty = _empty(groups, self.full, self.depth)
+        self._tables = regrouped(self._tables, empty, self.groups, groups)
+        self.groups = groups
+        self._cached = _cached(self._tables, self.edges)
+        self._place = _places(groups)
+        self._day = -1
 
     def known(self, page: Ints) -> Ints:
         """How many observations there were of each page by the hour last read: hours watched if
@@ -221,6 +236,10 @@ def _empty(groups: Groups, full: bool, depth: int) -> Tables:
         turn=np.zeros((weeks, 3), dtype=np.int64),
         facts=np.array([full, 0, 0], dtype=np.int64),
     )
+
+
+def _places(groups: Groups) -> Ints32:
+    return np.stack([groups.zone, groups.country], axis=1).astype(np.int32)
 
 
 def _rows(groups: Groups) -> Ints32:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -10,14 +11,14 @@ import numpy as np
 from salticus.features.events import Events, Kind, make_events
 from salticus.features.history import HOUR_US
 from salticus.features.truths import Source, log_ratio, rowed, with_price
-from salticus.types import ANSWERED, Floats32, Ints
+from salticus.types import ANSWERED, Bools, Columns, Floats32, Ints
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl
 
 _CHUNK = 4_000_000  # visits that are held at a time
 _DAY_US = 24 * HOUR_US
-_NEVER_US = np.iinfo(np.int64).min
+NEVER_US = np.iinfo(np.int64).min
 _T = TypeVar("_T", Ints, Floats32)
 
 
@@ -26,12 +27,12 @@ def visited(log: Source, pages: pl.DataFrame, lives: Events | None) -> Iterator[
 
     `lives` are births and ends that were announced; if None, a page is born with its first answer.
     """
-    crawler = _Crawler(len(pages), announced=lives is not None)
+    crawler = Crawler(len(pages), announced=lives is not None)
     lives = Events.none() if lives is None else lives
     done = 0
     for visits, end in _spans(log, pages):
         stop = int(np.searchsorted(lives.hour, end))
-        yield lives.take(np.arange(done, stop)).join(crawler.learn(visits)).ordered()
+        yield lives.take(np.arange(done, stop)).join(crawler.learn(_columns(visits))).ordered()
         done = stop
     yield lives.take(np.arange(done, len(lives)))
 
@@ -70,24 +71,46 @@ def _answers(log: Source, pages: pl.DataFrame, inside: pl.Expr) -> pl.DataFrame:
     return with_price(visits).drop("value").sort("row", "at", maintain_order=True).collect()
 
 
-class _Crawler:
-    """Remembers when each page last answered and what it cost, from stretch to stretch."""
+@dataclass(frozen=True, slots=True)
+class Answered(Columns):
+    """Answered visits by page and time: the page's row, µs, whether a change was found, what the
+    page cost and whether it was in stock (1, 0; NaN = unknown)."""
+
+    row: Ints
+    at: Ints
+    changed: Bools
+    price: Floats32
+    stock: Floats32
+
+
+def _columns(visits: pl.DataFrame) -> Answered:
+    row, *rest = (visits[name].to_numpy() for name in ("row", "at", "changed", "price", "stock"))
+    return Answered(row.astype(np.int64), *rest)
+
+
+class Crawler:
+    """Remembers when each page last answered and what it cost, from visit to visit."""
 
     def __init__(self, pages: int, *, announced: bool) -> None:
         self.announced = announced
-        self.answer = np.full(pages, _NEVER_US)
+        self.answer = np.full(pages, NEVER_US)
         self.price = np.full(pages, np.nan, dtype=np.float32)
 
-    def learn(self, visits: pl.DataFrame) -> Events:
+    def grow(self, more: int) -> None:
+        """So many pages more, of which nothing is known yet."""
+        self.answer = np.append(self.answer, np.full(more, NEVER_US))
+        self.price = np.append(self.price, np.full(more, np.nan, dtype=np.float32))
+
+    def learn(self, visits: Answered) -> Events:
         """The events of visits that lie after all those before, ordered by page and time."""
-        row, at = visits["row"].to_numpy().astype(np.int64), visits["at"].to_numpy()
-        hour, price, stock = at // HOUR_US, visits["price"].to_numpy(), visits["stock"].to_numpy()
+        row, at, price, stock = visits.row, visits.at, visits.price, visits.stock
+        hour = at // HOUR_US
         since = _before(row, at, self.answer)
-        first = since == _NEVER_US
+        first = since == NEVER_US
         gap = (at - np.where(first, at, since)) / HOUR_US
         gap[first] = np.nan
         old = _before(row, _filled(row, price, self.price), self.price)
-        c = visits["changed"].to_numpy()
+        c = visits.changed
         events = make_events(Kind.VISIT, hour, row, gap.astype(np.float32), price, stock)
         moved = log_ratio(price[c], old[c])
         changes = make_events(Kind.CHANGE, hour[c], row[c], price[c], moved, stock[c])

@@ -277,6 +277,14 @@ class Store(Protocol):
         of time, streamed; of one page if given. Columns are those of the exchange format. Times are
         µs. A plain iterator: exports run in a process of their own."""
 
+    def facts(self, pages: Ints) -> dict[str, list[str | None]]:
+        """Column by column, row by row: `host`, and of the fields of the page's value brand,
+        category, title and so on, as `scan` has them. Of a page that is not there: an empty host,
+        and nothing else. Plain, as `scan` is."""
+
+    def history(self) -> Iterator[Outcomes]:
+        """The outcomes of all visits in order of time, chunk by chunk. Plain, as `scan` is."""
+
     async def backup(self, path: Path) -> None:
         """Copy the store while it is in use."""
 

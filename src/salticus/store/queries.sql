@@ -799,6 +799,20 @@ SELECT
     coalesce(fields, '{}') AS fields
 FROM pages LEFT JOIN "values" AS latest ON latest.visit = pages.value
 
+-- name: page_facts
+SELECT coalesce(pages.host, '') AS host, coalesce(fields, '{}') AS fields
+FROM json_each(:ids) AS asked
+    LEFT JOIN pages ON pages.id = asked.value
+    LEFT JOIN "values" AS latest ON latest.visit = pages.value
+ORDER BY asked.key;
+
+-- name: history
+SELECT
+    visit, page, at, status, coalesce(changed, -1), coalesce(since, :never), age_s, purpose,
+    propensity
+FROM observations
+ORDER BY at, visit;
+
 -- name: scan_visits
 SELECT
     observations.page AS page_id, observations.at, purpose, NULL AS policy, propensity, status,

@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from salticus.errors import InputError
 from salticus.store.database import connect, explained
-from salticus.store.packing import text
+from salticus.store.packing import rows, text
 from salticus.store.queries import QUERIES
+from salticus.types import NEVER, PURPOSE, STATUS, Ints, Outcomes
 
 CHUNK = 1000
+NEVER_US = int(NEVER.astype(np.int64))
+
+_FACTS = 20_000  # rows that are held at once
 
 # columns of the exchange format that only the fields of a value can tell
 FIELD_COLUMNS = ("merchant", "brand", "category", "condition", "country", "language", "title")
@@ -40,6 +45,46 @@ def _stream(
         cursor = db.execute(query, parameters)
         while chunk := cursor.fetchmany(CHUNK):
             yield from map(finish, chunk)
+
+
+def facts(path: Path, pages: Ints) -> dict[str, list[str | None]]:
+    """The host of each page, and what the fields of its value tell, column by column."""
+    found: dict[str, list[str | None]] = {name: [] for name in ("host", *FIELD_COLUMNS)}
+    with explained(path), closing(connect(path, read_only=True)) as db:
+        for start in range(0, len(pages), _FACTS):
+            asked = {"ids": rows(pages[start : start + _FACTS].tolist())}
+            for row in db.execute(QUERIES["page_facts"], asked):
+                fields = msgspec.json.decode(row["fields"])
+                found["host"].append(row["host"])
+                for name in FIELD_COLUMNS:
+                    found[name].append(fields.get(name))
+    return found
+
+
+def history(path: Path) -> Iterator[Outcomes]:
+    """All outcomes in order of time, some ten thousand at once."""
+    with explained(path), closing(connect(path, read_only=True)) as db:
+        cursor = db.execute(QUERIES["history"], {"never": NEVER_US})
+        while chunk := cursor.fetchmany(_FACTS):
+            yield _outcomes([tuple(row) for row in chunk])
+
+
+def _outcomes(chunk: list[tuple[Any, ...]]) -> Outcomes:
+    visit, page, at, status, changed, since, age_s, purpose, propensity = zip(*chunk, strict=True)
+    times = (np.array(each, dtype=np.int64).view("M8[us]") for each in (at, since))
+    at, since = times
+    return Outcomes(
+        visit=np.array(visit, dtype=np.int64),
+        page=np.array(page, dtype=np.int64),
+        at=at,
+        made=np.ones(len(chunk), dtype=np.bool_),
+        status=np.array([STATUS[each] for each in status], dtype=np.int8),
+        changed=np.array(changed, dtype=np.int8),
+        since=since,
+        age_s=np.array(age_s, dtype=np.float64),
+        purpose=np.array([PURPOSE[each] for each in purpose], dtype=np.int8),
+        propensity=np.array(propensity, dtype=np.float64),
+    )
 
 
 def _table(name: str) -> tuple[str, Callable[[sqlite3.Row], Row]]:

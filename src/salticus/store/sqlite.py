@@ -180,6 +180,12 @@ class SqliteStore:
     def scan(self, table: str, page: int | None = None) -> Iterator[dict[str, Any]]:
         return scanning.scan(self.path, table, page)
 
+    def facts(self, pages: Ints) -> dict[str, list[str | None]]:
+        return scanning.facts(self.path, pages)
+
+    def history(self) -> Iterator[Outcomes]:
+        return scanning.history(self.path)
+
     async def backup(self, path: Path) -> None:
         await asyncio.to_thread(copy, self.path, path)
 

@@ -14,6 +14,7 @@ import numpy as np
 from salticus.errors import InputError, StoreError
 from salticus.store.base import DROPPED, AlertState, Query, Summary
 from salticus.store.linking import named, place_of, word
+from salticus.store.scanning import FIELD_COLUMNS
 from salticus.store.telling import by_origin, kind_of
 from salticus.store.urls import canonical
 from salticus.testing.pages import PageBook
@@ -255,6 +256,20 @@ class MemoryStore(PageBook):
         if table not in tables:
             raise InputError(f"the store has no table {table!r}; it has {', '.join(tables)}")
         return (row for row in tables[table]() if page in (None, row["page_id"]))
+
+    def facts(self, pages: Ints) -> dict[str, list[str | None]]:
+        found: dict[str, list[str | None]] = {name: [] for name in ("host", *FIELD_COLUMNS)}
+        for page in pages.tolist():
+            state = self._pages[page].state if page in self._pages else None
+            found["host"].append("" if state is None else state.host)
+            for name in FIELD_COLUMNS:
+                found[name].append(None if state is None else state.fields.get(name))
+        return found
+
+    def history(self) -> Iterator[Outcomes]:
+        seen = sorted(self._observations.values(), key=lambda each: (each.at, each.visit))
+        if seen:
+            yield Outcomes.of(seen)
 
     async def backup(self, path: Path) -> None:
         """Write what people see of the pages, as JSON."""
