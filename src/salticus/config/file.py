@@ -27,7 +27,10 @@ def load(path: Path) -> Config:
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
     store = str(path.parent / config.store)
-    return msgspec.structs.replace(config, store=store, folder=str(path.parent))
+    models = msgspec.structs.replace(
+        config.models, folder=str(path.parent / config.models.folder)
+    )
+    return msgspec.structs.replace(config, store=store, models=models, folder=str(path.parent))
 
 
 def parse(raw: dict[str, Any]) -> Config:
@@ -65,6 +68,7 @@ def _check(config: Config) -> None:
         "extract.workers": config.extract.workers,
         "extract.deadline": config.extract.deadline.total_seconds(),
         "clock.speed": config.clock.speed,
+        "models.least": config.models.least,
     }
     for host in config.hosts:
         positive[f"concurrency of hosts that match {host.match!r}"] = (

@@ -160,6 +160,17 @@ class Desk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     share: Share = Share(0.2)
 
 
+class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Models that learn from the crawl's own visits: where they lie, and how often one is trained.
+
+    A model takes over only if it was better on at least `least` visits to explore or of the panel.
+    """
+
+    folder: str = "models"
+    retrain: Span = Span(days=1)  # world time; 0 = never
+    least: int = 200
+
+
 class Time(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An accelerated clock, for malls and tests: `speed` world seconds a wall second."""
 
@@ -184,6 +195,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fetch: Fetch = Fetch()
     extract: Extract = Extract()
     desk: Desk = Desk()
+    models: Models = Models()
     clock: Time = Time()
     hosts: tuple[Host, ...] = ()
     pages: tuple[Rule, ...] = ()

@@ -52,6 +52,7 @@ class Following:
         self._brand = self._category = np.empty(0, dtype=np.uint64)  # hashes; 0 = unknown
         self._country = np.empty(0, dtype=np.int16)
         self._touched = np.empty(0, dtype=np.bool_)
+        self._moved = False  # a page, to another group
         self._hosts: dict[str, int] = {}
         self._countries: list[str] = []
         self._past = Past(self._groups(), edges=edges, full=False, demand=False)
@@ -80,27 +81,31 @@ class Following:
         return self._ids[self._touched]
 
     def place(self, ids: Ints, facts: Facts) -> None:
-        """Take up the facts of pages that were touched; a page stays with its first host."""
+        """Take up the facts of pages, all that are touched in one go or in several; a page stays
+        with its first host."""
         row, known = self.rows(ids)
         row, some = row[known], np.flatnonzero(known)
         cut = {name: [facts[name][k] for k in some] for name in FOLLOWED}
         host = np.array([self._hosts.setdefault(h or "", len(self._hosts)) for h in cut["host"]])
         fresh = self._host[row] < 0
         self._host[row[fresh]] = host[fresh]
-        moved = bool(fresh.any())
         for name in ("brand", "category"):
             column, told = getattr(self, f"_{name}"), _hashed(cut[name])
-            moved |= bool((column[row] != told).any())
+            self._moved |= bool((column[row] != told).any())
             column[row] = told
         country = np.array([self._numbered(name) for name in cut["country"]], dtype=np.int16)
-        moved |= bool((self._country[row] != country).any())
+        self._moved |= bool((self._country[row] != country).any())
         self._country[row] = country
         self._touched[row] = False
-        if moved or len(self) > len(self._past.groups):
+        if not self._touched.any() and (self._moved or len(self) > len(self._past.groups)):
             self._past.regroup(self._groups())
+            self._moved = False
 
     def read(self, rows: Ints, hour: int) -> Inputs:
-        """The features of rows (see `rows`) in an hour that is not before any read so far."""
+        """The features of rows (see `rows`) in an hour, or in the last that was read if it is
+        later. ValueError if a page is still to be placed."""
+        if self._touched.any():
+            raise ValueError(f"page {self.touched()[0]}: its facts are not known yet")
         self.hour = max(hour, self.hour)
         return self._past.read(rows, np.full(len(rows), self.hour))
 
