@@ -24,6 +24,7 @@ from salticus.errors import ConfigError
 from salticus.loop import Loop
 from salticus.memory import Memory
 from salticus.observe import digest
+from salticus.predict.registry import Registry
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
@@ -261,13 +262,15 @@ async def import_log(config: Config, folder: Path, *, values: bool = True) -> di
 
 async def _teach(config: Config, clock: Clock, store: SqliteStore, visits: range) -> None:
     """Let the predictor learn stored visits, and keep what it has learnt for the next run."""
-    parts = _parts(config, clock, once=False)
+    parts = _parts(config, clock, store, once=False)
     memory = Memory(parts, store)
     recalled = await memory.recall()
     for start in visits[::_LESSON]:
         numbers = np.arange(start, min(start + _LESSON, visits.stop))
         parts["predictor"].learn(await store.outcomes(numbers))
     if visits:
+        if hasattr(parts["predictor"], "look_back"):
+            parts["predictor"].look_back()  # imported visits may lie before known ones
         await memory.save(None if recalled else _no_plan(clock.now()))
 
 
@@ -343,19 +346,18 @@ async def visit_price(config: Config, store: SqliteStore) -> float | None:
 def _loop(
     config: Config, world: Live, clock: SystemClock, store: SqliteStore, *, once: bool
 ) -> Loop:
-    parts = _parts(config, clock, once=once)
+    parts = _parts(config, clock, store, once=once)
     memory = Memory({**parts, "demand": world.demand}, store)
     return Loop(world=world, memory=memory, **parts)
 
 
-def _parts(config: Config, clock: Clock, *, once: bool) -> dict[str, Any]:
+def _parts(config: Config, clock: Clock, store: SqliteStore, *, once: bool) -> dict[str, Any]:
     """What plans and learns, by role."""
     policy = plugins.make("policy", config.policy, allocate.BUILTIN, seed=config.seed)
     spacing = getattr(policy, "spacing", config.spacing)
-    predictor = config.predictor or str(getattr(policy, "predictor", "gamma"))
     return {
         "ticks": Ticks(clock, config.tick),
-        "predictor": plugins.make("predictor", predictor, predict.BUILTIN),
+        "predictor": _predictor(config, predictor_of(config, policy), store),
         "policy": policy,
         "spacing": plugins.make("spacing", spacing, schedule.BUILTIN, seed=config.seed),
         "ledger": Ledger(config.budget, carry=timedelta(days=1) if once else None),
@@ -371,6 +373,25 @@ def _insta(config: Config) -> Insta:
         return Insta()
     gate: Gate = plugins.make("gate", desk.gate, GATES, share=float(desk.share))
     return Insta(gate, share=float(desk.insta), seed=config.seed)
+
+
+def predictor_of(config: Config, policy: object = None) -> str:
+    """The name of the predictor: the user's word, else the policy's. Where the policy wants the
+    rhythm, a model may come to serve beside it."""
+    if config.predictor is not None:
+        return config.predictor
+    policy = policy or plugins.load("policy", config.policy, allocate.BUILTIN)
+    wanted = str(getattr(policy, "predictor", "gamma"))
+    return "serving" if wanted == "rhythm" else wanted
+
+
+def _predictor(config: Config, name: str, store: SqliteStore) -> Any:
+    if name != "serving":
+        return plugins.make("predictor", name, predict.BUILTIN)
+    from salticus.estimates.modelled import Sources
+    from salticus.estimates.serving import Serving  # takes a while; not everyone needs it
+
+    return Serving(Registry(Path(config.models.path)), Sources(store.facts, store.history))
 
 
 async def _check(config: Config, world: Live, clock: SystemClock) -> None:

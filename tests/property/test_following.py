@@ -51,9 +51,16 @@ def observed(rows: list[Any]) -> list[Observation]:
         value = Value("offer", f"{number}.5 EUR InStock", fields) if new else None
         seen.append(
             Observation(
-                visit=number, page=page + 1, at=at, purpose="policy", propensity=1.0,
-                status=status, changed=None if last is None or not answered else value is not None,
-                since=last, value=value, digest=None if value is None else str(number),
+                visit=number,
+                page=page + 1,
+                at=at,
+                purpose="policy",
+                propensity=1.0,
+                status=status,
+                changed=None if last is None or not answered else value is not None,
+                since=last,
+                value=value,
+                digest=None if value is None else str(number),
             )  # fmt: skip
         )
         if answered:

@@ -1,7 +1,18 @@
 """Settings: one TOML file, read, checked, and typed."""
 
 from salticus.config.file import check_hours, load, parse
-from salticus.config.sections import Config, Desk, Extract, Fetch, Hook, Host, Rule, Scope, Time
+from salticus.config.sections import (
+    Config,
+    Desk,
+    Extract,
+    Fetch,
+    Hook,
+    Host,
+    Models,
+    Rule,
+    Scope,
+    Time,
+)
 from salticus.config.units import (
     Budget,
     Hours,
@@ -23,6 +34,7 @@ __all__ = [
     "Hook",
     "Host",
     "Hours",
+    "Models",
     "Rule",
     "Scope",
     "Share",

@@ -27,9 +27,7 @@ def load(path: Path) -> Config:
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
     store = str(path.parent / config.store)
-    models = msgspec.structs.replace(
-        config.models, folder=str(path.parent / config.models.folder)
-    )
+    models = msgspec.structs.replace(config.models, path=str(path.parent / config.models.path))
     return msgspec.structs.replace(config, store=store, models=models, folder=str(path.parent))
 
 

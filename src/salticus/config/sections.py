@@ -166,7 +166,7 @@ class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     A model takes over only if it was better on at least `least` visits to explore or of the panel.
     """
 
-    folder: str = "models"
+    path: str = "models"
     retrain: Span = Span(days=1)  # world time; 0 = never
     least: int = 200
 

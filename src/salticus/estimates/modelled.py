@@ -69,6 +69,10 @@ class Modelled(Mixed):
             return
         self.model_, self._vocabulary = saved, Vocabulary.of(*saved.vocabulary)
 
+    def look_back(self) -> None:
+        """Let the features be made from the history anew, as it has become another."""
+        self.model_ = self.following_ = None
+
     def survival(self, pages: Pages, now: datetime) -> Survival:
         curves = super().survival(pages, now)
         if self.model_ is None or self.following_ is None:

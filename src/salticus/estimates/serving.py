@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import datetime
+from functools import reduce
 
 import numpy as np
 
@@ -24,16 +25,21 @@ class Serving(Modelled):
     Law: no model stops a crawl. One that is missing, of another version, damaged or says what is
     no probability is passed over for the one that served before it, and at last for the rhythm,
     which always learns; that is logged as an error and written into the registry's history.
+
+    What a tick brings is learnt in one go, in the order of the visits: sums of floats depend on
+    their order, and after a restart outcomes come in another one.
     """
 
     def __init__(self, registry: Registry, sources: Sources) -> None:
         super().__init__(sources)
         self.registry = registry
         self.version_ = NONE
+        self._waiting: list[Outcomes] = []
         self._broken: set[int] = set()  # of which the registry could not be told
         self._unread = False  # the registry, at the last tick
 
     def survival(self, pages: Pages, now: datetime) -> Survival:
+        self._learn()
         self._choose(now)
         while True:
             try:
@@ -45,6 +51,14 @@ class Serving(Modelled):
                 self._choose(now)
 
     def learn(self, outcomes: Outcomes) -> None:
+        self._waiting.append(outcomes)
+
+    def _learn(self) -> None:
+        if not self._waiting:
+            return
+        outcomes = reduce(Outcomes.join, self._waiting)
+        outcomes = outcomes.take(np.argsort(outcomes.visit, kind="stable"))
+        self._waiting = []
         try:
             super().learn(outcomes)
         except Exception as error:
@@ -54,6 +68,7 @@ class Serving(Modelled):
             self.employ(None)
 
     def state(self) -> State:
+        self._learn()
         return {**super().state(), "version": np.array(self.version_)}
 
     def restore(self, state: State) -> None:
@@ -79,7 +94,7 @@ class Serving(Modelled):
             chain = self.registry.pointer().chain()
         except (InputError, OSError) as error:
             if not self._unread:
-                logger.error("the registry of models cannot be read: %s", error)  # noqa: TRY400
+                logger.error("the registry of models cannot be read: %s", error)
             self._unread = True
             return [n for n in dict.fromkeys((self.version_, NONE)) if n not in self._broken]
         self._unread = False
@@ -99,7 +114,7 @@ class Serving(Modelled):
     def _pass_over(self, version: int, error: Exception, now: datetime) -> None:
         why = f"{type(error).__name__}: {error}"
         self.model_ = self.following_ = None  # who knows what it has broken
-        logger.error("model %d cannot serve, another will: %s", version, why)  # noqa: TRY400
+        logger.error("model %d cannot serve, another will: %s", version, why)
         if not self._tell(lambda: self.registry.spoil(version, why, now)):
             self._broken.add(version)
 
@@ -108,7 +123,7 @@ class Serving(Modelled):
         try:
             news()
         except (InputError, OSError) as error:
-            logger.error("the registry of models cannot be told: %s", error)  # noqa: TRY400
+            logger.error("the registry of models cannot be told: %s", error)
             return False
         return True
 

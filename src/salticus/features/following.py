@@ -11,7 +11,7 @@ import numpy as np
 from salticus.columns import State, part_of, places
 from salticus.features.groups import Groups
 from salticus.features.history import HOUR_US
-from salticus.features.metadata import hashes
+from salticus.features.metadata import Hashes, hashes
 from salticus.features.names import EDGES
 from salticus.features.past import Past
 from salticus.features.visited import Answered, Crawler
@@ -85,7 +85,7 @@ class Following:
         with its first host."""
         row, known = self.rows(ids)
         row, some = row[known], np.flatnonzero(known)
-        cut = {name: [facts[name][k] for k in some] for name in FOLLOWED}
+        cut = {name: [facts[name][k] for k in some.tolist()] for name in FOLLOWED}
         host = np.array([self._hosts.setdefault(h or "", len(self._hosts)) for h in cut["host"]])
         fresh = self._host[row] < 0
         self._host[row[fresh]] = host[fresh]
@@ -196,7 +196,7 @@ def as_crawled(pages: pl.DataFrame) -> pl.DataFrame:
     return pages.drop("timezone", strict=False)
 
 
-def _hashed(texts: Sequence[str | None]) -> Ints:
+def _hashed(texts: Sequence[str | None]) -> Hashes:
     """A hash of each text that is not 0, or 0 if there is none."""
     each = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     code = np.maximum(hashes(each), np.uint64(1))
@@ -205,7 +205,7 @@ def _hashed(texts: Sequence[str | None]) -> Ints:
     return np.asarray(code[[each[text] for text in texts]] if len(texts) else code)
 
 
-def _codes(hashed: Ints) -> Ints:
+def _codes(hashed: Hashes) -> Ints:
     """Numbers of the different hashes; -1 for none."""
     codes = np.full(len(hashed), -1, dtype=np.int64)
     known = hashed != 0

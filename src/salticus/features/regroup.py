@@ -20,7 +20,7 @@ from salticus.features.kernels import (
     SINCE,
     Tables,
 )
-from salticus.types import Ints
+from salticus.types import Ints32
 
 _MOVABLE = (BRAND, SHELF, CATEGORY)
 
@@ -61,13 +61,13 @@ def _count(s: Tables, family: int) -> None:
         if GROUPED[lag]:
             there = in_one & (born < s.facts[2] - LAGS[lag])
             _add(s, 3 * lag, row[in_one], s.own[in_one, CHANGES + lag])
-            _add(s, 3 * lag + 1, row[there], np.ones(np.count_nonzero(there), dtype=np.int64))
+            _add(s, 3 * lag + 1, row[there], np.ones(np.count_nonzero(there), dtype=np.int32))
             _add(s, 3 * lag + 2, row[there], born[there])
     if family == CATEGORY:
         _add(s, LAST_SUM, row[in_one], s.own[in_one, SINCE])
 
 
-def _add(s: Tables, column: int, row: Ints, many: Ints) -> None:
+def _add(s: Tables, column: int, row: Ints32, many: Ints32) -> None:
     """Sums of whole numbers far below 2⁵³, so that floats hold them exactly."""
     sums = np.bincount(row, weights=many, minlength=len(s.group))
     s.group[:, column] += sums.astype(np.int64)

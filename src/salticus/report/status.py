@@ -8,13 +8,34 @@ from typing import Any
 import numpy as np
 
 from salticus.allocate.limits import deadlines
-from salticus.assemble import clock_of, stored, visit_price
+from salticus.assemble import clock_of, predictor_of, stored, visit_price
 from salticus.config import Config
+from salticus.errors import InputError
+from salticus.predict.registry import NONE, Registry
 from salticus.report.times import when
 from salticus.store.base import Query
 from salticus.store.lock import is_locked
 from salticus.types import Tick, instant
 from salticus.worlds.census import Census
+
+
+def predictor_told(config: Config) -> str:
+    """Who foretells changes, and since when."""
+    name = predictor_of(config)
+    if name != "serving":
+        return name
+    try:
+        pointer = Registry(Path(config.models.path)).pointer()
+    except InputError as error:
+        return f"rhythm, or the model that served last: {error}"
+    version = pointer.chain()[0]
+    said = "rhythm, no model yet" if version == NONE else f"model {version}"
+    if pointer.since is not None:
+        word = "pinned" if pointer.pinned else "chosen"
+        said = f"{said.partition(',')[0]}, {word} {pointer.since}"
+    if version != pointer.serving:
+        said += f"; model {pointer.serving} is broken: {pointer.broken[str(pointer.serving)]}"
+    return said
 
 
 async def status_of(config: Config) -> dict[str, Any]:
@@ -45,6 +66,7 @@ async def status_of(config: Config) -> dict[str, Any]:
         "changes": summary.changes,
         "last visit": when(summary.last),
         "last status": summary.by_status,
+        "predictor": predictor_told(config),
         "budget a day": config.budget.per_day(len(pages)),
         "visit price": price,
         "beyond maximum interval": overdue,

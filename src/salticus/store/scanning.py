@@ -15,7 +15,7 @@ from salticus.errors import InputError
 from salticus.store.database import connect, explained
 from salticus.store.packing import rows, text
 from salticus.store.queries import QUERIES
-from salticus.types import NEVER, PURPOSE, STATUS, Ints, Outcomes
+from salticus.types import NEVER, PURPOSE, STATUS, Ints, Outcomes, Times
 
 CHUNK = 1000
 NEVER_US = int(NEVER.astype(np.int64))
@@ -71,20 +71,22 @@ def history(path: Path) -> Iterator[Outcomes]:
 
 def _outcomes(chunk: list[tuple[Any, ...]]) -> Outcomes:
     visit, page, at, status, changed, since, age_s, purpose, propensity = zip(*chunk, strict=True)
-    times = (np.array(each, dtype=np.int64).view("M8[us]") for each in (at, since))
-    at, since = times
     return Outcomes(
         visit=np.array(visit, dtype=np.int64),
         page=np.array(page, dtype=np.int64),
-        at=at,
+        at=_times(at),
         made=np.ones(len(chunk), dtype=np.bool_),
         status=np.array([STATUS[each] for each in status], dtype=np.int8),
         changed=np.array(changed, dtype=np.int8),
-        since=since,
+        since=_times(since),
         age_s=np.array(age_s, dtype=np.float64),
         purpose=np.array([PURPOSE[each] for each in purpose], dtype=np.int8),
         propensity=np.array(propensity, dtype=np.float64),
     )
+
+
+def _times(micros: tuple[int, ...]) -> Times:
+    return np.array(micros, dtype=np.int64).view("M8[us]")
 
 
 def _table(name: str) -> tuple[str, Callable[[sqlite3.Row], Row]]:
