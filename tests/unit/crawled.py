@@ -1,0 +1,56 @@
+"""A store with some weeks of visits that nobody had to wait for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from salticus.store.base import Store
+from salticus.testing import START
+from salticus.types import NewPage, Observation, Record, Value, instant
+
+DAY_US = 86_400_000_000
+BEGIN = int(instant(START).astype(np.int64))
+
+
+async def fill(store: Store, *, pages: int, days: int, bursts: bool, seed: int = 0) -> int:
+    """Let pages be visited about thrice a day, by coins; how many visits that makes.
+
+    With `bursts`, every page changes often in some stretches of days and never in the others, which
+    no rate tells; without, each has a rate of its own.
+    """
+    rng = np.random.default_rng(seed)
+    await store.add([NewPage(f"http://shop{n % 3}.example/{n}") for n in range(pages)], at=BEGIN)
+    rows = []
+    for page in range(1, pages + 1):
+        at = np.sort(rng.uniform(0, days, rng.poisson(3 * days)))
+        changes = _changes(rng, days, bursts=bursts)
+        before = None
+        for when in at.tolist():
+            new = before is not None and bool(((changes > before) & (changes <= when)).any())
+            rows.append((BEGIN + int(when * DAY_US), page, None if before is None else new, before))
+            before = when
+    rows.sort(key=lambda row: row[:2])
+    records = [_record(number, *row) for number, row in enumerate(rows)]
+    await store.record(records)
+    return len(records)
+
+
+def _changes(rng: np.random.Generator, days: int, *, bursts: bool) -> np.ndarray:
+    if not bursts:
+        return rng.uniform(0, days, rng.poisson(days * rng.uniform(0.2, 3.0)))
+    edges = np.cumsum(rng.uniform(2, 6, 2 * days))
+    many = rng.uniform(0, days, 12 * days)
+    return many[np.searchsorted(edges, many) % 2 == 0]
+
+
+def _record(number: int, at: int, page: int, changed: bool | None, before: float | None) -> Record:
+    since = None if before is None else BEGIN + int(before * DAY_US)
+    new = changed is not False
+    value = Value("offer", str(number), {"brand": f"b{page % 4}", "title": "a thing"})
+    return Record(
+        Observation(
+            visit=number, page=page, at=at, purpose="explore", propensity=0.1, status="ok",
+            changed=changed, since=since, digest=str(number) if new else None,
+            value=value if new else None,
+        )  # fmt: skip
+    )
