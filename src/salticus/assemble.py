@@ -93,7 +93,8 @@ async def guided(
     async with _live(config, clock, fetcher) as (world, store):
         await _check(config, world, clock)
         loop = _loop(config, world, clock, store, once=once)
-        async with _hooks(config, store), _desk(config, loop, world, clock):
+        beside = _retraining(config, clock)
+        async with _hooks(config, store), _desk(config, loop, world, clock), beside:
             yield loop, world
 
 
@@ -190,6 +191,35 @@ async def _desk(config: Config, loop: Loop, world: Live, clock: Clock) -> AsyncI
             yield
     finally:
         await clicks.flush()
+
+
+@asynccontextmanager
+async def _retraining(config: Config, clock: Clock) -> AsyncIterator[None]:
+    """Models are trained beside the crawl, if one of them may come to serve in it."""
+    every = config.models.retrain
+    if not every or not config.file or predictor_of(config) != "serving":
+        yield
+        return
+    from salticus.retraining import Retraining, train_command
+
+    stop, registry = asyncio.Event(), Registry(Path(config.models.path))
+    retraining = Retraining(train_command(Path(config.file)), registry, every, clock)
+    running = asyncio.create_task(
+        retraining.run(stop, next_training(registry, every, clock.now(), config.tick)),
+        name="retraining",
+    )
+    try:
+        yield
+    finally:
+        stop.set()
+        await running
+
+
+def next_training(registry: Registry, every: timedelta, now: datetime, tick: timedelta) -> datetime:
+    """A tick from now, or when it is time again after the last model that was judged."""
+    judged = [e.at for e in registry.history() if e.what in ("promoted", "kept")]
+    soon = now + tick
+    return max(soon, datetime.fromisoformat(judged[-1]) + every) if judged else soon
 
 
 async def visit_now(config: Config, urls: Sequence[str]) -> list[PageState]:

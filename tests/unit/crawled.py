@@ -49,8 +49,15 @@ def _record(number: int, at: int, page: int, changed: bool | None, before: float
     value = Value("offer", str(number), {"brand": f"b{page % 4}", "title": "a thing"})
     return Record(
         Observation(
-            visit=number, page=page, at=at, purpose="explore", propensity=0.1, status="ok",
-            changed=changed, since=since, digest=str(number) if new else None,
+            visit=number,
+            page=page,
+            at=at,
+            purpose="explore",
+            propensity=0.1,
+            status="ok",
+            changed=changed,
+            since=since,
+            digest=str(number) if new else None,
             value=value if new else None,
         )  # fmt: skip
     )

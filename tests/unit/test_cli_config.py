@@ -65,7 +65,7 @@ def test_every_setting_stands_in_its_section() -> None:
     found = sections(default_text())
     assert set(found) == {"", *SECTIONS}
     for name, struct in {"": Config, **SECTIONS}.items():
-        wanted = {f.name for f in msgspec.structs.fields(struct)} - {*SECTIONS, "folder"}
+        wanted = {f.name for f in msgspec.structs.fields(struct)} - {*SECTIONS, "folder", "file"}
         named = re.findall(r"(?m)^#?(?: or: )?(\w+) = ", found[name])
         assert sorted(named) == sorted(wanted), name
 
@@ -86,7 +86,9 @@ def test_what_is_commented_out_is_the_default_or_an_example() -> None:
 def plain(config: Any) -> dict[str, Any]:
     """Settings as they are written, with None for what is not set."""
     fields = msgspec.structs.fields(config)
-    return {f.name: written(getattr(config, f.name)) for f in fields if f.name != "folder"}
+    return {
+        f.name: written(getattr(config, f.name)) for f in fields if f.name not in ("folder", "file")
+    }
 
 
 def written(value: Any) -> Any:

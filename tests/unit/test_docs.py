@@ -268,6 +268,7 @@ def test_commands_are_documented(name: str) -> None:
 TABLES: dict[str, type[msgspec.Struct]] = {
     "fetch": config.Fetch,
     "extract": config.Extract,
+    "models": config.Models,
     "clock": config.Time,
     "hosts": config.Host,
     "pages": config.Rule,
@@ -281,7 +282,7 @@ def keys(struct: type[msgspec.Struct], prefix: str = "") -> Iterator[str]:
     for field in msgspec.structs.fields(struct):
         if not prefix and field.name in TABLES:
             yield from keys(TABLES[field.name], f"{field.name}.")
-        elif field.name != "folder":  # where the settings lie is not a setting
+        elif field.name not in ("folder", "file"):  # where the settings lie is not a setting
             yield prefix + field.name
 
 

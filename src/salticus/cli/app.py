@@ -18,6 +18,7 @@ from salticus.cli import (
     logs,
     market,
     measure,
+    models,
     pages,
     policies,
     running,
@@ -92,6 +93,17 @@ config.command("check")(settings.config_check)
 config.command("show")(settings.config_show)
 config.command("reload")(settings.config_reload)
 app.add_typer(config, name="config", rich_help_panel="A crawl")
+
+registry = typer.Typer(
+    help="The models of the crawl: list, compare, pin, roll back.", invoke_without_command=True
+)
+registry.callback()(models.models)
+registry.command("list")(models.models_list)
+registry.command("compare")(models.models_compare)
+registry.command("pin")(models.models_pin)
+registry.command("unpin")(models.models_unpin)
+registry.command("roll-back")(models.models_roll_back)
+app.add_typer(registry, name="models", rich_help_panel="Models")
 
 bench = typer.Typer(help="Measure Salticus beside other tools.", no_args_is_help=True)
 bench.command("fetch")(measure.bench_fetch)

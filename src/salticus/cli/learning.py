@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from salticus.cli.options import day, flag, span
+from salticus.cli.models import train_store
+from salticus.cli.options import DEFAULT, ConfigFile, day, flag, span
 from salticus.cli.output import print_facts, print_table, steps, write_json
 from salticus.config import Share, duration
 from salticus.errors import InputError
@@ -26,15 +27,18 @@ _FAR = "75d/20d/28d"  # a split whose second and third span reach beyond the cur
 
 
 def train(
-    log: _Log,
-    out: Annotated[Path, typer.Option(help="A new folder for the model.")],
+    log: Annotated[
+        Path | None,
+        typer.Argument(metavar="[LOG]", help="A log; without one, the store of the settings."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the model; with LOG.")] = None,
     task: Annotated[
         Literal["change", "stale", "click", "impression"],
         typer.Option(help="What is foretold: a change ahead, one missed, a click, an impression."),
     ] = "change",
     model: Annotated[
         Literal["dnn", "trees", "sequence", "frequency"] | None,
-        typer.Option(help="[default: dnn if JAX is installed, else trees]"),
+        typer.Option(help="[default: dnn if JAX is installed, else trees; trees on the store]"),
     ] = None,
     features: Annotated[
         Literal["metadata", "history", "both"], typer.Option(help="What the model looks at.")
@@ -73,9 +77,28 @@ def train(
         Path | None, typer.Option(help="Keep the examples in this folder, to use them again.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Fixes every chance.")] = 0,
+    config: ConfigFile = DEFAULT,
     json: _Json = None,
 ) -> None:
-    """Learn from a log how likely its pages change (or are clicked) soon, and judge the result."""
+    """Learn from a log how likely its pages change (or are clicked) soon, and judge the result.
+
+    Without LOG: learn from the visits of the crawl, and let the model serve in it if
+    it is better than what serves now. Of the options, --model, --features and --seed
+    count then.
+    """
+    if log is None:
+        given = {
+            "out": out, "task": task != "change", "preset": preset != "full", "start": start,
+            "baseline": baseline != "combined", "observe": observe != "full", "split": split,
+            "horizon": horizon, "hazard": hazard, "every": every, "published": published,
+            "cache": cache,
+        }  # fmt: skip
+        if strange := [name for name, value in given.items() if value]:
+            raise typer.BadParameter(f"--{strange[0]}: only with LOG; the store has its own way")
+        train_store(config, model or "trees", features, seed, json)
+        return
+    if out is None:
+        raise typer.BadParameter("--out: name a new folder for the model")
     from salticus.log.folder import Log
     from salticus.train.recipe import HAZARD, Recipe
     from salticus.train.run import Request, train_model

@@ -28,13 +28,14 @@ def load(path: Path) -> Config:
         raise ConfigError(f"{path}: {error}") from error
     store = str(path.parent / config.store)
     models = msgspec.structs.replace(config.models, path=str(path.parent / config.models.path))
-    return msgspec.structs.replace(config, store=store, models=models, folder=str(path.parent))
+    found = {"store": store, "models": models, "folder": str(path.parent), "file": str(path)}
+    return msgspec.structs.replace(config, **found)
 
 
 def parse(raw: dict[str, Any]) -> Config:
     """Settings from a mapping; ConfigError names the key."""
-    if "folder" in raw:
-        raise ConfigError("Object contains unknown field `folder`")
+    for name in raw.keys() & {"folder", "file"}:
+        raise ConfigError(f"Object contains unknown field `{name}`")
     for number, rule in enumerate(raw.get("pages") or (), 1):
         if isinstance(rule, dict) and not rule.keys() & {"match", "host", "tag"}:
             raise ConfigError(f"rule {number} of [[pages]] needs a `match`, a `host` or a `tag`")

@@ -201,6 +201,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pages: tuple[Rule, ...] = ()
     on_change: Hook | None = None
     folder: str = "."  # of the settings file; not a setting
+    file: str = ""  # the settings file itself, if they come from one; not a setting
 
     @property
     def max_interval_days(self) -> float:
