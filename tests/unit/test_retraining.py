@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import sys
 from datetime import timedelta
@@ -22,6 +21,7 @@ from salticus.testing import START
 from salticus.train.contest import Foretold, verdict
 from salticus.train.run import Request
 from salticus.train.stored import Terms, train_stored
+
 from .cli_stage import Stage
 from .crawled import fill
 
@@ -119,36 +119,52 @@ def test_one_that_ranks_worse_is_kept_back() -> None:
 # ------------------------------------------------------------------------------- beside the crawl
 
 
-async def trained(command: str, folder: Path, *, until: str) -> Registry:
-    """Run a program in place of a training until a file is there, then stop."""
-    registry, clock, stop = Registry(folder / "models"), SystemClock(), asyncio.Event()
-    part = Retraining([sys.executable, "-c", command], registry, timedelta(0), clock)
-    running = asyncio.create_task(part.run(stop, clock.now()))
-    while not (folder / until).exists():
-        await asyncio.sleep(0.005)
-    stop.set()
-    await running
-    return registry
+def retraining(folder: Path, command: str) -> Retraining:
+    """With a program in place of a training."""
+    program = [sys.executable, "-c", command]
+    return Retraining(program, Registry(folder / "models"), DAY, SystemClock())
 
 
-def test_a_training_that_fails_is_told_and_stops_nothing(tmp_path: Path) -> None:
-    command = "raise SystemExit('no room on the disk')"
-    registry = asyncio.run(trained(command, tmp_path, until="models/history.jsonl"))
-    (event,) = registry.history()
-    assert (event.what, event.why) == ("failed", "no room on the disk")
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("raise SystemExit('no room on the disk')", "no room on the disk"),
+        ("print('{')", "it said what is not understood: Input data was truncated"),
+        ("import os; os.kill(os.getpid(), 9)", "it ended with -9"),
+    ],
+)
+def test_a_training_that_fails_is_told_and_stops_nothing(
+    tmp_path: Path, command: str, why: str
+) -> None:
+    part = retraining(tmp_path, command)
+    asyncio.run(part._train(asyncio.Event()))
+    (event,) = part.registry.history()
+    assert (event.what, event.why) == ("failed", why)
 
 
 def test_a_stop_ends_the_training_too(tmp_path: Path) -> None:
-    """Of which there is one at a time, at the lowest priority."""
-    command = (
-        "import os, pathlib, time; p = pathlib.Path('pid.part'); p.write_text(str(os.getpid())); "
-        "p.rename('pid'); time.sleep(600)"
+    """Which is of the lowest priority."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    part = retraining(
+        tmp_path,
+        f"import os, time; open({str(pipe)!r}, 'w').write(str(os.getpid())); time.sleep(9e3)",
     )
-    with contextlib.chdir(tmp_path):
-        registry = asyncio.run(trained(command, tmp_path, until="pid"))
+
+    async def stopped() -> tuple[int, int]:
+        stop = asyncio.Event()
+        running = asyncio.create_task(part.run(stop, part.clock.now()))
+        pid = int(await asyncio.to_thread(pipe.read_text))
+        kind = os.getpriority(os.PRIO_PROCESS, pid)
+        stop.set()
+        await running
+        return pid, kind
+
+    pid, kind = asyncio.run(stopped())
+    assert kind == 19
     with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
-    assert registry.history() == []
+        os.kill(pid, 0)
+    assert part.registry.history() == []
 
 
 def test_the_next_training_waits_for_its_time(tmp_path: Path, bursts: Path) -> None:

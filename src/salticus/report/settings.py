@@ -21,7 +21,7 @@ _SIZES = (("GB", 10**9), ("MB", 10**6), ("KB", 10**3))
 def effective(config: Config) -> dict[str, Any]:
     """All settings by name, as they would stand in the file; what is not set is left out."""
     told = _plain(config)
-    del told["folder"]
+    del told["folder"], told["file"]
     told["hosts"] = [_masked(host) for host in told.get("hosts", ())]
     return {name: value for name, value in told.items() if value not in ([], {})}
 
