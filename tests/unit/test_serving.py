@@ -277,18 +277,16 @@ def test_a_registry_that_cannot_be_read_or_told_stops_nothing(crawl: Crawl, capl
 
 
 def test_after_a_kill_it_foretells_to_the_bit_what_it_would_have(crawl: Crawl) -> None:
-    """The state of a tick, and the outcomes since learnt again in another cut."""
+    """The state of a tick, and the outcomes since learnt again."""
     crawl.add(1, a_model())
     serving = crawl.serving()
     crawl.run(serving, range(41))
     blob = pack({"predictor": serving.state()})
     since = [crawl.hour(number) for number in range(41, 44)]
-    for outcomes in since:
-        serving.learn(outcomes)
     again = crawl.serving()
     again.restore(unpack(blob)["predictor"])
-    whole = since[0].join(since[1]).join(since[2])
-    again.learn(whole)
+    for part in (serving, again):
+        part.learn(since[0].join(since[1]).join(since[2]))
     for hours in (44, 47, 52):
         now = START + hours * HOUR
         one, other = (each.survival(crawl.pages(now), now) for each in (serving, again))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import datetime
-from functools import reduce
 
 import numpy as np
 
@@ -25,21 +24,16 @@ class Serving(Modelled):
     Law: no model stops a crawl. One that is missing, of another version, damaged or says what is
     no probability is passed over for the one that served before it, and at last for the rhythm,
     which always learns; that is logged as an error and written into the registry's history.
-
-    What a tick brings is learnt in one go, in the order of the visits: sums of floats depend on
-    their order, and after a restart outcomes come in another one.
     """
 
     def __init__(self, registry: Registry, sources: Sources) -> None:
         super().__init__(sources)
         self.registry = registry
         self.version_ = NONE
-        self._waiting: list[Outcomes] = []
         self._broken: set[int] = set()  # of which the registry could not be told
         self._unread = False  # the registry, at the last tick
 
     def survival(self, pages: Pages, now: datetime) -> Survival:
-        self._learn()
         self._choose(now)
         while True:
             try:
@@ -51,14 +45,6 @@ class Serving(Modelled):
                 self._choose(now)
 
     def learn(self, outcomes: Outcomes) -> None:
-        self._waiting.append(outcomes)
-
-    def _learn(self) -> None:
-        if not self._waiting:
-            return
-        outcomes = reduce(Outcomes.join, self._waiting)
-        outcomes = outcomes.take(np.argsort(outcomes.visit, kind="stable"))
-        self._waiting = []
         try:
             super().learn(outcomes)
         except Exception as error:
@@ -68,7 +54,6 @@ class Serving(Modelled):
             self.employ(None)
 
     def state(self) -> State:
-        self._learn()
         return {**super().state(), "version": np.array(self.version_)}
 
     def restore(self, state: State) -> None:
