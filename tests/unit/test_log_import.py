@@ -226,9 +226,9 @@ def test_the_planner_s_numbers_stay_free(tmp_path: Path, shop: Shop) -> None:
 def test_the_predictor_has_learnt_the_visits(tmp_path: Path, shop: Shop) -> None:
     shop.take(a_log(tmp_path / "log"))
     state = unpack(shop.ask(lambda store: store.recall()) or b"")
-    learnt = state["predictor.Gamma"]
+    learnt = state["predictor.Serving"]
     assert learnt["ids"].tolist() == [1]  # of the others nothing can be said yet
-    assert learnt["b"][0] > 2.0
+    assert learnt["days"][0] > 0.0
     assert int(state["planner.Planner"]["next_visit"]) == 1
     assert len(state["open"]["visit"]) == 0
 
@@ -241,7 +241,7 @@ def test_a_run_goes_on_from_what_was_imported(tmp_path: Path, shop: Shop) -> Non
     shop.take(a_log(tmp_path / "log"))
 
     async def resumed(store: SqliteStore) -> tuple[Any, Any]:
-        parts = _parts(shop.config, clock_of(shop.config), once=False)
+        parts = _parts(shop.config, clock_of(shop.config), store, once=False)
         return parts, await Memory(parts, store).recall()
 
     parts, recalled = shop.ask(resumed)
