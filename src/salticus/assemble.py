@@ -341,7 +341,7 @@ async def recalled(config: Config, store: SqliteStore, clock: Clock | None = Non
 
     clock = clock or clock_of(config)
     now, wall = clock.now(), clock.wall()
-    parts = _parts(config, clock, once=False)
+    parts = _parts(config, clock, store, once=False)
     hosts = Hosts(config, clock)
     hosts.restore(await store.hosts())
     census = Census(store, max_interval=config.max_interval_days, rules=config.pages)
@@ -367,7 +367,7 @@ async def recalled(config: Config, store: SqliteStore, clock: Clock | None = Non
 
 async def visit_price(config: Config, store: SqliteStore) -> float | None:
     """The visit price of the last plan; None if the policy has none, or has not planned yet."""
-    policy = _parts(config, clock_of(config), once=False)["policy"]
+    policy = _parts(config, clock_of(config), store, once=False)["policy"]
     await Memory({"policy": policy}, store).recall()
     price = float(getattr(policy, "price_", np.nan))
     return None if np.isnan(price) else price

@@ -160,6 +160,7 @@ class _Crowd:
             impressions=one,
             cost=one,
             max_interval=one,
+            min_interval=one,
             interval=one,
             open=one > 0,
             capacity=one[:1],
