@@ -342,6 +342,8 @@ async def recalled(config: Config, store: SqliteStore, clock: Clock | None = Non
     clock = clock or clock_of(config)
     now, wall = clock.now(), clock.wall()
     parts = _parts(config, clock, store, once=False)
+    if hasattr(parts["predictor"], "tells"):
+        parts["predictor"].tells = False  # we only look on
     hosts = Hosts(config, clock)
     hosts.restore(await store.hosts())
     census = Census(store, max_interval=config.max_interval_days, rules=config.pages)

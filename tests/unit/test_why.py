@@ -166,7 +166,7 @@ class Scripted:
 
 
 def crawler(config: Config, world: Scripted, store: SqliteStore) -> Loop:
-    parts = _parts(config, world.clock, once=False)
+    parts = _parts(config, world.clock, store, once=False)
     return Loop(world=world, memory=Memory(parts, store), **parts)
 
 

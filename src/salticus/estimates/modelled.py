@@ -29,6 +29,10 @@ class Sources:
     facts: Callable[[Ints], Facts]
     history: Callable[[], Iterator[Outcomes]]
 
+    def __deepcopy__(self, memo: dict[int, object]) -> Sources:
+        """The same: a copy of a predictor asks the same store."""
+        return self
+
 
 class Modelled(Mixed):
     """`Rhythm`, and once it has one, the word of a model on each page beside it (see `Mixed`).

@@ -23,13 +23,15 @@ class Serving(Modelled):
 
     Law: no model stops a crawl. One that is missing, of another version, damaged or says what is
     no probability is passed over for the one that served before it, and at last for the rhythm,
-    which always learns; that is logged as an error and written into the registry's history.
+    which always learns; that is logged as an error and written into the registry's history, unless
+    somebody only looks on (`tells` is False).
     """
 
     def __init__(self, registry: Registry, sources: Sources) -> None:
         super().__init__(sources)
         self.registry = registry
         self.version_ = NONE
+        self.tells = True
         self._broken: set[int] = set()  # of which the registry could not be told
         self._unread = False  # the registry, at the last tick
 
@@ -93,7 +95,9 @@ class Serving(Modelled):
             return
         self.employ(saved)
         before, self.version_ = self.version_, version
-        logger.warning("%s foretells changes from now on, not %s", _named(version), _named(before))
+        if self.tells:
+            names = _named(version), _named(before)
+            logger.warning("%s foretells changes from now on, not %s", *names)
         self._tell(lambda: self.registry.note(now, "took over", version, f"from {_named(before)}"))
 
     def _pass_over(self, version: int, error: Exception, now: datetime) -> None:
@@ -105,6 +109,8 @@ class Serving(Modelled):
 
     def _tell(self, news: Callable[[], None]) -> bool:
         """Write news into the registry; whether that was possible."""
+        if not self.tells:
+            return False
         try:
             news()
         except (InputError, OSError) as error:
