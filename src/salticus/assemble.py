@@ -21,6 +21,7 @@ from salticus.allocate.limits import check_feasible
 from salticus.clock import Clock, SystemClock
 from salticus.config import Config, Rule, check_hours
 from salticus.errors import ConfigError
+from salticus.gauge import Gauging
 from salticus.loop import Loop
 from salticus.memory import Memory
 from salticus.observe import digest
@@ -380,7 +381,7 @@ def _loop(
 ) -> Loop:
     parts = _parts(config, clock, store, once=once)
     memory = Memory({**parts, "demand": world.demand}, store)
-    return Loop(world=world, memory=memory, **parts)
+    return Loop(world=world, memory=memory, gauge=Gauging(store), **parts)
 
 
 def _parts(config: Config, clock: Clock, store: SqliteStore, *, once: bool) -> dict[str, Any]:

@@ -15,8 +15,10 @@ from salticus.allocate.explore import Explore
 from salticus.allocate.insta import Insta
 from salticus.allocate.limits import forced
 from salticus.allocate.pins import with_pins
+from salticus.gauge import Gauging
 from salticus.memory import Memory
 from salticus.predict.base import Predictor
+from salticus.predict.foretold import foretold
 from salticus.schedule.base import Spacing
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
@@ -45,6 +47,7 @@ class Loop:
     memory: Memory
     explore: Explore = field(default_factory=Explore)
     insta: Insta = field(default_factory=Insta)
+    gauge: Gauging = field(default_factory=Gauging)
     watchers: list[Learner] = field(default_factory=list)
     lesson: list[Outcomes] = field(default_factory=list)
 
@@ -76,16 +79,19 @@ class Loop:
         limits = with_pins(pages, limits, grant.visits, tick)
         explored = self.explore.draw(pages, limits, grant.visits, tick)
         taken = np.union1d(limits, explored.rows)
-        pages, visits = less(pages, taken), grant.visits - int(pages.cost[taken].sum())
-        expected = within_capacity(self.policy, pages, visits, taken)
-        drawn = self.spacing.draw(pages, expected, visits, tick)
+        rest, visits = less(pages, taken), grant.visits - int(pages.cost[taken].sum())
+        expected = within_capacity(self.policy, rest, visits, taken)
+        drawn = self.spacing.draw(rest, expected, visits, tick)
         draws = {
             Purpose.LIMIT: Draw(limits, np.ones(len(limits))),
             Purpose.EXPLORE: explored,
             Purpose.POLICY: drawn,
         }
         plan = self.planner.plan(pages, draws, tick, grant)
-        self.ledger.spend(plan, pages.cost[pages.rows(plan.page)])
+        rows = pages.rows(plan.page)
+        plan = replace(plan, chance=foretold(pages, plan.due, rows))
+        self.ledger.spend(plan, pages.cost[rows])
+        await self.gauge.note(pages, plan)
         return plan
 
     def ask(self, clicked: Ints, now: Instant) -> tuple[list[Request], Plan]:

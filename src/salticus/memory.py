@@ -114,6 +114,7 @@ def _columns(plan: Plan) -> State:
         "due": plan.due,
         "purpose": plan.purpose,
         "propensity": plan.propensity,
+        "chance": plan.chance,
         "number": np.array(plan.tick.number),
         "span": np.array([instant(plan.tick.start), instant(plan.tick.end)]),
     }

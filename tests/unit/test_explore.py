@@ -1,4 +1,4 @@
-"""Exploration: the same known chance for every page, out of the same budget."""
+"""Exploration: a known chance for every page, out of the same budget."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from salticus.errors import ConfigError
 from salticus.loop import Loop
 from salticus.memory import Memory
 from salticus.predict.gamma import Gamma
+from salticus.predict.poisson import PoissonSurvival
 from salticus.schedule.even import Even
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
 from salticus.testing import START, StillWorld, a_tick, blank_pages
-from salticus.types import Draw, Ints, Outcomes, Pages, Purpose
+from salticus.types import DAY, Draw, Ints, Outcomes, Pages, Purpose, instant
 
 NOBODY: Ints = np.empty(0, dtype=np.int64)
 
@@ -75,14 +76,40 @@ def test_in_the_long_run_the_share_is_exact(budget: int, days: int) -> None:
 
 
 def test_every_page_has_the_chance_that_its_visits_state() -> None:
-    ticks, pages = 3000, blank_pages(40)
+    ticks, pages = 3000, replace(blank_pages(40), demand=np.linspace(0.0, 4.0, 40))
     explore, count = Explore(0.2, seed=5), np.zeros(40)
+    chance = explore.chance(pages, 12)
+    assert chance.sum() == pytest.approx(0.2 * 12)
+    assert np.all(np.diff(chance) > 0), "who is read more is explored more"
     for number in range(ticks):
         draw = explore.draw(pages, np.array([7]), 12, a_tick(number))
         count[draw.rows] += 1
-        assert np.all(draw.propensity == 0.2 * 12 / 40)
-    spread = np.sqrt(ticks * 0.06 * 0.94)
-    assert np.abs(count - ticks * 0.06).max() < 4 * spread, "one that is taken anyway included"
+        assert np.array_equal(draw.propensity, chance[draw.rows])
+    spread = np.sqrt(ticks * chance * (1 - chance))
+    assert np.all(np.abs(count - ticks * chance) < 4 * spread), "one taken anyway included"
+
+
+def test_no_page_is_without_a_chance_however_sure_the_predictor_is() -> None:
+    ages = np.repeat(np.array([0.0, 1.0, 400.0]), 20)
+    pages = replace(
+        blank_pages(60),
+        last_visit=instant(a_tick().start) - (ages * DAY.astype(int)).astype("m8[us]"),
+        survival=PoissonSurvival(np.ones(60)),
+    )
+    new, old, ancient = Explore(0.1).chance(pages, 60).reshape(3, 20)[:, 0]
+    assert new > old / 4
+    assert ancient > old / 4
+
+
+@given(st.data())
+def test_chances_cost_the_share_unless_all_are_certain(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 30))
+    rng = np.random.default_rng(data.draw(st.integers(0, 999)))
+    pages = replace(blank_pages(n), demand=rng.pareto(0.5, n), cost=rng.choice([1.0, 5.0], n))
+    share, visits = data.draw(st.floats(0.01, 1.0)), data.draw(st.integers(1, 60))
+    chance = Explore(share).chance(pages, visits)
+    assert np.all((chance > 0) & (chance <= 1))
+    assert chance @ pages.cost == pytest.approx(min(share * visits, pages.cost.sum()))
 
 
 @given(st.data())
@@ -141,8 +168,9 @@ def test_a_visit_that_must_be_made_anyway_may_explore() -> None:
     assert set(limits.page) == set(range(20))
     assert np.all(limits.propensity == 1)
     assert np.all(explored.propensity < 1)
-    by_page = np.bincount(explored.page, minlength=60)
-    assert by_page[few].mean() == pytest.approx(by_page[~few].mean(), rel=0.15)
+    weight = np.bincount(explored.page, weights=1.0 / explored.propensity, minlength=60)
+    assert weight[few].mean() == pytest.approx(480, rel=0.15), "each page once a tick, weighted"
+    assert weight[~few].mean() == pytest.approx(480, rel=0.15)
     assert len(explored) == pytest.approx(0.2 * 240 * 40, rel=0.1)
 
 
@@ -152,7 +180,7 @@ def test_without_a_share_nothing_is_explored() -> None:
 
 
 def test_the_setting_is_a_share() -> None:
-    assert Config().explore == 0.02
+    assert Config().explore == 0.045
     assert parse({"explore": "5%"}).explore == parse({"explore": 0.05}).explore == Share(0.05)
     assert parse({"explore": 0}).explore == 0
     for wrong in ("x", "-1%", "101%", "nan"):

@@ -1,7 +1,7 @@
 """Exploration: a share of the visits goes to pages that a coin chooses, whatever the policy thinks.
 
-What a policy chooses tells of the pages that it likes. Only visits drawn with a known chance, the
-same for all, tell of all pages without bias, and find what a policy has written off too soon.
+What a policy chooses tells of the pages that it likes. Only visits drawn with a known chance, above
+0 for all, tell of all pages without bias, and find what a policy has written off too soon.
 """
 
 from __future__ import annotations
@@ -10,19 +10,25 @@ import numpy as np
 
 from salticus.allocate.capacity import fitting, optional
 from salticus.coins import coins
-from salticus.types import Draw, Floats, Ints, Pages, Tick
+from salticus.types import Bools, Draw, Floats, Ints, Pages, Tick, days_between, instant
 
 _OTHERS = 2 << 32  # planner and spacing flip coins of the same seed, page and tick
+_LEAST = 0.02  # p(1 − p) is taken for at least this; it is 0.25 at most
 
 
 class Explore:
-    """Draws each page by a coin of its own, a hash of (seed, page, tick), all with one chance.
+    """Draws each page by a coin of its own, a hash of (seed, page, tick).
 
-    The chance is such that the pages drawn cost `share` of the visits on average. It holds for all
-    pages that may be visited and are not pinned, also for those that must be visited anyway: if the
-    coin falls on one, that visit explores. The propensity is the chance. It is a little too high
-    where more coins fall than the visits or a host's capacity have room for; then the lowest coins
-    count.
+    The chances are in the proportion √((1 + μ²)(p(1 − p) + 0.02)), with μ the demand of a page over
+    the mean and p the probability that it has changed: where a visit tells most about freshness,
+    counted by pages and by clicks alike (Neyman 1934). No page is without a chance, however sure
+    the predictor is; and as each visit has its chance as a propensity, figures weighted by that are
+    right even if the predictor is not.
+
+    Together the pages drawn cost `share` of the visits on average. Chances hold for all pages that
+    may be visited and are not pinned, also for those that must be visited anyway: if the coin falls
+    on one, that visit explores. They are a little too high where more coins fall than the visits or
+    a host's capacity have room for; then the lowest coins count.
 
     >>> from salticus.testing import a_tick, blank_pages
     >>> draw = Explore(0.02, seed=1).draw(blank_pages(1000), np.array([3]), 500, a_tick())
@@ -41,7 +47,7 @@ class Explore:
         chance = self.chance(pages, visits)
         coin = coins(self.seed + _OTHERS, pages.ids, tick.number)
         fallen = np.flatnonzero(coin < chance)
-        fallen = fallen[np.argsort(coin[fallen], kind="stable")]
+        fallen = fallen[np.argsort(coin[fallen] / chance[fallen], kind="stable")]
         anyway = np.isin(fallen, taken)
         more = fitting(pages, fallen[~anyway], visits, taken)
         rows = np.concatenate([fallen[anyway], more])
@@ -49,6 +55,40 @@ class Explore:
 
     def chance(self, pages: Pages, visits: int) -> Floats:
         """The probability with which each page is drawn in a tick of so many visits."""
-        may = optional(pages) & (pages.capacity[pages.host] > 0)
-        total = float(pages.cost[may].sum())
-        return np.where(may, min(1.0, self.share * visits / max(total, 1e-300)), 0.0)
+        wanted = np.where(explorable(pages), _telling(pages), 0.0)
+        wanted /= max(float(wanted @ pages.cost), 1e-300)
+        return _capped(wanted, pages.cost, self.share * visits)
+
+
+def explorable(pages: Pages) -> Bools:
+    """The pages on which a coin may fall: those that are optional, on hosts that take visits."""
+    return np.asarray(optional(pages) & (pages.capacity[pages.host] > 0))
+
+
+def _telling(pages: Pages) -> Floats:
+    """How much a visit to each page tells about freshness, by pages and by clicks together."""
+    mean = float(pages.demand.mean()) if len(pages) else 0.0
+    weight = 1.0 + (pages.demand / mean if mean > 0 else 0.0 * pages.demand) ** 2
+    if pages.survival is None:
+        return np.sqrt(weight)
+    age = days_between(pages.last_visit, instant(pages.tick.start))
+    same = pages.survival.unchanged(np.maximum(np.nan_to_num(age), 0.0))
+    doubt = np.where(np.isnan(age), 0.0, same * (1.0 - same))
+    return np.sqrt(weight * (doubt + _LEAST))
+
+
+def _capped(wanted: Floats, cost: Floats, total: float) -> Floats:
+    """Chances of 1 at most in the proportions wanted; they cost `total`, if that many can be had.
+
+    >>> _capped(np.array([0.6, 0.3, 0.1]), np.ones(3), 2.0).round(3)
+    array([1.  , 0.75, 0.25])
+    """
+    chance = np.minimum(wanted * total, 1.0)
+    while (full := chance >= 1.0).any() and not (full | (wanted <= 0)).all():
+        left = total - float(cost[full].sum())
+        scale = max(left, 0.0) / float((wanted * cost)[~full].sum())
+        more = np.where(full, 1.0, np.minimum(wanted * scale, 1.0))
+        if np.array_equal(more, chance):
+            break
+        chance = more
+    return chance

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import numpy as np
 
+from salticus.checks.store_gauges import GAUGES
 from salticus.checks.store_news import NEWS
 from salticus.checks.store_readers import READERS
 from salticus.checks.store_samples import NOON, URLS, filled, outcomes, record, visit
@@ -55,6 +56,7 @@ async def check_store(make: Make) -> None:
         _prunes_only_the_old,
         *NEWS,
         *READERS,
+        *GAUGES,
     ):
         store = await make()
         try:
@@ -129,7 +131,7 @@ async def _gives_targets_in_order(store: Store) -> None:
 async def _keeps_visits(store: Store) -> None:
     one, two, *_ = await filled(store)
     failed = visit(2, two, status="timeout", fault="no answer", purpose="explore")
-    failed.propensity = 0.1 + 0.2
+    failed.propensity, failed.chance = 0.1 + 0.2, 0.1 + 0.7
     changed = visit(1, one, changed=True, since=NOON - 5, age_s=1 / 3, value=Value("page", "text"))
     await store.record([Record(failed), Record(changed)])
     found = await outcomes(store, 3, 2, 1)

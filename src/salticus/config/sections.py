@@ -189,7 +189,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     policy: str = "leap"
     predictor: str | None = None  # what the policy asks for
     spacing: str = "even"
-    explore: Share = Share(0.02)
+    explore: Share = Share(0.045)
     max_interval: Span | None = None
     retention: Span | None = None
     fetch: Fetch = Fetch()

@@ -16,13 +16,16 @@ from salticus.types import (
     Change,
     Count,
     Counts,
+    Findings,
     Floats,
+    Gauge,
     HostState,
     Ints,
     NewPage,
     Outcomes,
     Record,
     Request,
+    Sample,
     Signal,
     Target,
     Times,
@@ -233,6 +236,13 @@ class Store(Protocol):
     async def alerts(self, *, past: bool = False) -> list[AlertState]:
         """Alerts that last, or with `past` all of them, oldest first."""
 
+    async def gauge(self, tick: Gauge, sample: Sample) -> None:
+        """Keep what the estimate of freshness needs of a tick, in place of what was kept of it."""
+
+    async def gauged(self, start: int, end: int) -> tuple[list[Gauge], Findings]:
+        """Of the ticks that began from µs `start` up to `end`: their sums, and those visits of
+        their samples that were made, ordered by visit."""
+
     async def value(self, page: int) -> Value | None:
         """The value that the last answered visit left."""
 
@@ -289,7 +299,7 @@ class Store(Protocol):
         """Copy the store while it is in use."""
 
     async def prune(self, before: int) -> int:
-        """Delete observations, signals and counts older than µs `before`; values and page states
+        """Delete observations, signals, counts and gauges older than µs `before`; values and page
         stay. Returns how many observations went."""
 
     async def close(self) -> None: ...

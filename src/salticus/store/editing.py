@@ -78,8 +78,14 @@ def remember(db: sqlite3.Connection, state: bytes) -> None:
 
 
 def prune(db: sqlite3.Connection, before: int) -> int:
-    """Delete old observations, signals and counts, some at a time. Returns the observations."""
-    for query in ("prune_signals", "prune_demand", "prune_requests"):
+    """Delete what is old, some at a time. Returns how many observations."""
+    for query in (
+        "prune_signals",
+        "prune_demand",
+        "prune_requests",
+        "prune_gauges",
+        "prune_samples",
+    ):
         _prune(db, query, before)
     return _prune(db, "prune_observations", before)
 

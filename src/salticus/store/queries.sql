@@ -106,7 +106,7 @@ FROM (
 CREATE TEMP VIEW visit AS SELECT
     NULL AS visit, NULL AS page, NULL AS at, NULL AS purpose, NULL AS propensity, NULL AS status,
     NULL AS code, NULL AS changed, NULL AS since, NULL AS age_s, NULL AS digest, NULL AS fault,
-    NULL AS size, NULL AS elapsed_s, NULL AS etag, NULL AS last_modified,
+    NULL AS size, NULL AS elapsed_s, NULL AS etag, NULL AS last_modified, NULL AS chance,
     NULL AS value,     -- JSON: [kind, fields, text if short, start and size if long]
     NULL AS content,   -- JSON: [type, start, size]
     NULL AS hosts,     -- JSON: [[host, next_at, strikes, code, until, start, size], …]
@@ -120,10 +120,11 @@ WHEN NOT EXISTS (SELECT 1 FROM observations WHERE visit = NEW.visit)
 BEGIN
     INSERT INTO observations (
         visit, page, at, purpose, propensity, status, code, changed, since, age_s, digest, fault,
-        size, elapsed_s
+        size, elapsed_s, chance
     ) VALUES (
         NEW.visit, NEW.page, NEW.at, NEW.purpose, NEW.propensity, NEW.status, NEW.code,
-        NEW.changed, NEW.since, NEW.age_s, NEW.digest, NEW.fault, NEW.size, NEW.elapsed_s
+        NEW.changed, NEW.since, NEW.age_s, NEW.digest, NEW.fault, NEW.size, NEW.elapsed_s,
+        NEW.chance
     );
 
     INSERT OR REPLACE INTO "values" (visit, page, at, digest, kind, fields, value)
@@ -203,7 +204,7 @@ END;
 -- name: record
 INSERT INTO visit (
     visit, page, at, purpose, propensity, status, code, changed, since, age_s, digest, fault,
-    size, elapsed_s, etag, last_modified, value, content, hosts, packed, canonical
+    size, elapsed_s, etag, last_modified, chance, value, content, hosts, packed, canonical
 )
 SELECT
     json_extract(value, '$[0]'),
@@ -225,8 +226,9 @@ SELECT
     json_extract(value, '$[16]'),
     json_extract(value, '$[17]'),
     json_extract(value, '$[18]'),
-    substr(:packed, json_extract(value, '$[19]'), json_extract(value, '$[20]')),
-    json_extract(value, '$[21]')
+    json_extract(value, '$[19]'),
+    substr(:packed, json_extract(value, '$[20]'), json_extract(value, '$[21]')),
+    json_extract(value, '$[22]')
 FROM json_each(:rows);
 
 -- name: stored_visits
@@ -450,7 +452,8 @@ SELECT
     json_group_array(coalesce(since, :never)),
     json_group_array(iif(age_s IS NULL, NULL, json(printf('%!.17g', age_s)))),
     json_group_array(purpose),
-    json_group_array(iif(propensity IS NULL, NULL, json(printf('%!.17g', propensity))))
+    json_group_array(iif(propensity IS NULL, NULL, json(printf('%!.17g', propensity)))),
+    json_group_array(iif(chance IS NULL, NULL, json(printf('%!.17g', chance))))
 FROM (
     SELECT * FROM observations
     WHERE visit IN (SELECT value FROM json_each(:visits))
@@ -816,7 +819,7 @@ ORDER BY at, visit;
 -- name: scan_visits
 SELECT
     observations.page AS page_id, observations.at, purpose, NULL AS policy, propensity, status,
-    changed, found.value, age_s, observations.code, observations.fault
+    changed, found.value, age_s, observations.code, observations.fault, chance
 FROM observations LEFT JOIN "values" AS found ON found.visit = observations.visit
 
 -- name: scan_values
@@ -853,3 +856,42 @@ DELETE FROM demand WHERE id IN (
 DELETE FROM requests WHERE id IN (
     SELECT id FROM requests WHERE at < :before ORDER BY at LIMIT :limit
 );
+
+-- name: prune_gauges
+DELETE FROM gauges WHERE at IN (SELECT at FROM gauges WHERE at < :before ORDER BY at LIMIT :limit);
+
+-- name: prune_samples
+DELETE FROM samples WHERE visit IN (
+    SELECT visit FROM samples WHERE at < :before ORDER BY at LIMIT :limit
+);
+
+-- name: insert_gauge
+INSERT OR REPLACE INTO gauges (
+    at, days, pages, demand, stale, stale_demand, coins, coin_demand, visits
+) VALUES (:at, :days, :pages, :demand, :stale, :stale_demand, :coins, :coin_demand, :visits);
+
+-- name: insert_samples
+INSERT OR REPLACE INTO samples (visit, at, stale, demand)
+SELECT json_extract(value, '$[0]'), :at, json_extract(value, '$[1]'), json_extract(value, '$[2]')
+FROM json_each(:rows);
+
+-- name: gauges
+SELECT * FROM gauges WHERE at >= :start AND at < :end ORDER BY at;
+
+-- name: findings
+SELECT
+    page, samples.at, propensity, chance, stale, samples.demand,
+    CASE
+        WHEN status IN ('gone', 'soft_404') THEN coalesce((
+            SELECT before.status IN ('ok', 'not_modified') FROM observations AS before
+            WHERE before.page = seen.page AND before.at < seen.at
+                AND before.status IN ('ok', 'not_modified', 'gone', 'soft_404')
+            ORDER BY before.at DESC LIMIT 1
+        ), 1)
+        WHEN status NOT IN ('ok', 'not_modified') THEN NULL
+        WHEN since IS NULL THEN 1
+        ELSE changed
+    END AS found
+FROM samples JOIN observations AS seen USING (visit)
+WHERE samples.at >= :start AND samples.at < :end
+ORDER BY visit;

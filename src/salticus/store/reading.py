@@ -114,7 +114,7 @@ def targets(db: sqlite3.Connection, ids: Ints) -> list[Target]:
 def outcomes(db: sqlite3.Connection, visits: Ints) -> Outcomes:
     """Outcomes of the stored ones among the visits, ordered by visit."""
     asked = {"visits": rows(visits.tolist()), "never": _NEVER}
-    visit, page, at, status, changed, since, age_s, purpose, propensity = db.execute(
+    visit, page, at, status, changed, since, age_s, purpose, propensity, chance = db.execute(
         QUERIES["outcomes"], asked
     ).fetchone()
     ids = _ints(visit)
@@ -129,6 +129,7 @@ def outcomes(db: sqlite3.Connection, visits: Ints) -> Outcomes:
         age_s=_floats(age_s),
         purpose=np.array([PURPOSE[p] for p in msgspec.json.decode(purpose)], dtype=np.int8),
         propensity=_floats(propensity),
+        chance=_floats(chance),
     )
 
 

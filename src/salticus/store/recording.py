@@ -114,6 +114,7 @@ def _visit(o: Observation) -> Row:
         o.elapsed_s,
         o.etag,
         o.last_modified,
+        o.chance,
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from salticus.config import Scope
-from salticus.store import counting, editing, finding, reading, scanning, telling
+from salticus.store import counting, editing, finding, gauging, reading, scanning, telling
 from salticus.store.base import AlertState, Edit, PageState, PageTable, Query, Summary
 from salticus.store.database import checkpoint, connect, copy, create
 from salticus.store.lane import Lane
@@ -21,12 +21,15 @@ from salticus.types import (
     Change,
     Count,
     Counts,
+    Findings,
+    Gauge,
     HostState,
     Ints,
     NewPage,
     Outcomes,
     Record,
     Request,
+    Sample,
     Signal,
     Target,
     Told,
@@ -133,6 +136,12 @@ class SqliteStore:
 
     async def alerts(self, *, past: bool = False) -> list[AlertState]:
         return await self._reads.run(telling.alerts, self._reader, past=past)
+
+    async def gauge(self, tick: Gauge, sample: Sample) -> None:
+        await self._writes.run(gauging.gauge, self._writer, tick, sample)
+
+    async def gauged(self, start: int, end: int) -> tuple[list[Gauge], Findings]:
+        return await self._reads.run(gauging.gauged, self._reader, start, end)
 
     async def value(self, page: int) -> Value | None:
         return await self._reads.run(telling.value, self._reader, page)

@@ -72,6 +72,7 @@ def visit_row(seen: Observation) -> Row:
         "age_s": seen.age_s,
         "code": seen.code,
         "fault": seen.fault,
+        "chance": seen.chance,
     }
 
 

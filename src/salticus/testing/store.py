@@ -17,6 +17,7 @@ from salticus.store.linking import named, place_of, word
 from salticus.store.scanning import FIELD_COLUMNS
 from salticus.store.telling import by_origin, kind_of
 from salticus.store.urls import canonical
+from salticus.testing.gauges import GaugeBook
 from salticus.testing.pages import PageBook
 from salticus.testing.readers import Readers
 from salticus.testing.rows import in_time, page_row, signal_row, value_row, visit_row
@@ -37,7 +38,7 @@ from salticus.types import (
 )
 
 
-class MemoryStore(PageBook):
+class MemoryStore(GaugeBook, PageBook):
     """A store that forgets everything when it is dropped; for tests.
 
     >>> from salticus.types import NewPage
@@ -48,7 +49,6 @@ class MemoryStore(PageBook):
 
     def __init__(self) -> None:
         super().__init__()
-        self._observations: dict[int, Observation] = {}
         self._values: dict[int, Observation] = {}
         self._changes: list[int] = []
         self._alerts: list[AlertState] = []
@@ -282,6 +282,7 @@ class MemoryStore(PageBook):
             del self._observations[visit]
         self._signals = [signal for signal in self._signals if signal.at >= before]
         self._readers.keep(lambda page, at: at >= before)
+        self._forget_gauges(before)
         return len(old)
 
     async def close(self) -> None:

@@ -28,6 +28,7 @@ from salticus.types.columns import (
     moment,
     unplanned,
 )
+from salticus.types.gauges import Findings, Gauge, Sample
 from salticus.types.inputs import STEP, Bytes, Examples, Floats32, Inputs, Ints32, Metadata
 from salticus.types.rows import (
     Alert,
@@ -73,8 +74,10 @@ __all__ = [
     "Entry",
     "Examples",
     "Fetched",
+    "Findings",
     "Floats",
     "Floats32",
+    "Gauge",
     "HostState",
     "Inputs",
     "Instant",
@@ -94,6 +97,7 @@ __all__ = [
     "Request",
     "STATUS",
     "STEP",
+    "Sample",
     "Signal",
     "Status",
     "Survival",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol, Self, cast
 
@@ -155,7 +155,11 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Plan(Columns):
-    """The visits of one tick, ordered by due time. No visit starts before it is due."""
+    """The visits of one tick, ordered by due time. No visit starts before it is due.
+
+    `chance` is the probability, as foretold, that the page will be found changed since its last
+    visit when this one is due; NaN if there was none, or nobody foretold it.
+    """
 
     visit: Ints
     page: Ints
@@ -163,6 +167,10 @@ class Plan(Columns):
     purpose: Codes
     propensity: Floats
     tick: Tick
+    chance: Floats = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        _untold(self)
 
     def without(self, visits: Ints) -> Plan:
         """This plan less the given visit ids."""
@@ -188,6 +196,7 @@ class Outcomes(Columns):
     `made` is False for a visit that was dropped before any request: it is refunded and teaches
     nothing. `since` is when the page was last answered before this visit, `age_s` the age of the
     last change if the server told (NaN otherwise), `changed` CHANGED, UNCHANGED or UNKNOWN.
+    `chance` is the plan's.
     """
 
     visit: Ints
@@ -200,6 +209,10 @@ class Outcomes(Columns):
     age_s: Floats
     purpose: Codes
     propensity: Floats
+    chance: Floats = field(default_factory=lambda: np.empty(0))
+
+    def __post_init__(self) -> None:
+        _untold(self)
 
     @classmethod
     def dropped(cls, plan: Plan, at: Instant) -> Outcomes:
@@ -216,6 +229,7 @@ class Outcomes(Columns):
             age_s=np.full(n, np.nan),
             purpose=plan.purpose,
             propensity=plan.propensity,
+            chance=plan.chance,
         )
 
     @classmethod
@@ -230,11 +244,10 @@ class Outcomes(Columns):
             status=np.array([STATUS[o.status] for o in observations], dtype=np.int8),
             changed=np.array([changed[o.changed] for o in observations], dtype=np.int8),
             since=_times(o.since for o in observations),
-            age_s=np.array(
-                [np.nan if o.age_s is None else o.age_s for o in observations], dtype=np.float64
-            ),
+            age_s=_floats(o.age_s for o in observations),
             purpose=np.array([PURPOSE[o.purpose] for o in observations], dtype=np.int8),
             propensity=np.array([o.propensity for o in observations], dtype=np.float64),
+            chance=_floats(o.chance for o in observations),
         )
 
 
@@ -248,6 +261,16 @@ class Counts(Columns):
     clicks: Ints
     impressions: Ints
     last: int
+
+
+def _untold(visits: Plan | Outcomes) -> None:
+    """Have a chance for every visit also where nobody foretold one."""
+    if not len(visits.chance):
+        object.__setattr__(visits, "chance", np.full(len(visits.visit), np.nan))
+
+
+def _floats(numbers: Iterable[float | None]) -> Floats:
+    return np.array([np.nan if x is None else x for x in numbers], dtype=np.float64)
 
 
 def _times(micros: Iterable[int | None]) -> Times:

@@ -90,7 +90,8 @@ class Observation(msgspec.Struct):
     """What a visit taught us; the row that is stored, once, for ever.
 
     Times are µs since 1970 UTC (world time). `changed` is None when nothing can be said: a first
-    answer, a failure, a lost value. `value` is set only when it is new.
+    answer, a failure, a lost value. `value` is set only when it is new. `chance` is the probability
+    of a change as it was foretold when the visit was planned.
     """
 
     visit: int
@@ -110,6 +111,7 @@ class Observation(msgspec.Struct):
     fault: str | None = None
     size: int = 0
     elapsed_s: float = 0.0
+    chance: float | None = None
 
 
 class HostState(msgspec.Struct):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -247,6 +248,8 @@ class Live:
         seen.visit = int(plan.visit[row])
         seen.purpose = _PURPOSES[plan.purpose[row]]
         seen.propensity = float(plan.propensity[row])
+        chance = float(plan.chance[row])
+        seen.chance = None if math.isnan(chance) else chance
         if seen.changed:
             await self._tolerate(job.target, seen)
         record = self._record(job.target, fetched, reading, seen)

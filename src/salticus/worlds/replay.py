@@ -169,6 +169,7 @@ class Replay:
             age_s=np.full(len(plan), np.nan),
             purpose=plan.purpose,
             propensity=plan.propensity,
+            chance=plan.chance,
         )
         self.hold(rows[here], true[here], plan.due[here])
         self.last_visit_[rows] = plan.due

@@ -1,0 +1,62 @@
+"""What the estimate of freshness needs of every tick, noted as it is planned.
+
+The predictor's opinion of all pages is cheap and biased; what exploring visits find is neither.
+Both are kept, so that the second can correct the first (see `report.freshness`).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from salticus.allocate.explore import explorable
+from salticus.predict.foretold import foretold
+from salticus.types import Gauge, Pages, Plan, Purpose, Sample, instant
+
+
+class Keeper(Protocol):
+    """Where it is kept; every store is one."""
+
+    async def gauge(self, tick: Gauge, sample: Sample) -> None: ...
+
+
+class Gauging:
+    """Notes every tick; without a keeper it does nothing, as most simulations may.
+
+    Cost: linear in pages, one evaluation of the survival curves.
+    """
+
+    def __init__(self, keeper: Keeper | None = None) -> None:
+        self.keeper = keeper
+
+    async def note(self, pages: Pages, plan: Plan) -> None:
+        """Note what is foretold at the start of the tick of all pages, and of those explored."""
+        if self.keeper is not None:
+            await self.keeper.gauge(*gauge_of(pages, plan))
+
+
+def gauge_of(pages: Pages, plan: Plan) -> tuple[Gauge, Sample]:
+    """The sums over all pages at the start of a tick, and the visits of its plan that explore.
+
+    A page without a copy is out of date for certain. Staleness is looked at when the tick starts:
+    whatever the policy does in the tick comes later, to pages that are explored and others alike.
+    """
+    stale = foretold(pages, instant(plan.tick.start))
+    stale = np.where(np.isnan(stale), 1.0, stale)
+    coins = explorable(pages)
+    explores = np.flatnonzero(plan.purpose == Purpose.EXPLORE)
+    rows = pages.rows(plan.page)
+    tick = Gauge(
+        at=int(plan.tick.start.timestamp() * 1e6),
+        days=plan.tick.days,
+        pages=len(pages),
+        demand=float(pages.demand.sum()),
+        stale=float(stale.sum()),
+        stale_demand=float(stale @ pages.demand),
+        coins=int(np.count_nonzero(coins)),
+        coin_demand=float(pages.demand[coins].sum()),
+        visits=float(pages.cost[rows].sum()),
+    )
+    drawn = rows[explores]
+    return tick, Sample(plan.visit[explores], stale[drawn], pages.demand[drawn])

@@ -1,0 +1,35 @@
+"""What the estimate of freshness is made from: a row a tick, and the visits that explored."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import msgspec
+import numpy as np
+
+from salticus.store.database import transaction
+from salticus.store.packing import rows
+from salticus.store.queries import QUERIES
+from salticus.types import Findings, Gauge, Sample
+
+
+def gauge(db: sqlite3.Connection, tick: Gauge, sample: Sample) -> None:
+    """Keep a tick's sums and its sample, together or not at all."""
+    drawn = zip(sample.visit.tolist(), sample.stale.tolist(), sample.demand.tolist(), strict=True)
+    with transaction(db):
+        db.execute(QUERIES["insert_gauge"], msgspec.structs.asdict(tick))
+        db.execute(QUERIES["insert_samples"], {"rows": rows(list(drawn)), "at": tick.at})
+
+
+def gauged(db: sqlite3.Connection, start: int, end: int) -> tuple[list[Gauge], Findings]:
+    """The ticks that began from µs `start` up to `end`, and what their samples found."""
+    span = {"start": start, "end": end}
+    ticks = [Gauge(**dict(row)) for row in db.execute(QUERIES["gauges"], span)]
+    return ticks, findings([tuple(row) for row in db.execute(QUERIES["findings"], span)])
+
+
+def findings(found: list[tuple[float | None, ...]]) -> Findings:
+    """Columns of rows; what is NULL is NaN."""
+    table = np.array(found, dtype=np.float64).reshape(-1, 7)
+    page, at, *rest = table.T
+    return Findings(page.astype(np.int64), at.astype(np.int64), *rest)

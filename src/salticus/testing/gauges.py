@@ -1,0 +1,52 @@
+"""What a `MemoryStore` keeps of ticks."""
+
+from __future__ import annotations
+
+from salticus.store.gauging import findings
+from salticus.types import Findings, Gauge, Observation, Sample
+
+_GONE = ("gone", "soft_404")
+_ANSWERED = ("ok", "not_modified")
+
+
+class GaugeBook:
+    """Observations by visit, and the sums and samples of ticks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._observations: dict[int, Observation] = {}
+        self._gauges: dict[int, Gauge] = {}
+        self._samples: dict[int, tuple[int, float, float]] = {}
+
+    async def gauge(self, tick: Gauge, sample: Sample) -> None:
+        self._gauges[tick.at] = tick
+        drawn = zip(
+            sample.visit.tolist(), sample.stale.tolist(), sample.demand.tolist(), strict=True
+        )
+        self._samples |= {visit: (tick.at, stale, demand) for visit, stale, demand in drawn}
+
+    async def gauged(self, start: int, end: int) -> tuple[list[Gauge], Findings]:
+        ticks = [self._gauges[at] for at in sorted(self._gauges) if start <= at < end]
+        table: list[tuple[float | None, ...]] = []
+        for visit, (at, stale, demand) in sorted(self._samples.items()):
+            seen = self._observations.get(visit)
+            if seen is not None and start <= at < end:
+                drawn = (seen.propensity, seen.chance, stale, demand)
+                table.append((seen.page, at, *drawn, self._found(seen)))
+        return ticks, findings(table)
+
+    def _found(self, seen: Observation) -> float | None:
+        """Whether the copy was out of date; None if the visit cannot tell."""
+        if seen.status in _GONE:
+            past = [o for o in self._observations.values() if o.page == seen.page]
+            known = [o for o in past if o.at < seen.at and o.status in (*_GONE, *_ANSWERED)]
+            return float(not known or max(known, key=lambda o: o.at).status in _ANSWERED)
+        if seen.status not in _ANSWERED:
+            return None
+        if seen.since is None:
+            return 1.0
+        return None if seen.changed is None else float(seen.changed)
+
+    def _forget_gauges(self, before: int) -> None:
+        self._gauges = {at: tick for at, tick in self._gauges.items() if at >= before}
+        self._samples = {v: drawn for v, drawn in self._samples.items() if drawn[0] >= before}

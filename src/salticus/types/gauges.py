@@ -1,0 +1,55 @@
+"""What is kept of every tick, so that freshness can be estimated: sums over all pages, a sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from salticus.types.columns import Columns, Floats, Ints
+
+
+class Gauge(msgspec.Struct, frozen=True):
+    """What the predictor thought of all pages at the start of a tick, `at` (µs), of so many days.
+
+    `stale` is the sum of the chances that a copy is out of date, `stale_demand` the same weighted
+    by demand; `coins` and `coin_demand` are the pages, and their demand, that exploration could
+    draw in this tick. `visits` is what all visits planned cost.
+    """
+
+    at: int
+    days: float
+    pages: int
+    demand: float
+    stale: float
+    stale_demand: float
+    coins: int
+    coin_demand: float
+    visits: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(Columns):
+    """The visits of a tick that explore: `stale` is the chance that the copy is out of date at the
+    start of the tick, 1 where there is none; `demand` is the page's then."""
+
+    visit: Ints
+    stale: Floats
+    demand: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Findings(Columns):
+    """Visits that explored and were made, with what they found.
+
+    `found` is 1 if the copy was out of date when the visit came, 0 if not, NaN if the visit failed.
+    `chance` and `stale` are what was foretold for then, and for the start of the tick `at` (µs).
+    """
+
+    page: Ints
+    at: Ints
+    propensity: Floats
+    chance: Floats
+    stale: Floats
+    demand: Floats
+    found: Floats
