@@ -21,7 +21,7 @@ from salticus.allocate.limits import check_feasible
 from salticus.clock import Clock, SystemClock
 from salticus.config import Config, Rule, check_hours
 from salticus.errors import ConfigError
-from salticus.gauge import Gauging
+from salticus.gauge.note import Gauging
 from salticus.loop import Loop
 from salticus.memory import Memory
 from salticus.observe import digest

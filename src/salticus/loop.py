@@ -15,7 +15,7 @@ from salticus.allocate.explore import Explore
 from salticus.allocate.insta import Insta
 from salticus.allocate.limits import forced
 from salticus.allocate.pins import with_pins
-from salticus.gauge import Gauging
+from salticus.gauge.note import Gauging
 from salticus.memory import Memory
 from salticus.predict.base import Predictor
 from salticus.predict.foretold import foretold

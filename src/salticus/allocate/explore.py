@@ -32,7 +32,7 @@ class Explore:
 
     >>> from salticus.testing import a_tick, blank_pages
     >>> draw = Explore(0.02, seed=1).draw(blank_pages(1000), np.array([3]), 500, a_tick())
-    >>> float(draw.propensity[0])
+    >>> float(draw.propensity[0].round(6))
     0.01
     """
 

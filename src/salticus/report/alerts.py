@@ -13,6 +13,7 @@ MEANING = {
     "layout": "most of its pages had a value and have none now",
     "missing": "most of its pages answer that they do not exist",
     "unreachable": "it does not answer",
+    "drift": "pages change more or less often than the predictor foretells",
 }
 ADVICE = {
     "blocked": "Ask less of it: a longer delay in [[hosts]], or hours at which it is quiet. If you "
@@ -25,6 +26,9 @@ ADVICE = {
     "value stands with select in [[pages]]; if it needs scripts, with render = true.",
     "missing": "The last values are kept. If the site has moved its pages, add the new ones, best "
     "by its sitemap: `salticus add --sitemap URL`. Pages that stay away are visited less and less.",
+    "drift": "Predictions and plans are off until the predictor has caught up; it learns with "
+    "every visit. If this lasts, train its model anew (`salticus train`); see how fresh the copy "
+    "is meanwhile with `salticus freshness`.",
     "unreachable": "It may be down for a while: it is tried again by itself. See whether you reach "
     "it from this machine, and whether it needs a proxy in [[hosts]].",
 }
@@ -50,10 +54,11 @@ def headline(alert: AlertState) -> str:
     'a.example: blocked since 1970-01-01 00:00:00Z: it does not let us in'
     """
     meaning = MEANING.get(alert.kind, alert.fault)
+    where = "all hosts" if alert.host == "*" else alert.host
     if alert.until is None:
-        return f"{alert.host}: {alert.kind} since {when(alert.since)}: {meaning}"
+        return f"{where}: {alert.kind} since {when(alert.since)}: {meaning}"
     span = f"from {when(alert.since)} to {when(alert.until)}"
-    return f"{alert.host}: {alert.kind} {span} (over): {meaning}"
+    return f"{where}: {alert.kind} {span} (over): {meaning}"
 
 
 def advice(alert: AlertState) -> str:

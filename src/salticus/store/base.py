@@ -12,6 +12,7 @@ import msgspec
 from salticus.config import Scope
 from salticus.errors import InputError
 from salticus.types import (
+    Alert,
     Bools,
     Change,
     Count,
@@ -235,6 +236,9 @@ class Store(Protocol):
 
     async def alerts(self, *, past: bool = False) -> list[AlertState]:
         """Alerts that last, or with `past` all of them, oldest first."""
+
+    async def sound(self, alerts: Sequence[Alert]) -> None:
+        """Raise and end alerts that no visit brings; one that lasts takes the newer words."""
 
     async def gauge(self, tick: Gauge, sample: Sample) -> None:
         """Keep what the estimate of freshness needs of a tick, in place of what was kept of it."""

@@ -18,6 +18,7 @@ from salticus.store.queries import migrations
 from salticus.store.recording import Recorder
 from salticus.store.urls import canonical
 from salticus.types import (
+    Alert,
     Change,
     Count,
     Counts,
@@ -136,6 +137,9 @@ class SqliteStore:
 
     async def alerts(self, *, past: bool = False) -> list[AlertState]:
         return await self._reads.run(telling.alerts, self._reader, past=past)
+
+    async def sound(self, alerts: Sequence[Alert]) -> None:
+        await self._writes.run(telling.raise_, self._writer, alerts)
 
     async def gauge(self, tick: Gauge, sample: Sample) -> None:
         await self._writes.run(gauging.gauge, self._writer, tick, sample)

@@ -68,6 +68,12 @@ def sound(db: sqlite3.Connection, alerts: Iterable[Alert]) -> None:
         db.execute(query, clean(msgspec.to_builtins(alert)))
 
 
+def raise_(db: sqlite3.Connection, alerts: Iterable[Alert]) -> None:
+    """Raise and end alerts, all or none."""
+    with transaction(db):
+        sound(db, alerts)
+
+
 def alerts(db: sqlite3.Connection, *, past: bool) -> list[AlertState]:
     """Alerts that last, or all of them."""
     return [AlertState(**dict(row)) for row in db.execute(QUERIES["alerts"], {"past": past})]

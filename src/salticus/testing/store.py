@@ -212,6 +212,10 @@ class MemoryStore(GaugeBook, PageBook):
         else:
             lasting.fault = alert.fault
 
+    async def sound(self, alerts: Sequence[Alert]) -> None:
+        for alert in alerts:
+            self._sound(alert)
+
     async def alerts(self, *, past: bool = False) -> list[AlertState]:
         wanted = [alert for alert in self._alerts if past or alert.until is None]
         return sorted(map(msgspec.structs.replace, wanted), key=lambda alert: alert.since)

@@ -44,23 +44,24 @@ class Estimate:
 
 def by_pages(ticks: Sequence[Gauge], found: Findings) -> Estimate:
     """Every page counts alike."""
-    span = spans(ticks)
-    total = span @ [t.pages for t in ticks]
-    stale = span @ [t.stale for t in ticks]
-    drawn = span @ [t.coins for t in ticks]
-    return _estimate(stale / total, drawn / total, 1.0 / found.propensity, found)
+    means = _means(ticks, ("stale", "coins"), "pages")
+    return _estimate(*means, 1.0 / found.propensity, found)
 
 
 def by_demand(ticks: Sequence[Gauge], found: Findings) -> Estimate:
     """Every page counts by its demand."""
+    means = _means(ticks, ("stale_demand", "coin_demand"), "demand")
+    return _estimate(*means, found.demand / found.propensity, found)
+
+
+def _means(ticks: Sequence[Gauge], columns: tuple[str, str], total: str) -> tuple[float, float]:
+    """Two columns over a third, in the mean over time; NaN without any."""
     span = spans(ticks)
-    total = span @ [t.demand for t in ticks]
-    stale = span @ [t.stale_demand for t in ticks]
-    drawn = span @ [t.coin_demand for t in ticks]
-    weight = found.demand / found.propensity
-    if total <= 0.0:
-        return Estimate(nan, nan, nan, 0.0)
-    return _estimate(stale / total, drawn / total, weight, found)
+    whole = float(span @ [getattr(t, total) for t in ticks]) if len(ticks) else 0.0
+    if whole <= 0.0:
+        return nan, nan
+    stale, coins = (float(span @ [getattr(t, name) for t in ticks]) / whole for name in columns)
+    return stale, coins
 
 
 def spans(ticks: Sequence[Gauge]) -> Floats:

@@ -1,18 +1,20 @@
-"""What the estimate of freshness needs of every tick, noted as it is planned.
+"""What is noted of every tick as it is planned, and looked at: the gauge on the wall.
 
 The predictor's opinion of all pages is cheap and biased; what exploring visits find is neither.
-Both are kept, so that the second can correct the first (see `report.freshness`).
+Both are kept, so that the second can correct the first (see `gauge.estimate`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
 from salticus.allocate.explore import explorable
+from salticus.gauge.drift import SPAN, Drift, drift_alert, drift_of
 from salticus.predict.foretold import foretold
-from salticus.types import Gauge, Pages, Plan, Purpose, Sample, instant
+from salticus.types import Alert, Findings, Gauge, Pages, Plan, Purpose, Sample, Tick, instant
 
 
 class Keeper(Protocol):
@@ -20,20 +22,33 @@ class Keeper(Protocol):
 
     async def gauge(self, tick: Gauge, sample: Sample) -> None: ...
 
+    async def gauged(self, start: int, end: int) -> tuple[list[Gauge], Findings]: ...
+
+    async def sound(self, alerts: Sequence[Alert]) -> None: ...
+
 
 class Gauging:
-    """Notes every tick; without a keeper it does nothing, as most simulations may.
+    """Notes every tick, and sounds an alarm when predictor and world part.
 
-    Cost: linear in pages, one evaluation of the survival curves.
+    Without a keeper it does nothing, as most simulations may. Cost: linear in pages, one evaluation
+    of the survival curves; and the exploring visits of the last days are read again.
     """
 
     def __init__(self, keeper: Keeper | None = None) -> None:
         self.keeper = keeper
+        self.drift_: Drift | None = None
 
     async def note(self, pages: Pages, plan: Plan) -> None:
         """Note what is foretold at the start of the tick of all pages, and of those explored."""
         if self.keeper is not None:
             await self.keeper.gauge(*gauge_of(pages, plan))
+            await self._watch(self.keeper, plan.tick)
+
+    async def _watch(self, keeper: Keeper, tick: Tick) -> None:
+        now = int(tick.start.timestamp() * 1e6)
+        self.drift_ = drift_of(*await keeper.gauged(now - SPAN, now))
+        if (alert := drift_alert(self.drift_, now)) is not None:
+            await keeper.sound([alert])
 
 
 def gauge_of(pages: Pages, plan: Plan) -> tuple[Gauge, Sample]:
@@ -45,7 +60,6 @@ def gauge_of(pages: Pages, plan: Plan) -> tuple[Gauge, Sample]:
     stale = foretold(pages, instant(plan.tick.start))
     stale = np.where(np.isnan(stale), 1.0, stale)
     coins = explorable(pages)
-    explores = np.flatnonzero(plan.purpose == Purpose.EXPLORE)
     rows = pages.rows(plan.page)
     tick = Gauge(
         at=int(plan.tick.start.timestamp() * 1e6),
@@ -58,5 +72,6 @@ def gauge_of(pages: Pages, plan: Plan) -> tuple[Gauge, Sample]:
         coin_demand=float(pages.demand[coins].sum()),
         visits=float(pages.cost[rows].sum()),
     )
+    explores = np.flatnonzero(plan.purpose == Purpose.EXPLORE)
     drawn = rows[explores]
     return tick, Sample(plan.visit[explores], stale[drawn], pages.demand[drawn])
