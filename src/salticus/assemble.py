@@ -32,8 +32,16 @@ from salticus.schedule.ticks import Ticks
 from salticus.store.base import PageState, Query
 from salticus.store.lock import instance_lock, is_locked
 from salticus.store.sqlite import SqliteStore
-from salticus.types import Plan, Purpose, Tick, instant, unplanned
+from salticus.types import Pages, Plan, Purpose, Tick, instant, unplanned
 from salticus.worlds.census import Census
+
+
+async def foreseen(config: Config, store: SqliteStore) -> tuple[Pages, list[str]]:
+    """All pages with the curves that the crawl has learnt, and the names of their hosts."""
+    standing = await recalled(config, store)
+    pages = await standing.world.pages(standing.coming)
+    curves = standing.loop.predictor.survival(pages, standing.coming.start)
+    return replace(pages, survival=curves), standing.world.census.hosts
 
 if TYPE_CHECKING:
     from salticus.fetch.base import Fetcher, Renderer
@@ -374,6 +382,14 @@ async def visit_price(config: Config, store: SqliteStore) -> float | None:
     await Memory({"policy": policy}, store).recall()
     price = float(getattr(policy, "price_", np.nan))
     return None if np.isnan(price) else price
+
+
+async def foreseen(config: Config, store: SqliteStore) -> tuple[Pages, list[str]]:
+    """All pages with the curves that the crawl has learnt, and the names of their hosts."""
+    standing = await recalled(config, store)
+    pages = await standing.world.pages(standing.coming)
+    curves = standing.loop.predictor.survival(pages, standing.coming.start)
+    return replace(pages, survival=curves), standing.world.census.hosts
 
 
 def _loop(

@@ -18,7 +18,6 @@ from salticus.allocate.pins import with_pins
 from salticus.gauge.note import Gauging
 from salticus.memory import Memory
 from salticus.predict.base import Predictor
-from salticus.predict.foretold import foretold
 from salticus.schedule.base import Spacing
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
@@ -88,11 +87,8 @@ class Loop:
             Purpose.POLICY: drawn,
         }
         plan = self.planner.plan(pages, draws, tick, grant)
-        rows = pages.rows(plan.page)
-        plan = replace(plan, chance=foretold(pages, plan.due, rows))
-        self.ledger.spend(plan, pages.cost[rows])
-        await self.gauge.note(pages, plan)
-        return plan
+        self.ledger.spend(plan, pages.cost[pages.rows(plan.page)])
+        return await self.gauge.foretell(pages, plan)
 
     def ask(self, clicked: Ints, now: Instant) -> tuple[list[Request], Plan]:
         """What becomes of clicks on pages, and the visits to make at once (InstaCrawl)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -69,6 +70,7 @@ class Insta:
         decided, at = self._sent(scores), int(now.astype(np.int64))
         chosen = self._paid(rows, decided.sent, now)
         plan = self._plan(rows[chosen], now, decided.propensity[chosen])
+        plan = replace(plan, chance=scores[chosen])
         visit = dict(zip(chosen.tolist(), plan.visit.tolist(), strict=True))
         columns = zip(clicked, scores, decided.propensity, decided.sent, strict=True)
         return [

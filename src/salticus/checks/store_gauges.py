@@ -53,7 +53,7 @@ async def _keeps_gauges(store: Store) -> None:
 
 async def _tells_gone_from_new(store: Store) -> None:
     one, two, three, four = await filled(store)
-    await store.gauge(_tick(NOON), _sample(11, 12, 13, 14))
+    await store.gauge(_tick(NOON + 10), _sample(11, 12, 13, 14))
     await record(
         store,
         visit(1, one, since=None),
@@ -63,10 +63,11 @@ async def _tells_gone_from_new(store: Store) -> None:
         visit(11, one, status="gone"),
         visit(12, two, status="gone"),
         visit(13, three, changed=False, since=NOON + 4),
-        visit(14, four, since=None),
+        visit(9, four, at=NOON + 12, since=None),
+        visit(14, four, changed=False, since=NOON + 12),
     )
     assert (await _found(store)).found.tolist() == [1, 0, 0, 1], (
-        "law: a copy is out of date if its page is newly gone, or new; not if it was known as gone"
+        "law: a copy is out of date if its page is newly gone, or new; the first visit tells"
     )
 
 

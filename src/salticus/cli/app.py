@@ -13,6 +13,7 @@ from salticus.cli import (
     exchange,
     explaining,
     feeds,
+    freshness,
     learning,
     listing,
     logs,
@@ -62,6 +63,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         explaining.fresh,
         explaining.why,
         showing.alerts,
+        freshness.freshness,
     ),
     "Its pages and its data": (
         pages.visit,

@@ -1,4 +1,4 @@
-"""What is noted of every tick as it is planned, and looked at: the gauge on the wall.
+"""What is foretold of every tick as it is planned, and noted.
 
 The predictor's opinion of all pages is cheap and biased; what exploring visits find is neither.
 Both are kept, so that the second can correct the first (see `gauge.estimate`).
@@ -7,6 +7,7 @@ Both are kept, so that the second can correct the first (see `gauge.estimate`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -38,11 +39,13 @@ class Gauging:
         self.keeper = keeper
         self.drift_: Drift | None = None
 
-    async def note(self, pages: Pages, plan: Plan) -> None:
-        """Note what is foretold at the start of the tick of all pages, and of those explored."""
+    async def foretell(self, pages: Pages, plan: Plan) -> Plan:
+        """The plan with what is foretold of its visits; note the same of all pages."""
+        plan = replace(plan, chance=foretold(pages, plan.due, pages.rows(plan.page)))
         if self.keeper is not None:
             await self.keeper.gauge(*gauge_of(pages, plan))
             await self._watch(self.keeper, plan.tick)
+        return plan
 
     async def _watch(self, keeper: Keeper, tick: Tick) -> None:
         now = int(tick.start.timestamp() * 1e6)

@@ -55,10 +55,11 @@ def write_habits(about: Mapping[str, str], habits: Sequence[Mapping[str, Any]], 
         sheet.chart(chart, _CAPTION).write(path)
         return
     with in_place(path) as part:
-        part.write_bytes(_picture(chart, kind))
+        part.write_bytes(picture(chart, kind))
 
 
-def _picture(chart: Any, kind: str) -> bytes:
+def picture(chart: Any, kind: str) -> bytes:
+    """A chart as SVG or PNG, by the suffix."""
     import vl_convert
 
     spec = chart.to_dict()

@@ -12,6 +12,7 @@ from salticus.assemble import clock_of, predictor_of, stored, visit_price
 from salticus.config import Config
 from salticus.errors import InputError
 from salticus.predict.registry import NONE, Registry
+from salticus.report.freshness import freshness_of, in_words, target_in_words
 from salticus.report.times import when
 from salticus.store.base import Query
 from salticus.store.lock import is_locked
@@ -51,6 +52,7 @@ async def status_of(config: Config) -> dict[str, Any]:
         alerts = await store.alerts()
         price = await visit_price(config, store)
         sources = len(await store.find(Query(kind="source")))
+    fresh = await freshness_of(config)
     limited = pages.take(np.isfinite(pages.max_interval))
     overdue = int(np.count_nonzero(deadlines(limited) < instant(now)))
     return {
@@ -69,6 +71,8 @@ async def status_of(config: Config) -> dict[str, Any]:
         "predictor": predictor_told(config),
         "budget a day": config.budget.per_day(len(pages)),
         "visit price": price,
+        "freshness of the last day": in_words(fresh),
+        **({"target": target_in_words(fresh["target"])} if fresh.get("target") else {}),
         "beyond maximum interval": overdue,
         "open alerts": [f"{alert.host} ({alert.kind})" for alert in alerts],
         "hosts backing off": sorted(h.host for h in hosts if h.next_at > clock.wall()),

@@ -879,19 +879,26 @@ FROM json_each(:rows);
 SELECT * FROM gauges WHERE at >= :start AND at < :end ORDER BY at;
 
 -- name: findings
+-- An urgent visit may have come before the one that explores: the first of the tick tells.
 SELECT
-    page, samples.at, propensity, chance, stale, samples.demand,
+    drawn.page, samples.at, drawn.propensity, drawn.chance, samples.stale, samples.demand,
     CASE
-        WHEN status IN ('gone', 'soft_404') THEN coalesce((
+        WHEN seen.status IN ('gone', 'soft_404') THEN coalesce((
             SELECT before.status IN ('ok', 'not_modified') FROM observations AS before
             WHERE before.page = seen.page AND before.at < seen.at
                 AND before.status IN ('ok', 'not_modified', 'gone', 'soft_404')
             ORDER BY before.at DESC LIMIT 1
         ), 1)
-        WHEN status NOT IN ('ok', 'not_modified') THEN NULL
-        WHEN since IS NULL THEN 1
-        ELSE changed
+        WHEN seen.status NOT IN ('ok', 'not_modified') THEN NULL
+        WHEN seen.since IS NULL THEN 1
+        ELSE seen.changed
     END AS found
-FROM samples JOIN observations AS seen USING (visit)
+FROM samples
+JOIN observations AS drawn ON drawn.visit = samples.visit
+JOIN observations AS seen ON seen.visit = (
+    SELECT first.visit FROM observations AS first
+    WHERE first.page = drawn.page AND first.at >= min(samples.at, drawn.at)
+    ORDER BY first.at LIMIT 1
+)
 WHERE samples.at >= :start AND samples.at < :end
-ORDER BY visit;
+ORDER BY samples.visit;

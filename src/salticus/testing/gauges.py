@@ -32,8 +32,13 @@ class GaugeBook:
             seen = self._observations.get(visit)
             if seen is not None and start <= at < end:
                 drawn = (seen.propensity, seen.chance, stale, demand)
-                table.append((seen.page, at, *drawn, self._found(seen)))
+                table.append((seen.page, at, *drawn, self._found(self._first(seen, at))))
         return ticks, findings(table)
+
+    def _first(self, seen: Observation, at: int) -> Observation:
+        """The first visit to the page since then: an urgent one may have come before."""
+        since = [o for o in self._observations.values() if o.page == seen.page and o.at >= at]
+        return min([seen, *since], key=lambda o: o.at)
 
     def _found(self, seen: Observation) -> float | None:
         """Whether the copy was out of date; None if the visit cannot tell."""
