@@ -22,6 +22,7 @@ from salticus.clock import Clock, SystemClock
 from salticus.config import Config, Rule, check_hours
 from salticus.errors import ConfigError
 from salticus.gauge.note import Gauging
+from salticus.gauge.panel import Panel
 from salticus.loop import Loop
 from salticus.memory import Memory
 from salticus.observe import digest
@@ -396,8 +397,9 @@ def _loop(
     config: Config, world: Live, clock: SystemClock, store: SqliteStore, *, once: bool
 ) -> Loop:
     parts = _parts(config, clock, store, once=once)
+    parts["gauge"] = Gauging(store)
     memory = Memory({**parts, "demand": world.demand}, store)
-    return Loop(world=world, memory=memory, gauge=Gauging(store), **parts)
+    return Loop(world=world, memory=memory, **parts)
 
 
 def _parts(config: Config, clock: Clock, store: SqliteStore, *, once: bool) -> dict[str, Any]:
@@ -412,6 +414,7 @@ def _parts(config: Config, clock: Clock, store: SqliteStore, *, once: bool) -> d
         "ledger": Ledger(config.budget, carry=timedelta(days=1) if once else None),
         "planner": Planner(seed=config.seed, at_once=once),
         "explore": Explore(config.explore, seed=config.seed),
+        "panel": Panel(store),
         "insta": _insta(config),
     }
 

@@ -16,6 +16,7 @@ from salticus.allocate.insta import Insta
 from salticus.allocate.limits import forced
 from salticus.allocate.pins import with_pins
 from salticus.gauge.note import Gauging
+from salticus.gauge.panel import Panel
 from salticus.memory import Memory
 from salticus.predict.base import Predictor
 from salticus.schedule.base import Spacing
@@ -47,6 +48,7 @@ class Loop:
     explore: Explore = field(default_factory=Explore)
     insta: Insta = field(default_factory=Insta)
     gauge: Gauging = field(default_factory=Gauging)
+    panel: Panel = field(default_factory=Panel)
     watchers: list[Learner] = field(default_factory=list)
     lesson: list[Outcomes] = field(default_factory=list)
 
@@ -70,7 +72,7 @@ class Loop:
         Politeness > budget > maximum interval > pins > exploration > policy.
         """
         self.study()
-        pages = await self.world.pages(tick)
+        pages = await self.panel.veil(await self.world.pages(tick))
         pages = replace(pages, survival=self.predictor.survival(pages, tick.start))
         grant, purse = self.ledger.grant(pages, tick).less(self.insta.share)
         self.insta.open(pages, purse)
@@ -88,7 +90,8 @@ class Loop:
         }
         plan = self.planner.plan(pages, draws, tick, grant)
         self.ledger.spend(plan, pages.cost[pages.rows(plan.page)])
-        return await self.gauge.foretell(pages, plan)
+        plan = self.planner.besides(plan, pages, self.panel.due, Purpose.PANEL)
+        return await self.gauge.foretell(pages, plan, self.panel.pages_)
 
     def ask(self, clicked: Ints, now: Instant) -> tuple[list[Request], Plan]:
         """What becomes of clicks on pages, and the visits to make at once (InstaCrawl)."""
@@ -118,7 +121,7 @@ class Loop:
             return
         outcomes, self.lesson = reduce(Outcomes.join, self.lesson), []
         outcomes = outcomes.take(np.argsort(outcomes.visit, kind="stable"))
-        parts: tuple[Learner, ...] = (self.spacing, self.predictor, self.policy)
+        parts: tuple[Learner, ...] = (self.spacing, self.predictor, self.policy, self.panel)
         for part in parts:
             part.learn(outcomes)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from salticus.checks.store_samples import NOON, filled, record, visit
 from salticus.store.base import Store
-from salticus.types import Findings, Gauge, Sample
+from salticus.types import Findings, Gauge, Member, Sample
 
 _HOUR = 3_600_000_000
 
@@ -71,4 +71,25 @@ async def _tells_gone_from_new(store: Store) -> None:
     )
 
 
-GAUGES = (_keeps_gauges, _tells_gone_from_new)
+async def _keeps_the_panel(store: Store) -> None:
+    one, two, three, _ = await filled(store)
+    first = Member(one, "uniform, small hosts", 1 / 3, 1 / 6, NOON)
+    await store.empanel([Member(two, "x", 1.0, 1.0, NOON)])
+    await store.empanel([Member(three, "click", 2.5, 0.25, NOON + 2, NOON + 5), first])
+    await record(
+        store,
+        visit(9, three, at=NOON + 1, digest="a"),
+        visit(1, three, at=NOON + 3, digest="b", purpose="panel"),
+        visit(2, one, digest="c", status="timeout"),
+        visit(8, three, digest="d"),
+        visit(4, two, digest="e"),
+    )
+    panel = await store.panel()
+    assert [m.page for m in panel] == [one, three], "law: a new panel is in place of the old"
+    assert panel[0] == first, "law: members are kept exactly"
+    seen = [(s.page, s.purpose, s.digest) for s in await store.sightings()]
+    expected = [(one, "policy", None), (three, "panel", "b")]
+    assert seen == expected, "law: what visits saw of members, while they were, if answered"
+
+
+GAUGES = (_keeps_the_panel, _keeps_gauges, _tells_gone_from_new)

@@ -17,7 +17,7 @@ from salticus.types import Findings, Floats, Gauge
 
 _DAY_US = 86_400_000_000
 _Z = 1.96
-_DOUBT = 0.5  # visits of either outcome that the interval allows for beside those made
+_DOUBT = 0.1  # visits of either outcome that the interval allows for beside those made
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,18 @@ import numpy as np
 from salticus.allocate.explore import explorable
 from salticus.gauge.drift import SPAN, Drift, drift_alert, drift_of
 from salticus.predict.foretold import foretold
-from salticus.types import Alert, Findings, Gauge, Pages, Plan, Purpose, Sample, Tick, instant
+from salticus.types import (
+    Alert,
+    Findings,
+    Gauge,
+    Ints,
+    Pages,
+    Plan,
+    Purpose,
+    Sample,
+    Tick,
+    instant,
+)
 
 
 class Keeper(Protocol):
@@ -39,11 +50,16 @@ class Gauging:
         self.keeper = keeper
         self.drift_: Drift | None = None
 
-    async def foretell(self, pages: Pages, plan: Plan) -> Plan:
-        """The plan with what is foretold of its visits; note the same of all pages."""
-        plan = replace(plan, chance=foretold(pages, plan.due, pages.rows(plan.page)))
+    async def foretell(self, pages: Pages, plan: Plan, panel: Ints) -> Plan:
+        """The plan with what is foretold of its visits; note the same of all pages.
+
+        Nothing is foretold of pages of the `panel`: what a visit will find depends on the panel's
+        last visit, of which the curves do not know.
+        """
+        chance = foretold(pages, plan.due, pages.rows(plan.page))
+        plan = replace(plan, chance=np.where(np.isin(plan.page, panel), np.nan, chance))
         if self.keeper is not None:
-            await self.keeper.gauge(*gauge_of(pages, plan))
+            await self.keeper.gauge(*gauge_of(pages, plan, panel))
             await self._watch(self.keeper, plan.tick)
         return plan
 
@@ -54,16 +70,18 @@ class Gauging:
             await keeper.sound([alert])
 
 
-def gauge_of(pages: Pages, plan: Plan) -> tuple[Gauge, Sample]:
+def gauge_of(pages: Pages, plan: Plan, panel: Ints) -> tuple[Gauge, Sample]:
     """The sums over all pages at the start of a tick, and the visits of its plan that explore.
 
     A page without a copy is out of date for certain. Staleness is looked at when the tick starts:
     whatever the policy does in the tick comes later, to pages that are explored and others alike.
+    Pages of the panel count as the predictor thinks they would be without it.
     """
     stale = foretold(pages, instant(plan.tick.start))
     stale = np.where(np.isnan(stale), 1.0, stale)
-    coins = explorable(pages)
+    coins = explorable(pages) & ~np.isin(pages.ids, panel)
     rows = pages.rows(plan.page)
+    own = plan.purpose != Purpose.PANEL
     tick = Gauge(
         at=int(plan.tick.start.timestamp() * 1e6),
         days=plan.tick.days,
@@ -73,8 +91,8 @@ def gauge_of(pages: Pages, plan: Plan) -> tuple[Gauge, Sample]:
         stale_demand=float(stale @ pages.demand),
         coins=int(np.count_nonzero(coins)),
         coin_demand=float(pages.demand[coins].sum()),
-        visits=float(pages.cost[rows].sum()),
+        visits=float(pages.cost[rows[own]].sum()),
     )
-    explores = np.flatnonzero(plan.purpose == Purpose.EXPLORE)
+    explores = np.flatnonzero((plan.purpose == Purpose.EXPLORE) & coins[rows])
     drawn = rows[explores]
     return tick, Sample(plan.visit[explores], stale[drawn], pages.demand[drawn])

@@ -115,8 +115,12 @@ class Ledger:
         return np.concatenate([np.full(free, start), np.maximum(later, start)])
 
     def learn(self, outcomes: Outcomes) -> None:
-        """Refund dropped visits; remember when the others were made."""
-        outcomes = outcomes.take(outcomes.purpose != Purpose.MANUAL)
+        """Refund dropped visits; remember when the others were made.
+
+        Those by hand are free, and the panel has a budget of its own.
+        """
+        free = (Purpose.MANUAL, Purpose.PANEL)
+        outcomes = outcomes.take(~np.isin(outcomes.purpose, free))
         cost = self._cost(outcomes.visit)
         made = outcomes.at[outcomes.made].repeat(cost[outcomes.made])
         total = int(cost.sum())

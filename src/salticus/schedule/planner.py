@@ -45,6 +45,20 @@ class Planner:
             tick=tick,
         )
 
+    def besides(self, plan: Plan, pages: Pages, rows: Ints, purpose: Purpose) -> Plan:
+        """The plan with visits to more rows, which no grant has to cover."""
+        first, self.next_visit_ = self.next_visit_, self.next_visit_ + len(rows)
+        more = Plan(
+            visit=np.arange(first, self.next_visit_),
+            page=pages.ids[rows],
+            due=self._due(pages, rows, plan.tick),
+            purpose=np.full(len(rows), purpose, dtype=np.int8),
+            propensity=np.ones(len(rows)),
+            tick=plan.tick,
+        )
+        both = plan.join(more)
+        return both.take(np.argsort(both.due, kind="stable"))
+
     def _due(self, pages: Pages, rows: Ints, tick: Tick) -> Times:
         start, end = instant(tick.start), instant(tick.end)
         if self.at_once:

@@ -22,11 +22,13 @@ from salticus.types import (
     Gauge,
     HostState,
     Ints,
+    Member,
     NewPage,
     Outcomes,
     Record,
     Request,
     Sample,
+    Sighting,
     Signal,
     Target,
     Times,
@@ -246,6 +248,15 @@ class Store(Protocol):
     async def gauged(self, start: int, end: int) -> tuple[list[Gauge], Findings]:
         """Of the ticks that began from µs `start` up to `end`: their sums, and those visits of
         their samples that were made, ordered by visit."""
+
+    async def empanel(self, members: Sequence[Member]) -> None:
+        """Let these pages be the panel, in place of those before."""
+
+    async def panel(self) -> list[Member]:
+        """The panel, ordered by page, without pages that were forgotten."""
+
+    async def sightings(self) -> list[Sighting]:
+        """All visits to pages of the panel while they belonged to it, by page and time."""
 
     async def value(self, page: int) -> Value | None:
         """The value that the last answered visit left."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from salticus.store.database import transaction
 from salticus.store.packing import rows
 from salticus.store.queries import QUERIES
-from salticus.types import Findings, Gauge, Sample
+from salticus.types import Findings, Gauge, Member, Sample, Sighting
 
 
 def gauge(db: sqlite3.Connection, tick: Gauge, sample: Sample) -> None:
@@ -33,3 +34,21 @@ def findings(found: list[tuple[float | None, ...]]) -> Findings:
     table = np.array(found, dtype=np.float64).reshape(-1, 7)
     page, at, *rest = table.T
     return Findings(page.astype(np.int64), at.astype(np.int64), *rest)
+
+
+def empanel(db: sqlite3.Connection, members: Sequence[Member]) -> None:
+    """Let these be the panel, in place of the one before."""
+    with transaction(db):
+        db.execute(QUERIES["clear_panel"])
+        table = [list(msgspec.structs.astuple(member)) for member in members]
+        db.execute(QUERIES["insert_panel"], {"rows": rows(table)})
+
+
+def panel(db: sqlite3.Connection) -> list[Member]:
+    """The panel, ordered by page."""
+    return [Member(**dict(row)) for row in db.execute(QUERIES["panel"])]
+
+
+def sightings(db: sqlite3.Connection) -> list[Sighting]:
+    """All visits to the pages of the panel while they belonged to it."""
+    return [Sighting(**dict(row)) for row in db.execute(QUERIES["sightings"])]

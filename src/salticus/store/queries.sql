@@ -902,3 +902,25 @@ JOIN observations AS seen ON seen.visit = (
 )
 WHERE samples.at >= :start AND samples.at < :end
 ORDER BY samples.visit;
+
+-- name: clear_panel
+DELETE FROM panel;
+
+-- name: insert_panel
+INSERT INTO panel (page, stratum, weight, every, since, until)
+SELECT
+    json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]'),
+    json_extract(value, '$[3]'), json_extract(value, '$[4]'), json_extract(value, '$[5]')
+FROM json_each(:rows);
+
+-- name: panel
+SELECT page, stratum, weight, every, since, until FROM panel
+WHERE page NOT IN (SELECT page FROM forgotten) ORDER BY page;
+
+-- name: sightings
+SELECT
+    seen.page, seen.at, seen.purpose,
+    iif(seen.status IN ('ok', 'not_modified'), seen.digest, NULL) AS digest
+FROM panel JOIN observations AS seen ON seen.page = panel.page
+WHERE seen.at >= panel.since AND seen.at <= coalesce(panel.until, seen.at)
+ORDER BY seen.page, seen.at, seen.visit;

@@ -26,11 +26,13 @@ from salticus.types import (
     Gauge,
     HostState,
     Ints,
+    Member,
     NewPage,
     Outcomes,
     Record,
     Request,
     Sample,
+    Sighting,
     Signal,
     Target,
     Told,
@@ -146,6 +148,15 @@ class SqliteStore:
 
     async def gauged(self, start: int, end: int) -> tuple[list[Gauge], Findings]:
         return await self._reads.run(gauging.gauged, self._reader, start, end)
+
+    async def empanel(self, members: Sequence[Member]) -> None:
+        await self._writes.run(gauging.empanel, self._writer, members)
+
+    async def panel(self) -> list[Member]:
+        return await self._reads.run(gauging.panel, self._reader)
+
+    async def sightings(self) -> list[Sighting]:
+        return await self._reads.run(gauging.sightings, self._reader)
 
     async def value(self, page: int) -> Value | None:
         return await self._reads.run(telling.value, self._reader, page)

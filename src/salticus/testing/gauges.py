@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from salticus.store.gauging import findings
-from salticus.types import Findings, Gauge, Observation, Sample
+from salticus.types import Findings, Gauge, Member, Observation, Sample, Sighting
 
 _GONE = ("gone", "soft_404")
 _ANSWERED = ("ok", "not_modified")
@@ -17,6 +19,8 @@ class GaugeBook:
         self._observations: dict[int, Observation] = {}
         self._gauges: dict[int, Gauge] = {}
         self._samples: dict[int, tuple[int, float, float]] = {}
+        self._panel: dict[int, Member] = {}
+        self._forgotten: dict[int, tuple[int, str]]
 
     async def gauge(self, tick: Gauge, sample: Sample) -> None:
         self._gauges[tick.at] = tick
@@ -51,6 +55,21 @@ class GaugeBook:
         if seen.since is None:
             return 1.0
         return None if seen.changed is None else float(seen.changed)
+
+    async def empanel(self, members: Sequence[Member]) -> None:
+        self._panel = {member.page: member for member in members}
+
+    async def panel(self) -> list[Member]:
+        return [self._panel[p] for p in sorted(self._panel) if p not in self._forgotten]
+
+    async def sightings(self) -> list[Sighting]:
+        seen = sorted(self._observations.values(), key=lambda o: (o.page, o.at, o.visit))
+        return [
+            Sighting(o.page, o.at, o.purpose, o.digest if o.status in _ANSWERED else None)
+            for o in seen
+            if (member := self._panel.get(o.page)) is not None
+            and member.since <= o.at <= (o.at if member.until is None else member.until)
+        ]
 
     def _forget_gauges(self, before: int) -> None:
         self._gauges = {at: tick for at, tick in self._gauges.items() if at >= before}

@@ -28,7 +28,7 @@ from salticus.types.columns import (
     moment,
     unplanned,
 )
-from salticus.types.gauges import Findings, Gauge, Sample
+from salticus.types.gauges import Findings, Gauge, Member, Sample, Sighting
 from salticus.types.inputs import STEP, Bytes, Examples, Floats32, Inputs, Ints32, Metadata
 from salticus.types.rows import (
     Alert,
@@ -83,6 +83,7 @@ __all__ = [
     "Instant",
     "Ints",
     "Ints32",
+    "Member",
     "Metadata",
     "NEVER",
     "NewPage",
@@ -98,6 +99,7 @@ __all__ = [
     "STATUS",
     "STEP",
     "Sample",
+    "Sighting",
     "Signal",
     "Status",
     "Survival",

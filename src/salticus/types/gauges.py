@@ -53,3 +53,24 @@ class Findings(Columns):
     stale: Floats
     demand: Floats
     found: Floats
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A page of the panel: visited every `every` days from `since` until `until` (µs, None = until
+    it is ended). `stratum` says how it was drawn; it stands for `weight` pages."""
+
+    page: int
+    stratum: str
+    weight: float
+    every: float
+    since: int
+    until: int | None = None
+
+
+class Sighting(msgspec.Struct, frozen=True):
+    """What a visit to a page of the panel saw; `digest` is None if it was not answered."""
+
+    page: int
+    at: int
+    purpose: str
+    digest: str | None
