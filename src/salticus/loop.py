@@ -90,7 +90,7 @@ class Loop:
         }
         plan = self.planner.plan(pages, draws, tick, grant)
         self.ledger.spend(plan, pages.cost[pages.rows(plan.page)])
-        plan = self.planner.besides(plan, pages, self.panel.due, Purpose.PANEL)
+        plan = self.planner.with_panel(plan, pages, self.panel.rows, self.panel.due)
         return await self.gauge.foretell(pages, plan, self.panel.pages_)
 
     def ask(self, clicked: Ints, now: Instant) -> tuple[list[Request], Plan]:

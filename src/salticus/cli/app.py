@@ -21,6 +21,7 @@ from salticus.cli import (
     measure,
     models,
     pages,
+    panel,
     policies,
     running,
     settings,
@@ -80,14 +81,21 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Models": (learning.train, learning.evaluate, learning.predict),
     "To try things out": (measure.demo, measure.mall),
 }
-for panel, commands in _PANELS.items():
+for heading, commands in _PANELS.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(command)
+        app.command(rich_help_panel=heading)(command)
 
 feed = typer.Typer(help="Take in merchants' feeds, and judge them.", no_args_is_help=True)
 feed.command("import")(feeds.feed_import)
 feed.command("report")(feeds.feed_report)
 app.add_typer(feed, name="feed", rich_help_panel="Its pages and its data")
+
+watched = typer.Typer(help="Watch a sample of pages closely.")
+watched.callback(invoke_without_command=True)(panel.panel_)
+watched.command("plan")(panel.panel_plan)
+watched.command("show")(panel.panel_show)
+watched.command("end")(panel.panel_end)
+app.add_typer(watched, name="panel", rich_help_panel="A crawl")
 
 config = typer.Typer(help="Print, check and reload the settings.", no_args_is_help=True)
 config.command("default")(settings.config_default)

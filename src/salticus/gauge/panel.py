@@ -12,10 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
-from salticus.allocate.capacity import fitting
+from salticus.allocate.capacity import fitting, less
 from salticus.coins import coins
 from salticus.columns import State, later, places
-from salticus.types import Bools, Floats, Ints, Member, Outcomes, Pages, Purpose, instant
+from salticus.types import Bools, Floats, Ints, Member, Outcomes, Pages, Purpose, Times, instant
 
 _OTHERS = 31 << 32  # others flip coins of the same seed and page
 
@@ -36,11 +36,12 @@ def choose(pages: Pages, count: int, terms: Terms, *, seed: int = 0) -> list[Mem
     chance in proportion to it (sequential Poisson sampling, Ohlsson 1998). A page's weight is one
     over its chance. No page is in two strata.
     """
-    coin = coins(seed + _OTHERS, pages.ids, 0)
     names = np.where(_large(pages.host), "large hosts", "small hosts")
     free = np.ones(len(pages), dtype=np.bool_)
     found: list[Member] = []
-    for kind, weight in (("uniform", np.ones(len(pages))), ("click", pages.demand)):
+    strata = (("uniform", np.ones(len(pages))), ("click", pages.demand))
+    for number, (kind, weight) in enumerate(strata):
+        coin = coins(seed + _OTHERS, pages.ids, number)
         half = min(count // 2 if kind == "click" else -(-count // 2), int(free.sum()))
         rows, chance = _drawn(np.where(free, weight, 0.0), coin, half)
         free[rows] = False
@@ -89,7 +90,8 @@ class Panel:
         self.keeper = keeper
         self.pages_: Ints = np.empty(0, dtype=np.int64)
         self.last_ = np.empty(0, dtype="M8[us]")  # the crawl's own last visits
-        self._rows: Ints = np.empty(0, dtype=np.int64)  # to visit in this tick
+        self.rows: Ints = np.empty(0, dtype=np.int64)  # to visit in this tick
+        self.due: Times = np.empty(0, dtype="M8[us]")
 
     async def veil(self, pages: Pages) -> Pages:
         """The pages as they would be without the panel; remember which of it are due."""
@@ -101,11 +103,12 @@ class Panel:
         self._meet(pages, rows)
         every = np.array([member.every for member in members], dtype=np.float64)
         due = later(pages.last_visit[rows], every)
-        wanted = rows[~(due >= instant(pages.tick.end)) & pages.open[rows]]
-        self._rows = fitting(pages, wanted, int(pages.cost[wanted].sum()), wanted[:0])
+        soon = ~(due >= instant(pages.tick.end)) & pages.open[rows]
+        self.rows = fitting(pages, rows[soon], int(pages.cost[rows[soon]].sum()), rows[:0])
+        self.due = due[np.isin(rows, self.rows)]
         last = pages.last_visit.copy() if len(rows) else pages.last_visit
         last[rows] = self.last_
-        return replace(pages, last_visit=last)
+        return less(replace(pages, last_visit=last), self.rows)
 
     async def _members(self, now: int) -> Sequence[Member]:
         every = [] if self.keeper is None else await self.keeper.panel()
@@ -117,11 +120,6 @@ class Panel:
         last = pages.last_visit[rows].copy()
         last[old] = self.last_[known[old]]
         self.pages_, self.last_ = pages.ids[rows], last
-
-    @property
-    def due(self) -> Ints:
-        """The rows to visit in this tick."""
-        return self._rows
 
     def learn(self, outcomes: Outcomes) -> None:
         """The crawl's own visits to pages of the panel."""

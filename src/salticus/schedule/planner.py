@@ -45,14 +45,16 @@ class Planner:
             tick=tick,
         )
 
-    def besides(self, plan: Plan, pages: Pages, rows: Ints, purpose: Purpose) -> Plan:
-        """The plan with visits to more rows, which no grant has to cover."""
+    def with_panel(self, plan: Plan, pages: Pages, rows: Ints, due: Times) -> Plan:
+        """The plan with visits of the panel, which no grant has to cover: at the times they are due
+        if these lie in the tick."""
+        start, end = instant(plan.tick.start), instant(plan.tick.end)
         first, self.next_visit_ = self.next_visit_, self.next_visit_ + len(rows)
         more = Plan(
             visit=np.arange(first, self.next_visit_),
             page=pages.ids[rows],
-            due=self._due(pages, rows, plan.tick),
-            purpose=np.full(len(rows), purpose, dtype=np.int8),
+            due=np.where((due >= start) & (due < end), due, self._due(pages, rows, plan.tick)),
+            purpose=np.full(len(rows), Purpose.PANEL, dtype=np.int8),
             propensity=np.ones(len(rows)),
             tick=plan.tick,
         )
