@@ -13,13 +13,13 @@ from salticus.coins import coins
 from salticus.types import Bools, Draw, Floats, Ints, Pages, Tick, days_between, instant
 
 _OTHERS = 2 << 32  # planner and spacing flip coins of the same seed, page and tick
-_LEAST = 0.02  # p(1 − p) is taken for at least this; it is 0.25 at most
+_LEAST = 0.05  # p(1 − p) is taken for at least this; it is 0.25 at most
 
 
 class Explore:
     """Draws each page by a coin of its own, a hash of (seed, page, tick).
 
-    The chances are in the proportion √((1 + μ²)(p(1 − p) + 0.02)), with μ the demand of a page over
+    The chances are in the proportion √((1 + μ²)(p(1 − p) + 0.05)), with μ the demand of a page over
     the mean and p the probability that it has changed: where a visit tells most about freshness,
     counted by pages and by clicks alike (Neyman 1934). No page is without a chance, however sure
     the predictor is; and as each visit has its chance as a propensity, figures weighted by that are
