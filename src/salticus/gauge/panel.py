@@ -125,7 +125,8 @@ class Panel:
         """The crawl's own visits to pages of the panel."""
         place, here = places(self.pages_, outcomes.page)
         own = here & outcomes.made & (outcomes.purpose != Purpose.PANEL)
-        self.last_[place[own]] = outcomes.at[own]
+        own_at = outcomes.at[own].astype("M8[us]").view(np.int64)
+        np.maximum.at(self.last_.view(np.int64), place[own], own_at)
 
     def state(self) -> State:
         return {"pages": self.pages_, "last": self.last_}
