@@ -55,7 +55,7 @@ class Timed:
         stock = generate(shops=8, offers=offers, days=days + 1, seed=seed)
         shop = np.array([page.shop for page in stock.pages])
         rank = np.argsort(np.argsort(coins(seed, np.arange(offers), 7))) + 1.0
-        self.fail = fail
+        self.fail, self.seed = fail, seed
         self.waves = np.inf
         self.points = np.repeat(np.arange(offers), np.diff(stock.offsets))
         self.times = stock.times.astype("M8[us]").astype(np.int64) - FIRST
@@ -180,7 +180,8 @@ class Notes:
 
 def crawl(world: Timed, days: int, *, policy: str, budget: str, share: float) -> Notes:
     """Crawl the world for some days through the loop that also crawls live."""
-    notes, part = Notes(world), plugins.make("policy", policy, allocate.BUILTIN, seed=1)
+    notes, seed = Notes(world), world.seed
+    part = plugins.make("policy", policy, allocate.BUILTIN, seed=seed)
     predictor = str(getattr(part, "predictor", "gamma"))
     spacing = str(getattr(part, "spacing", "even"))
     loop = Loop(
@@ -188,11 +189,11 @@ def crawl(world: Timed, days: int, *, policy: str, budget: str, share: float) ->
         ticks=Ticks(VirtualClock(START), timedelta(hours=2)),
         predictor=plugins.make("predictor", predictor, predict.BUILTIN),
         policy=part,
-        spacing=plugins.make("spacing", spacing, schedule.BUILTIN, seed=1),
+        spacing=plugins.make("spacing", spacing, schedule.BUILTIN, seed=seed),
         ledger=Ledger(Budget.parse(budget)),
-        planner=Planner(seed=1),
+        planner=Planner(seed=seed),
         memory=Memory({}),
-        explore=Explore(share, seed=1),
+        explore=Explore(share, seed=seed),
         gauge=Gauging(notes),
         watchers=[notes],
     )

@@ -75,7 +75,8 @@ def _estimate(stale: float, share: float, weight: Floats, found: Findings) -> Es
     """1 − (mean of the model + share that could be drawn × weighted mean of the residuals).
 
     Hájek's mean, Σ w r / Σ w with w = 1/propensity (× demand). A failed visit tells nothing and is
-    left out.
+    left out. With few visits the scatter that is seen is often too small by luck; so it is taken
+    in the mean with what the model expects, if that is more.
     """
     known = ~np.isnan(found.found) & (weight > 0)
     w, some = weight[known], found.take(known)
@@ -86,7 +87,7 @@ def _estimate(stale: float, share: float, weight: Floats, found: Findings) -> Es
     mean = float(w @ rest)
     effective = 1.0 / float(w @ w)
     seen, thought = float(w**2 @ (rest - mean) ** 2), float(w**2 @ doubt)
-    variance = max(seen, thought) + _DOUBT / (2.0 * effective) ** 2
+    variance = (seen + max(seen, thought)) / 2.0 + _DOUBT / (2.0 * effective) ** 2
     half = share * _quantile(effective) * variance**0.5
     return Estimate(1.0 - (stale + share * mean), half, 1.0 - stale, effective)
 

@@ -18,6 +18,7 @@ from salticus.predict.foretold import foretold
 from salticus.types import (
     Alert,
     Findings,
+    Floats,
     Gauge,
     Ints,
     Pages,
@@ -82,13 +83,14 @@ def gauge_of(pages: Pages, plan: Plan, panel: Ints) -> tuple[Gauge, Sample]:
     coins = explorable(pages) & ~np.isin(pages.ids, panel)
     rows = pages.rows(plan.page)
     own = plan.purpose != Purpose.PANEL
+    ageing = _ageing(pages, plan, rows, stale)
     tick = Gauge(
         at=int(plan.tick.start.timestamp() * 1e6),
         days=plan.tick.days,
         pages=len(pages),
         demand=float(pages.demand.sum()),
-        stale=float(stale.sum()),
-        stale_demand=float(stale @ pages.demand),
+        stale=float(stale.sum() + ageing.sum()),
+        stale_demand=float(stale @ pages.demand + ageing @ pages.demand[rows]),
         coins=int(np.count_nonzero(coins)),
         coin_demand=float(pages.demand[coins].sum()),
         visits=float(pages.cost[rows[own]].sum()),
@@ -96,3 +98,13 @@ def gauge_of(pages: Pages, plan: Plan, panel: Ints) -> tuple[Gauge, Sample]:
     explores = np.flatnonzero((plan.purpose == Purpose.EXPLORE) & coins[rows])
     drawn = rows[explores]
     return tick, Sample(plan.visit[explores], stale[drawn], pages.demand[drawn])
+
+
+def _ageing(pages: Pages, plan: Plan, rows: Ints, stale: Floats) -> Floats:
+    """What the mean over a tick has of staleness beyond the mean of its start and end.
+
+    A page visited at a random moment grows older before, and after it again: with growth h in a
+    tick, ∫u(c + hu/2) + (1−u)²h/2 du is c/2 + h/3, the mean of start and end c/2 + h/4.
+    """
+    end = foretold(pages, instant(plan.tick.end), rows)
+    return np.nan_to_num(np.maximum(end - stale[rows], 0.0)) / 12.0
