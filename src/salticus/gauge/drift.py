@@ -13,7 +13,7 @@ from salticus.types import Alert, Findings, Gauge
 SPAN = 3 * 86_400_000_000  # µs that are looked back on
 WHERE, KIND = "*", "drift"  # the alert is of all hosts
 _SURE, _CALM = 4.0, 3.0  # standard errors at which the alarm begins, and below which it ends
-_FAR, _NEAR = 1.25, 1.15  # likewise, how many times more or fewer changes than foretold
+_FAR, _NEAR = 1.4, 1.25  # likewise, how many times more or fewer changes than foretold
 _FULL = 0.9  # of the span that must have been crawled: at first nothing is known of any page
 
 
