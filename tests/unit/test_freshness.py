@@ -137,7 +137,7 @@ def test_a_predictor_that_is_off_raises_an_alarm(times: float, three_days: list[
 def test_drift_is_sounded_by_a_crawl() -> None:
     world = Timed(400, 14, 3)
     world.waves = 6.0  # from here on all pages seem new
-    notes = crawl(world, 7, policy="uniform", budget="200%", share=0.1)
+    notes = crawl(world, 8, policy="uniform", budget="200%", share=0.1)
     begun = [alert.at for alert in notes.alerts if not alert.over]
     assert begun
     assert min(begun) > FIRST + 6 * DAY

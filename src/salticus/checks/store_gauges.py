@@ -78,6 +78,7 @@ async def _keeps_the_panel(store: Store) -> None:
     await store.empanel([Member(three, "click", 2.5, 0.25, NOON + 2, NOON + 5), first])
     await record(
         store,
+        visit(7, three, at=NOON - 1, digest="0"),
         visit(9, three, at=NOON + 1, digest="a"),
         visit(1, three, at=NOON + 3, digest="b", purpose="panel"),
         visit(2, one, digest="c", status="timeout"),
@@ -88,8 +89,8 @@ async def _keeps_the_panel(store: Store) -> None:
     assert [m.page for m in panel] == [one, three], "law: a new panel is in place of the old"
     assert panel[0] == first, "law: members are kept exactly"
     seen = [(s.page, s.purpose, s.digest) for s in await store.sightings()]
-    expected = [(one, "policy", None), (three, "panel", "b")]
-    assert seen == expected, "law: what visits saw of members, while they were, if answered"
+    expected = [(one, "policy", None), (three, "policy", "a"), (three, "panel", "b")]
+    assert seen == expected, "law: what visits saw of members, from the copy that they had on"
 
 
 GAUGES = (_keeps_the_panel, _keeps_gauges, _tells_gone_from_new)

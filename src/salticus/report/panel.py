@@ -104,22 +104,27 @@ def lives_of(members: Sequence[Member], seen: Sequence[Sighting]) -> list[Life]:
 
 
 def _life(member: Member, seen: Sequence[Sighting]) -> Life:
-    """Follow the value, and beside it the copy of a crawl without the panel."""
+    """Follow the value, and beside it the copy of a crawl without the panel.
+
+    Changes count from the first answer in the time of the panel on; the copy may be older.
+    """
     panel = [s for s in seen if s.purpose == "panel"]
     told = [s for s in seen if s.digest is not None]
+    inside = [s.at for s in told if s.at >= member.since]
+    first = inside[0] if inside else member.since
     true: str | None = None
     copy: str | None = None
     changes = caught = checks = right = 0
     open_ = False  # a change that no own visit has seen yet
     for s in told:
-        if true is not None and s.digest != true:
+        if true is not None and s.digest != true and s.at > first:
             changes, open_ = changes + 1, True
         true = s.digest
         if s.purpose != "panel":
             copy, caught, open_ = true, caught + open_, False
         elif copy is not None:
             checks, right = checks + 1, right + (copy == true)
-    days = (told[-1].at - told[0].at) / _DAY_US if told else 0.0
+    days = (inside[-1] - inside[0]) / _DAY_US if inside else 0.0
     failed = sum(s.digest is None for s in panel)
     return Life(member, len(panel), failed, days, changes, caught, checks, right)
 

@@ -256,7 +256,8 @@ class Store(Protocol):
         """The panel, ordered by page, without pages that were forgotten."""
 
     async def sightings(self) -> list[Sighting]:
-        """All visits to pages of the panel while they belonged to it, by page and time."""
+        """All visits to pages of the panel while they belonged to it, and the last answered one
+        before, by page and time."""
 
     async def value(self, page: int) -> Value | None:
         """The value that the last answered visit left."""

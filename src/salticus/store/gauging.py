@@ -50,5 +50,5 @@ def panel(db: sqlite3.Connection) -> list[Member]:
 
 
 def sightings(db: sqlite3.Connection) -> list[Sighting]:
-    """All visits to the pages of the panel while they belonged to it."""
+    """All visits to the pages of the panel while they belonged to it, and the last before."""
     return [Sighting(**dict(row)) for row in db.execute(QUERIES["sightings"])]

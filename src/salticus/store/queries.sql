@@ -922,5 +922,9 @@ SELECT
     seen.page, seen.at, seen.purpose,
     iif(seen.status IN ('ok', 'not_modified'), seen.digest, NULL) AS digest
 FROM panel JOIN observations AS seen ON seen.page = panel.page
-WHERE seen.at >= panel.since AND seen.at <= coalesce(panel.until, seen.at)
+WHERE seen.at <= coalesce(panel.until, seen.at) AND seen.at >= coalesce((
+    SELECT max(first.at) FROM observations AS first
+    WHERE first.page = panel.page AND first.at < panel.since
+        AND first.status IN ('ok', 'not_modified')
+), panel.since)
 ORDER BY seen.page, seen.at, seen.visit;

@@ -68,8 +68,14 @@ class GaugeBook:
             Sighting(o.page, o.at, o.purpose, o.digest if o.status in _ANSWERED else None)
             for o in seen
             if (member := self._panel.get(o.page)) is not None
-            and member.since <= o.at <= (o.at if member.until is None else member.until)
+            and self._first_at(member) <= o.at <= (o.at if member.until is None else member.until)
         ]
+
+    def _first_at(self, member: Member) -> int:
+        """When the copy was taken that there was when the panel began."""
+        of_page = [o for o in self._observations.values() if o.page == member.page]
+        known = [o.at for o in of_page if o.at < member.since and o.status in _ANSWERED]
+        return max(known, default=member.since)
 
     def _forget_gauges(self, before: int) -> None:
         self._gauges = {at: tick for at, tick in self._gauges.items() if at >= before}
