@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import reduce
-from typing import Protocol
 
 import numpy as np
 
@@ -17,20 +15,15 @@ from salticus.allocate.limits import forced
 from salticus.allocate.pins import with_pins
 from salticus.gauge.note import Gauging
 from salticus.gauge.panel import Panel
-from salticus.memory import Memory
+from salticus.lessons import Learner, Lessons
+from salticus.memory import Memory, recover
 from salticus.predict.base import Predictor
 from salticus.schedule.base import Spacing
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import FOREVER, Ticks
-from salticus.types import Draw, Instant, Ints, Outcomes, Plan, Purpose, Request, Tick
+from salticus.types import Draw, Outcomes, Plan, Purpose, Tick
 from salticus.worlds.base import World
-
-
-class Learner(Protocol):
-    """Anything that wants to know how visits ended."""
-
-    def learn(self, outcomes: Outcomes) -> None: ...
 
 
 @dataclass
@@ -50,7 +43,7 @@ class Loop:
     gauge: Gauging = field(default_factory=Gauging)
     panel: Panel = field(default_factory=Panel)
     watchers: list[Learner] = field(default_factory=list)
-    lesson: list[Outcomes] = field(default_factory=list)
+    lessons: Lessons = field(default_factory=Lessons)
 
     async def run(self, until: datetime = FOREVER, *, once: bool = False) -> None:
         """Crawl until world time `until`, until stopped, or for one tick."""
@@ -67,10 +60,7 @@ class Loop:
         await self.memory.save()
 
     async def plan(self, tick: Tick) -> Plan:
-        """Choose the visits of a tick.
-
-        Politeness > budget > maximum interval > pins > exploration > policy.
-        """
+        """The visits of a tick: politeness > budget > limits > pins > exploration > policy."""
         self.study()
         pages = await self.panel.veil(await self.world.pages(tick))
         pages = replace(pages, survival=self.predictor.survival(pages, tick.start))
@@ -82,23 +72,15 @@ class Loop:
         taken = np.union1d(limits, explored.rows)
         rest, visits = less(pages, taken), grant.visits - int(pages.cost[taken].sum())
         expected = within_capacity(self.policy, rest, visits, taken)
-        drawn = self.spacing.draw(rest, expected, visits, tick)
         draws = {
             Purpose.LIMIT: Draw(limits, np.ones(len(limits))),
             Purpose.EXPLORE: explored,
-            Purpose.POLICY: drawn,
+            Purpose.POLICY: self.spacing.draw(rest, expected, visits, tick),
         }
         plan = self.planner.plan(pages, draws, tick, grant)
         self.ledger.spend(plan, pages.cost[pages.rows(plan.page)])
         plan = self.planner.with_panel(plan, pages, self.panel.rows, self.panel.due)
         return await self.gauge.foretell(pages, plan, self.panel.pages_)
-
-    def ask(self, clicked: Ints, now: Instant) -> tuple[list[Request], Plan]:
-        """What becomes of clicks on pages, and the visits to make at once (InstaCrawl)."""
-        requests, plan = self.insta.ask(clicked, now)
-        self.ledger.spend(plan, self.insta.cost(plan.page))
-        self.memory.opened(plan)
-        return requests, plan
 
     async def make(self, plan: Plan) -> None:
         """Make the visits, learning as their outcomes come."""
@@ -107,42 +89,18 @@ class Loop:
 
     def learn(self, outcomes: Outcomes) -> None:
         """Keep account of outcomes as they come; what they teach is learnt tick by tick."""
-        parts: tuple[Learner, ...] = (self.ledger, self.insta, self.memory)
+        parts: tuple[Learner, ...] = (self.ledger, self.insta, self.memory, self.lessons)
         for part in (*parts, *self.watchers):
             part.learn(outcomes)
-        self.lesson.append(outcomes)
 
     def study(self) -> None:
-        """Learn all outcomes since the last tick, by the numbers of their visits.
-
-        So it does not matter in which order and in what batches they came, nor to a restart.
-        """
-        if not self.lesson:
-            return
-        outcomes, self.lesson = reduce(Outcomes.join, self.lesson), []
-        outcomes = outcomes.take(np.argsort(outcomes.visit, kind="stable"))
-        parts: tuple[Learner, ...] = (self.spacing, self.predictor, self.policy, self.panel)
-        for part in parts:
-            part.learn(outcomes)
+        """Learn what the visits since the last tick have taught."""
+        self.lessons.teach(self.spacing, self.predictor, self.policy, self.panel)
 
     async def resume(self) -> None:
-        """Take up where the last run stopped, and make the visits that it left open."""
-        plan = await self.recover()
-        if plan is not None:
+        """Take up where the last run stopped: learn what it stored, make what it left open."""
+        if (plan := await recover(self)) is not None:
             await self.make(plan)
-
-    async def recover(self) -> Plan | None:
-        """Become what the last run was when it stopped; the visits that it left open."""
-        recalled = await self.memory.recall()
-        if recalled is None:
-            return None
-        plan, outcomes = recalled
-        self.learn(outcomes)
-        urgent = await self.memory.unforeseen(self.insta.latest_)
-        self.ledger.spent(urgent)
-        self.learn(urgent)
-        self.insta.heard(await self.memory.asked(self.insta.number_), urgent)
-        return plan.without(outcomes.visit)
 
     def stop(self) -> None:
         """Start no more visits; those in flight end, and the run with them."""

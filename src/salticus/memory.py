@@ -12,8 +12,10 @@ from typing import Protocol
 
 import numpy as np
 
+from salticus.allocate.insta import Insta
 from salticus.columns import Remembers, State, pack, unpack
 from salticus.errors import StoreError
+from salticus.schedule.ledger import Ledger
 from salticus.types import (
     UNPLANNED,
     Ints,
@@ -95,16 +97,34 @@ class Memory:
             raise StoreError(f"the run state cannot be read: {error}") from error
         return self.open_, await self.keeper.outcomes(self.open_.visit)
 
-    async def unforeseen(self, visit: int) -> Outcomes:
-        """Outcomes of urgent visits with a higher number, which no snapshot knows."""
-        assert self.keeper is not None
-        found = await self.keeper.outcomes_after(max(visit, UNPLANNED))
-        return found.take(found.purpose == Purpose.INSTA)
 
-    async def asked(self, after: int) -> list[Request]:
-        """Requests that were decided after the one with that number."""
-        assert self.keeper is not None
-        return await self.keeper.asked(after)
+class Restarting(Protocol):
+    """A loop that takes up where another stopped."""
+
+    memory: Memory
+    ledger: Ledger
+    insta: Insta
+
+    def learn(self, outcomes: Outcomes) -> None: ...
+
+
+async def recover(loop: Restarting) -> Plan | None:
+    """Let a loop become what the last run was when it stopped; the visits that it left open.
+
+    It learns the outcomes stored since the snapshot, of urgent visits too, which no snapshot knows
+    of, and hears which requests were decided.
+    """
+    keeper, recalled = loop.memory.keeper, await loop.memory.recall()
+    if keeper is None or recalled is None:
+        return None
+    plan, outcomes = recalled
+    loop.learn(outcomes)
+    later = await keeper.outcomes_after(max(loop.insta.latest_, UNPLANNED))
+    urgent = later.take(later.purpose == Purpose.INSTA)
+    loop.ledger.spent(urgent)
+    loop.learn(urgent)
+    loop.insta.heard(await keeper.asked(loop.insta.number_), urgent)
+    return plan.without(outcomes.visit)
 
 
 def _columns(plan: Plan) -> State:

@@ -21,6 +21,7 @@ from salticus.assemble import crawler, stored
 from salticus.clock import SystemClock
 from salticus.config import Config, parse
 from salticus.loop import Loop
+from salticus.memory import recover
 from salticus.types import NewPage, Plan, Tick
 from salticus.worlds.mall.audit import audit
 from salticus.worlds.mall.generate import generate
@@ -169,7 +170,7 @@ def test_a_restored_crawl_plans_the_same_to_the_last_byte(tmp_path: Path, policy
                 await loop.run(mall.clock.now() + timedelta(days=2))
             config = msgspec.structs.replace(config, clock=config.clock)
             async with crawler(config) as loop:
-                await loop.recover()
+                await recover(loop)
                 before = await _half_a_tick(loop, config, mall)
                 copy = tmp_path / "copy.db"
                 async with stored(config) as store:
@@ -181,7 +182,7 @@ def test_a_restored_crawl_plans_the_same_to_the_last_byte(tmp_path: Path, policy
                 config, store=str(copy), desk=msgspec.structs.replace(config.desk, listen=other())
             )
             async with crawler(twin) as restored:
-                await restored.recover()
+                await recover(restored)
                 theirs = await restored.plan(then)
         assert len(mine) > 0
         assert same(mine, theirs)
@@ -198,20 +199,22 @@ def other() -> str:
 
 
 async def _half_a_tick(loop: Loop, config: Config, mall: Mall) -> Tick:
-    """Plan a tick and make the first half of its visits, with clicks meanwhile."""
+    """Plan a tick and make the first half of its visits, with clicks on other pages meanwhile."""
     now = mall.clock.now()
-    tick = Tick(900, now, now + timedelta(hours=16))
+    tick = Tick(900, now, now + timedelta(days=3))
     plan = await loop.plan(tick)
     await loop.memory.save(plan)
     half = plan.take(np.arange(len(plan) // 2))
-    half = replace(half, due=np.full(len(half), half.due.min(initial=half.due[0])))
+    half = replace(half, due=np.full(len(half), plan.due.min()))
+    async with stored(config) as store:
+        ids = (await store.ids(mall.urls)).tolist()
+    others = [url for url, page in zip(mall.urls, ids, strict=True) if page not in plan.page]
     making = asyncio.create_task(loop.make(half))
     for number in range(5):
-        rows = [{"url": mall.urls[(number * 11 + k) % OFFERS]} for k in range(10)]
-        status, _ = await post(config, "/clicks", rows)
-        assert status == 200
-    await making
-    await asyncio.sleep(0.7)  # counts are stored twice a second
+        rows = [{"url": url} for url in others[number * 10 : number * 10 + 10]]
+        status, told = await post(config, "/clicks", rows)
+        assert (status, told["asked"]) == (200, len(rows))
+    await making  # until the tick ends; the counts are stored by then
     return tick
 
 

@@ -235,13 +235,13 @@ def test_the_predictor_has_learnt_the_visits(tmp_path: Path, shop: Shop) -> None
 
 def test_a_run_goes_on_from_what_was_imported(tmp_path: Path, shop: Shop) -> None:
     """The snapshot that an import leaves is one that a loop can resume from."""
-    from salticus.assemble import _parts, clock_of
+    from salticus.assemble import clock_of, parts_of
     from salticus.memory import Memory
 
     shop.take(a_log(tmp_path / "log"))
 
     async def resumed(store: SqliteStore) -> tuple[Any, Any]:
-        parts = _parts(shop.config, clock_of(shop.config), store, once=False)
+        parts = parts_of(shop.config, clock_of(shop.config), store, once=False)
         return parts, await Memory(parts, store).recall()
 
     parts, recalled = shop.ask(resumed)

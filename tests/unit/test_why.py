@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from salticus.assemble import _parts, cost_of, stored
+from salticus.assemble import cost_of, parts_of, stored
 from salticus.clock import VirtualClock
 from salticus.config import Config, parse
 from salticus.fetch.gate import Hosts
@@ -166,7 +166,7 @@ class Scripted:
 
 
 def crawler(config: Config, world: Scripted, store: SqliteStore) -> Loop:
-    parts = _parts(config, world.clock, store, once=False)
+    parts = parts_of(config, world.clock, store, once=False)
     return Loop(world=world, memory=Memory(parts, store), **parts)
 
 

@@ -41,8 +41,10 @@ class Clicks:
     async def take(self, counts: Sequence[Count]) -> dict[str, int]:
         """Count, and ask for visits. How many rows were of known pages, and what was sent."""
         clicked = await self._clicked(counts)
-        requests, plan = self.loop.ask(clicked, instant(self.clock.now()))
+        requests, plan = self.loop.insta.ask(clicked, instant(self.clock.now()))
         if len(plan):
+            self.loop.ledger.spend(plan, self.loop.insta.cost(plan.page))
+            self.loop.memory.opened(plan)
             await self.world.urge(plan)
         self._counts += counts
         self._requests += requests

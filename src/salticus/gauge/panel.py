@@ -79,6 +79,13 @@ class Keeper(Protocol):
     async def panel(self) -> list[Member]: ...
 
 
+class Members(list[Member]):
+    """Members that do not change any more."""
+
+    async def panel(self) -> list[Member]:
+        return list(self)
+
+
 class Panel:
     """Visits its pages at their intervals, beside the crawl and unknown to it.
 
@@ -109,6 +116,12 @@ class Panel:
         last = pages.last_visit.copy() if len(rows) else pages.last_visit
         last[rows] = self.last_
         return less(replace(pages, last_visit=last), self.rows)
+
+    async def apart(self) -> Panel:
+        """The same panel without its keeper, for those who look ahead."""
+        other = Panel(Members([] if self.keeper is None else await self.keeper.panel()))
+        other.restore(self.state())
+        return other
 
     async def _members(self, now: int) -> Sequence[Member]:
         every = [] if self.keeper is None else await self.keeper.panel()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
-from salticus.assemble import clock_of, foreseen, stored
+from salticus.assemble import clock_of, recalled, stored
 from salticus.config import Config
 from salticus.gauge.drift import SPAN, drift_of
 from salticus.gauge.estimate import Estimate, by_demand, by_pages
@@ -80,6 +81,14 @@ def _line(estimate: dict[str, Any]) -> str:
     if estimate["freshness"] is None or estimate["half_width"] is None:
         return "not known yet"
     return f"{100 * estimate['freshness']:.1f} % ± {100 * estimate['half_width']:.1f}"
+
+
+async def foreseen(config: Config, store: SqliteStore) -> tuple[Pages, list[str]]:
+    """All pages with the curves that the crawl has learnt, and the names of their hosts."""
+    standing = await recalled(config, store)
+    pages = await standing.world.pages(standing.coming)
+    curves = standing.loop.predictor.survival(pages, standing.coming.start)
+    return replace(pages, survival=curves), standing.world.census.hosts
 
 
 async def _target(config: Config, store: SqliteStore, estimate: Estimate) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from salticus.assemble import clock_of, foreseen, stored
+from salticus.assemble import clock_of, stored
 from salticus.config import Config
 from salticus.errors import InputError
 from salticus.gauge.panel import Terms, choose
+from salticus.report.freshness import foreseen
 from salticus.report.times import when
 from salticus.types import Floats, Member, Sighting
 
@@ -32,7 +33,7 @@ async def plan_panel(
     async with stored(config) as store:
         if _open(await store.panel(), now := int(clock.now().timestamp() * 1e6)):
             raise InputError("there is a panel already; `salticus panel end` ends it")
-        pages, _ = await foreseen(config, store, clock)
+        pages, _ = await foreseen(config, store)
         if not 0 < count <= len(pages):
             raise InputError(f"--pages {count}: a panel has from 1 to {len(pages)} pages")
         until = None if length is None else now + round(length.total_seconds() * 1e6)

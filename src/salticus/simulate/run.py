@@ -13,7 +13,8 @@ from salticus.allocate.explore import Explore
 from salticus.clock import VirtualClock
 from salticus.config import Budget
 from salticus.estimates.learnt import Learnt
-from salticus.loop import Learner, Loop
+from salticus.lessons import Learner
+from salticus.loop import Loop
 from salticus.memory import Memory
 from salticus.predict.base import Predictor
 from salticus.schedule.ledger import Ledger
