@@ -89,7 +89,7 @@ def foretold(new: float, old: float, n: int = 1000) -> Foretold:
     changed = np.arange(n) % 10 < 3
     spread = np.where(changed, 0.02, -0.02) * (np.arange(n) % 7 - 3) / 3
     chances = np.stack([np.full(n, new) + spread, np.full(n, old) + spread], axis=1)
-    return Foretold(changed, chances)
+    return Foretold(changed, chances, np.ones(len(changed)))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,11 @@ def foretold(new: float, old: float, n: int = 1000) -> Foretold:
         (foretold(0.6, 0.3), False, "worse"),
         (foretold(0.3, 0.3), False, "worse"),
         (foretold(0.3, 0.6, n=150), False, "not enough yet: 150 visits"),
-        (Foretold(np.zeros(500, dtype=bool), np.full((500, 2), 0.1)), False, "not enough yet"),
+        (
+            Foretold(np.zeros(500, dtype=bool), np.full((500, 2), 0.1), np.ones(500)),
+            False,
+            "not enough yet",
+        ),
     ],
 )
 def test_log_loss_decides(found: Foretold, promoted: bool, why: str) -> None:
@@ -112,7 +116,7 @@ def test_one_that_ranks_worse_is_kept_back() -> None:
     rng = np.random.default_rng(0)
     changed = rng.random(2000) < 0.3
     sharp = np.where(changed, 0.05, 0.01)  # ranks perfectly, and says far too little
-    found = Foretold(changed, np.stack([np.full(2000, 0.3), sharp], axis=1))
+    found = Foretold(changed, np.stack([np.full(2000, 0.3), sharp], axis=1), np.ones(2000))
     assert verdict(found, 200) == (False, "it ranks worse: AUC 0.5000 against 1.0000")
 
 

@@ -1,6 +1,8 @@
 """Two predictors on the visits of a crawl: which one would have foretold the latest better?
 
 Only visits to explore and of the panel count: where a policy looks depends on what was foretold.
+Coins do not fall on all pages alike, so each visit to explore weighs one over its chance, 50 times
+the usual weight at most; one of the panel weighs as much as they do on average.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from salticus.types import (
 )
 
 FAIR = np.array([Purpose.EXPLORE, Purpose.PANEL], dtype=np.int8)
+_MOST = 50.0  # times the usual weight
 SLACK = 0.01  # by which AUC and calibration error may be worse
 _DAY = timedelta(days=1)
 _ANSWERED = np.array([Status.OK, Status.NOT_MODIFIED], dtype=np.int8)
@@ -50,18 +53,19 @@ class Stretch:
 
 @dataclass
 class Foretold:
-    """Of judged visits: whether a change was found, and what each predictor gave it."""
+    """Of judged visits: whether a change was found, what each predictor gave it, its weight."""
 
     changed: Bools = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
     chances: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    weight: Floats = field(default_factory=lambda: np.empty(0))
 
     def figures(self, which: int) -> dict[str, float | None]:
         """Log loss, AUC and expected calibration error of a predictor; None without meaning."""
         said = self.chances[:, which] if len(self.changed) else np.empty(0)
         found = {
-            "log_loss": log_loss(said, self.changed),
-            "auc": auc(said, self.changed),
-            "ece": calibration_error(reliability(said, self.changed)),
+            "log_loss": log_loss(said, self.changed, self.weight),
+            "auc": auc(said, self.changed, self.weight),
+            "ece": calibration_error(reliability(said, self.changed, self.weight)),
         }
         return {name: float(x) if np.isfinite(x) else None for name, x in found.items()}
 
@@ -83,7 +87,7 @@ def contest(
         crowd.learn(outcomes)
     sources = Sources(store.facts, lambda: _before(store.history(), when.start))
     predictors = [_rival(rhythm, saved, sources) for saved in rivals]
-    changed, chances = [], []
+    changed, chances, propensity = [], [], []
     for now, outcomes in _ticks(store.history(), when.start, instant(when.end), when.tick):
         pages = crowd.pages(now)
         judged = _judged(outcomes, crowd)
@@ -91,12 +95,28 @@ def contest(
         curves = [each.survival(pages, now).take(rows) for each in predictors]
         chances.append(np.stack([1.0 - curve.unchanged(ages) for curve in curves], axis=1))
         changed.append(judged.changed == 1)
+        explores = judged.purpose == Purpose.EXPLORE
+        propensity.append(np.where(explores, judged.propensity, np.nan))
         for each in predictors:
             each.learn(outcomes)
         crowd.learn(outcomes)
     if not changed:
         return Foretold(chances=np.empty((0, len(rivals))))
-    return Foretold(np.concatenate(changed), np.concatenate(chances))
+    weight = _weights(np.concatenate(propensity))
+    return Foretold(np.concatenate(changed), np.concatenate(chances), weight)
+
+
+def _weights(propensity: Floats) -> Floats:
+    """One over the chance of each visit, around 1; 1 where there was no coin (NaN).
+
+    >>> _weights(np.array([0.1, 0.2, np.nan])).round(3)
+    array([1.333, 0.667, 1.   ])
+    """
+    weight = 1.0 / np.maximum(propensity, 1e-12)
+    if np.isnan(weight).all():
+        return np.ones(len(weight))
+    weight = np.minimum(weight, _MOST * np.nanmedian(weight))
+    return np.nan_to_num(weight / np.nanmean(weight), nan=1.0)
 
 
 def verdict(found: Foretold, least: int) -> tuple[bool, str]:
@@ -113,7 +133,8 @@ def verdict(found: Foretold, least: int) -> tuple[bool, str]:
         )
     new, old = found.figures(0), found.figures(1)
     better = _losses(found, 1) - _losses(found, 0)
-    mean, error = float(better.mean()), float(better.std(ddof=1)) / n**0.5
+    mean = float(np.average(better, weights=found.weight))
+    error = float(np.sqrt(np.sum((found.weight * (better - mean)) ** 2)) / found.weight.sum())
     said = f"log loss {new['log_loss']:.4f} against {old['log_loss']:.4f} on {n} visits"
     if mean <= error:
         word = "worse" if mean <= 0 else "hardly better than chance would have it"
