@@ -53,7 +53,8 @@ def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.none() | strategy
 
 
-VALUES = st.builds(Value, PLAIN, ANY, st.dictionaries(PLAIN, PLAIN, max_size=3))
+FIELDS = st.dictionaries(st.sampled_from(["title", "brand", "price"]) | PLAIN, PLAIN, max_size=3)
+VALUES = st.builds(Value, PLAIN, ANY, FIELDS)
 OBSERVATIONS = st.builds(
     Observation,
     visit=st.integers(0, 40),
@@ -85,7 +86,11 @@ HOSTS = st.builds(
 )
 PLACES = st.sampled_from([*URLS, "http://new.example/", "HTTP://SHOP1.example/9#a", "mailto:me"])
 ENTRIES = st.builds(
-    Entry, PLACES, kind=maybe(st.just("source")), at=maybe(TIMES | st.integers(0, 3))
+    Entry,
+    PLACES,
+    kind=maybe(st.just("source")),
+    at=maybe(TIMES | st.integers(0, 3)),
+    word=st.sampled_from(["lastmod", "feed"]),
 )
 ALERTS = st.builds(
     Alert,
@@ -145,7 +150,11 @@ CHANGES = st.builds(
 )
 PATTERNS = st.sampled_from(["*", "*[1-3]", "*[!1-3]", "http://shop0*", "*/?", "[", "*[^/]"])
 TOLD = st.builds(
-    Told, PLACES.filter(lambda p: p != "mailto:me"), TIMES, PLAIN, st.builds(Value, PLAIN, PLAIN)
+    Told,
+    PLACES.filter(lambda p: p != "mailto:me"),
+    TIMES,
+    PLAIN,
+    st.builds(Value, PLAIN, PLAIN, FIELDS),
 )
 SIGNALS = st.builds(Signal, PAGES, TIMES, kind=PLAIN, value=maybe(PLAIN))
 COSTS = st.lists(st.tuples(PATTERNS, FLOATS), max_size=3)

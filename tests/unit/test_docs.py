@@ -365,7 +365,8 @@ def test_the_store_is_documented(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     asyncio.run(make_store(path))
     with closing(sqlite3.connect(path)) as db:
-        query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        query = "SELECT name FROM pragma_table_list WHERE type IN ('table', 'virtual')"
+        query += " AND schema = 'main' AND name NOT LIKE 'sqlite_%'"  # what FTS5 keeps is a shadow
         for (table,) in db.execute(query).fetchall():
             text = section(REFERENCE / "store.md", f"`{table}`")
             columns = [row[1] for row in db.execute(f'PRAGMA table_info("{table}")')]

@@ -43,7 +43,8 @@ def test_a_sitemap_is_complete_and_in_order() -> None:
 def test_an_index_names_sources() -> None:
     body = b"""<sitemapindex><sitemap><loc>https://shop.example/a.xml.gz</loc>
         <lastmod>2026-01-02</lastmod></sitemap></sitemapindex>"""
-    expected = Entry("https://shop.example/a.xml.gz", "source", micros(2026, 1, 2))
+    place = "https://shop.example/a.xml.gz"
+    expected = Entry(place, "source", micros(2026, 1, 2), word="lastmod")
     assert read_sitemap(body, URL).entries == (expected,)
 
 
@@ -61,7 +62,7 @@ def test_news_have_a_title_and_a_time() -> None:
           <news:title>Tea &amp; milk</news:title></news:news></url></urlset>"""
     at = micros(2026, 3, 4, 5, 6, 7)
     assert read_sitemap(body, URL).entries == (
-        Entry("https://www.shop.example/n", None, at, "Tea & milk"),
+        Entry("https://www.shop.example/n", None, at, "Tea & milk", "lastmod"),
     )
 
 
@@ -108,7 +109,7 @@ def test_dates(lastmod: str, expected: int | None) -> None:
     assert written(lastmod) == expected
     loc = "https://www.shop.example/a"
     body = f"<urlset><url><loc>{loc}</loc><lastmod>{lastmod}</lastmod></url></urlset>".encode()
-    assert read_sitemap(body, URL).entries == (Entry(loc, None, expected),)
+    assert read_sitemap(body, URL).entries == (Entry(loc, None, expected, word="lastmod"),)
 
 
 def test_plain_text() -> None:

@@ -69,6 +69,7 @@ def test_a_store_of_version_1_is_upgraded_and_goes_on(tmp_path: Path) -> None:
         store = await SqliteStore.open(path)
         try:
             page = await store.page(old)
+            assert [hit.url for hit in await store.search("shop")] == [old]
             assert (page.value, page.state, page.cost, page.idle) == ("1 EUR", "well", 1.0, 0)
             assert await store.changes(0) == [], "what was stored before has no number"
             seen = Observation(2, 1, 9, "policy", 1.0, "ok", changed=True)

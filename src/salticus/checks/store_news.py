@@ -107,7 +107,8 @@ async def _unites_pages_that_are_alike(store: Store) -> None:
 async def _keeps_what_sources_name(store: Store) -> None:
     source, known, *_ = await filled(store)
     await store.add([NewPage(URLS[0], kind="source", tags=("shop",))], at=NOON)
-    entries = (Entry(NEW, "source", NOON), Entry(NEW), Entry(URLS[1]), Entry("mailto:me"))
+    new = Entry(NEW, "source", NOON, word="lastmod")
+    entries = (new, Entry(NEW), Entry(URLS[1]), Entry("mailto:me"))
     await _told(store, 1, source, entries=entries, complete=True)
     page = await store.page(NEW)
     found = (page.kind, page.tags, page.added, page.sources)
@@ -122,6 +123,10 @@ async def _keeps_what_sources_name(store: Store) -> None:
     assert signals == [(page.page, "lastmod", time)], "law: a time told is a signal"
     await _told(store, 2, source, entries=entries)
     assert len(list(store.scan("signals"))) == 1, "law: a time told again is none"
+    for number, at in enumerate((NOON - 1, NOON, NOON + 5, None, NOON + 5), 3):
+        await _told(store, number, source, entries=(Entry(NEW, at=at),))
+    told = [(s["at"], s["kind"]) for s in store.scan("signals")]
+    assert told[1:] == [(NOON + 5, "feed")], "law: one signal for each newer time"
 
 
 def scan(store: Store) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 
 from salticus.checks.store_samples import NOON, URLS, filled, record, visit
-from salticus.store.base import Query, Store
-from salticus.types import Count, NewPage, Record, Request
+from salticus.store.base import MOST_CLICKS, MOST_IMPRESSIONS, Counted, Edit, Query, Store
+from salticus.types import Count, Mark, NewPage, Record, Request, Told, Value
 
 READERS: list[Callable[[Store], Awaitable[None]]] = []
 
@@ -60,6 +60,34 @@ async def _counts_what_moved_where_it_is(store: Store) -> None:
 
 
 @_law
+async def _caps_what_one_hour_holds(store: Store) -> None:
+    await store.add([NewPage(URLS[0]), NewPage(URLS[1])], at=NOON)
+    old, _ = [(await store.page(url)).page for url in URLS[:2]]
+    await store.record([Record(visit(1, old), moved=URLS[1])])
+    many = Count(URLS[0], NOON, clicks=MOST_CLICKS - 1, impressions=10**18)
+    stranger = Count("http://stranger.example", NOON, clicks=1)
+    found = await store.take([many, Count(URLS[1], NOON, clicks=-5), stranger])
+    told = Counted(2, MOST_CLICKS - 1, MOST_IMPRESSIONS, ("http://stranger.example/",))
+    assert found == told, "law: what was added is told"
+    found = await store.take([Count(URLS[1], NOON, clicks=7), Count(URLS[0], NOON + 1, clicks=7)])
+    assert (found.rows, found.clicks) == (2, 1), "law: an hour holds so many clicks and no more"
+    assert (await store.take([many])).clicks == 0, "law: nothing is added to what is full"
+    (row,) = store.scan("demand")
+    assert (row["clicks"], row["impressions"]) == (MOST_CLICKS, MOST_IMPRESSIONS), "law: caps hold"
+
+
+@_law
+async def _keeps_marks(store: Store) -> None:
+    await store.add([NewPage(URLS[0])], at=NOON)
+    marks = [Mark(5, "aa", "first.csv", NOON), Mark(9, "bb", "first.csv", NOON)]
+    for mark in (*marks, marks[0]):
+        await store.take([Count(URLS[0], NOON, clicks=1)], mark)
+    await store.take([Count("http://stranger.example/", NOON, clicks=1)], Mark(12, "cc"))
+    assert await store.marks() == marks, "law: each mark is kept once, if something was added"
+    assert (await store.counts()).clicks.sum() == 3, "law: the counts are kept with them"
+
+
+@_law
 async def _keeps_requests(store: Store) -> None:
     await store.add([NewPage(URLS[0])], at=NOON)
     page = (await store.page(URLS[0])).page
@@ -83,3 +111,44 @@ async def _tells_later_visits(store: Store) -> None:
     await record(store, *[visit(number, page) for number in (3, 5, 10**15)])
     assert (await store.outcomes_after(3)).visit.tolist() == [5, 10**15], "law: higher numbers only"
     assert not len(await store.outcomes_after(10**15)), "law: none if there are none"
+
+
+# ---------------------------------------------------------------------------------- what they find
+
+
+@_law
+async def _finds_offers(store: Store) -> None:
+    one, two, three, four = await filled(store)
+    fields = {"title": "Caf\xe9 cr\xe8me", "price": "9", "currency": "EUR", "brand": "Acme"}
+    await store.record([Record(visit(1, one, value=Value("offer", "9 EUR", fields)))])
+    await store.record([Record(visit(2, two, value=Value("page", "x", {"title": "Acme Tea"})))])
+    feed = Told(URLS[2], NOON, "acme", Value("offer", "5 EUR", {"title": "Teapot", "price": "5"}))
+    await store.told([feed])
+    (found,) = await store.search("acme CAFE")
+    shown = (found.page, found.title, found.price, found.currency, found.last_answer, found.told)
+    assert shown == (one, fields["title"], "9", "EUR", NOON + 1, None), "law: a hit tells the offer"
+    (found,) = await store.search("teapot")
+    assert (found.page, found.price, found.told) == (three, "5", feed), "law: feeds tell offers too"
+
+    async def ids(words: str) -> set[int]:
+        return {hit.page for hit in await store.search(words)}
+
+    assert await ids("acme") == {one, two}, "law: every page with the words is found"
+    assert await ids("te") == {two, three}, "law: the last word may be a beginning"
+    assert await ids("te acme") == set(), "law: only the last"
+    assert await ids("shop0 example teapot") == {three}, "law: pages are found by their URL"
+    assert len(await store.search("acme", 1)) == 1, "law: so many at most"
+    for odd in ("", " ", '"', "NOT", "a\0b", "acme OR", "(", "*", "\ud800", "^x:y", "a" * 10_000):
+        assert await ids(odd) <= {one, two, three}, "law: any text may be asked for"
+    await store.record([Record(visit(3, two, value=Value("page", "y", {"title": "Coffee"})))])
+    assert await ids("tea") == {three}, "law: old words find nothing"
+    assert await ids("coffee") == {two}, "law: new words do"
+    await store.edit(Query(url=URLS[1]), Edit(paused=True))
+    await store.record(
+        [Record(visit(4, three, status="gone")), Record(visit(5, one), moved=URLS[3])]
+    )
+    assert await ids("example") == set(), "law: what is paused, gone or moved is left out"
+    await store.edit(Query(url=URLS[1]), Edit(paused=False))
+    assert await ids("coffee") == {two}, "law: it comes back"
+    await store.forget(Query(url=URLS[1]))
+    assert await ids("coffee") == set(), "law: what is forgotten is not found"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin
 
 import can_ada
+import msgspec
 
 from salticus.extract.canonical import canonical
 from salticus.types import Entry
@@ -139,7 +140,7 @@ class Listing:
             self.strangers += 1
         elif found.url not in self._entries and found.url != self._own and not self.full:
             known = about or _NOTHING
-            self._entries[found.url] = Entry(found.url, known.kind, known.at, known.title)
+            self._entries[found.url] = msgspec.structs.replace(known, url=found.url)
             return True
         return False
 
@@ -178,8 +179,6 @@ def not_after(entries: Iterable[Entry], now: int) -> tuple[Entry, ...]:
     """
     latest = now + _DAY
     return tuple(
-        entry
-        if entry.at is None or entry.at <= latest
-        else Entry(entry.url, entry.kind, None, entry.title)
+        entry if entry.at is None or entry.at <= latest else msgspec.structs.replace(entry, at=None)
         for entry in entries
     )

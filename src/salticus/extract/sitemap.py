@@ -34,7 +34,8 @@ def read_sitemap(body: bytes, url: str) -> Reading:
 
     >>> read_sitemap(b"<urlset><url><loc>/a</loc></url></urlset>", "http://shop.example/s.xml")
     Reading(value=None, status=<Status.OK: 0>, fault=None, canonical=None, \
-entries=(Entry(url='http://shop.example/a', kind=None, at=None, title=None),), complete=True)
+entries=(Entry(url='http://shop.example/a', kind=None, at=None, title=None, word='lastmod'),), \
+complete=True)
     """
     body, cut = inflated(body)
     listing = Listing(url, most=MOST)
@@ -80,6 +81,7 @@ def _read_xml(body: bytes, listing: Listing) -> str | None:
             kind=_KINDS.get(local(element)),
             at=written(parts.get("lastmod")) or written(parts.get("publication_date")),
             title=label(parts.get("title")),
+            word="lastmod",
         )
         listing.add(parts.get("loc", ""), about=about)
     return document.fault

@@ -22,6 +22,7 @@ from salticus.types import (
     Gauge,
     HostState,
     Ints,
+    Mark,
     Member,
     NewPage,
     Outcomes,
@@ -38,6 +39,8 @@ from salticus.types import (
 
 STATES = ("moved", "paused", "unlisted", "new", "gone", "failing", "well")
 SORTS = ("url", "added", "last_visit", "last_change", "changes", "failures", "demand")
+MOST_CLICKS = 10_000  # of a page in an hour; more are a fault, or an attack on the budget
+MOST_IMPRESSIONS = 100_000  # likewise
 DROPPED = 9  # visits in a row with nothing to come back for, after which a page is dropped
 
 
@@ -107,6 +110,36 @@ class PageState(msgspec.Struct):
         if self.idle:
             return "gone"
         return "well" if self.status in ("ok", "not_modified") else "failing"
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """What came of rows: how many were of known pages, what they added, which pages are unknown.
+
+    What would exceed the cap for one hour of a page is not added.
+    """
+
+    rows: int
+    clicks: int
+    impressions: int
+    unknown: tuple[str, ...] = ()  # canonical URLs, in the order in which they came
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A page that a search found, with what is known of it without a visit. Times are µs.
+
+    What it offers is what the last answered visit left; of a page that was never answered, what a
+    merchant's feed tells. `told` is what a feed says since the last answer.
+    """
+
+    page: int
+    url: str
+    title: str | None = None
+    price: str | None = None
+    currency: str | None = None
+    availability: str | None = None
+    last_visit: int | None = None
+    last_answer: int | None = None
+    told: Told | None = None
 
 
 class Query(msgspec.Struct, frozen=True):
@@ -225,7 +258,15 @@ class Store(Protocol):
 
     async def count(self, rows: Sequence[Count]) -> int:
         """Add what readers did, together or not at all. Returns how many rows were of pages that
-        are known; the others leave nothing. A page that has moved counts as the one it became."""
+        are known; the others leave nothing. A page that has moved counts as the one it became. An
+        hour of a page never holds more than `MOST_CLICKS` clicks and `MOST_IMPRESSIONS`."""
+
+    async def take(self, rows: Sequence[Count], mark: Mark | None = None) -> Counted:
+        """As `count`, and the mark up to which a file was read is kept with it or not at all. Rows
+        that add nothing leave no mark: whoever reads them again may have added their pages."""
+
+    async def marks(self) -> list[Mark]:
+        """How far files were read, as it was marked, each mark once."""
 
     async def counts(self, after: int = 0, *, limit: int = 250_000) -> Counts:
         """What was counted after the row with number `after`, in order."""
@@ -264,6 +305,11 @@ class Store(Protocol):
 
     async def find(self, query: Query) -> list[PageState]:
         """Pages that fit, in order; their values are cut to 200 characters."""
+
+    async def search(self, words: str, limit: int = 20) -> list[Hit]:
+        """Pages with a value whose title, brand, category, merchant, numbers or URL have all of the
+        words, best first; the last word may be the beginning of one. Pages that are gone, paused,
+        moved or unlisted are left out, and sources. Any text may be asked for."""
 
     async def edit(self, query: Query, edit: Edit) -> int:
         """Edit all pages that fit (limit and order do not count). Returns how many."""

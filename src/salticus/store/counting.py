@@ -5,34 +5,48 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from salticus.errors import InputError
+from salticus.store.base import MOST_CLICKS, MOST_IMPRESSIONS, Counted
 from salticus.store.database import transaction
-from salticus.store.packing import rows
+from salticus.store.packing import clean, rows
 from salticus.store.queries import QUERIES
 from salticus.store.urls import canonical
-from salticus.types import Count, Counts, Ints, Request
+from salticus.types import Count, Counts, Ints, Mark, Request
 
 HOUR_US = 3_600_000_000
 
 
-def count(db: sqlite3.Connection, counted: Sequence[Count]) -> int:
-    """Add counts of known pages; how many of the rows those were."""
-    with transaction(db):
-        return put(db, counted)
-
-
-def put(db: sqlite3.Connection, counted: Sequence[Count]) -> int:
-    """The same within a transaction."""
+def take(db: sqlite3.Connection, counted: Sequence[Count], mark: Mark | None) -> Counted:
+    """Add counts of known pages, and the mark if they added something; what came of it."""
     together, number = by_hour(counted)
     urls = list(number)
-    page = dict(zip(urls, _became(db, urls).tolist(), strict=True))
-    table = [(page[url], at, *sums) for (url, at), sums in together.items() if page[url] >= 0]
-    db.execute(QUERIES["insert_counts"], {"rows": rows(table)})
-    return sum(number[url] for url in urls if page[url] >= 0)
+    with transaction(db):
+        page = dict(zip(urls, _became(db, urls).tolist(), strict=True))
+        table = [(page[url], at, *sums) for (url, at), sums in together.items() if page[url] >= 0]
+        clicks, impressions = _put(db, table)
+        if mark is not None and (clicks or impressions):
+            db.execute(QUERIES["insert_mark"], clean(msgspec.to_builtins(mark)))
+    known = sum(number[url] for url in urls if page[url] >= 0)
+    return Counted(known, clicks, impressions, tuple(url for url in urls if page[url] < 0))
+
+
+def _put(db: sqlite3.Connection, table: Sequence[Any]) -> tuple[int, int]:
+    """Add counts within a transaction; the clicks and impressions that were added."""
+    (last,) = db.execute(QUERIES["last_count"]).fetchone()
+    most = {"clicks": MOST_CLICKS, "impressions": MOST_IMPRESSIONS}
+    db.execute(QUERIES["insert_counts"], {"rows": rows(table)} | most)
+    clicks, impressions = db.execute(QUERIES["sum_counts"], {"after": last}).fetchone()
+    return clicks, impressions
+
+
+def marks(db: sqlite3.Connection) -> list[Mark]:
+    """How far files were read."""
+    return [Mark(**dict(row)) for row in db.execute(QUERIES["marks"])]
 
 
 def ids(db: sqlite3.Connection, urls: Sequence[str]) -> Ints:
@@ -57,7 +71,7 @@ def _spelt(url: str) -> str | None:
 
 
 def by_hour(counted: Sequence[Count]) -> tuple[dict[tuple[str, int], list[int]], dict[str, int]]:
-    """Clicks and impressions by canonical URL and hour, and how many rows were of each URL.
+    """Clicks and impressions by canonical URL and hour, capped, and how many rows each URL had.
 
     What is no URL is of no page.
 
@@ -70,8 +84,8 @@ def by_hour(counted: Sequence[Count]) -> tuple[dict[tuple[str, int], list[int]],
         if (url := _spelt(each.url)) is None:
             continue
         sums = together.setdefault((url, each.at // HOUR_US * HOUR_US), [0, 0])
-        sums[0] += each.clicks
-        sums[1] += each.impressions
+        sums[0] = min(sums[0] + max(each.clicks, 0), MOST_CLICKS)
+        sums[1] = min(sums[1] + max(each.impressions, 0), MOST_IMPRESSIONS)
         number[url] += 1
     return together, number
 

@@ -85,6 +85,7 @@ _FORGET = (
     "forget_requests",
     "forget_sources",
     "forget_links",
+    "forget_words",
     "forget_pages",
 )
 

@@ -17,13 +17,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Named(NamedTuple):
-    """An entry as it is stored; `told` is its time for people."""
+    """An entry as it is stored; `told` is its time for people, `word` what such a time is."""
 
     url: str
     host: str
     kind: str | None
     at: int | None
     told: str | None
+    word: str
 
 
 def named(entries: Iterable[Entry]) -> list[Named]:
@@ -38,7 +39,7 @@ def named(entries: Iterable[Entry]) -> list[Named]:
         if place is not None and place[0] not in found:
             told = iso(entry.at)
             at = None if told is None else entry.at
-            found[place[0]] = Named(*place, entry.kind, at, told)
+            found[place[0]] = Named(*place, entry.kind, at, told, entry.word)
     return list(found.values())
 
 
@@ -62,17 +63,11 @@ def iso(micros: int | None) -> str | None:
         return None
 
 
-def word(complete: bool) -> str:
-    """The kind of signal that an entry's time is: of a sitemap, or of a feed."""
-    return "lastmod" if complete else "entry"
-
-
 def link(db: sqlite3.Connection, record: Record) -> None:
     """Take up the entries of a source, within a transaction."""
     about = {
         "source": record.observation.page,
         "at": record.observation.at,
-        "kind": word(record.complete),
         "rows": rows(named(record.entries or ())),
     }
     db.execute(QUERIES["clear_named"])

@@ -14,6 +14,7 @@ from salticus.store.editing import put, row
 from salticus.store.packing import rows
 from salticus.store.queries import QUERIES
 from salticus.store.recording import Recorder
+from salticus.store.searching import reindex
 from salticus.types import Ints, NewPage, Observation, Record
 
 History = Callable[[Ints], Iterable[Sequence[Observation]]]
@@ -49,6 +50,7 @@ def load(
             recorder.record([Record(seen) for seen in _numbered(batch, end)])
             end += len(batch)
         db.execute(QUERIES["restore_states"], {"never": -(2**63)})
+        reindex(db, "choose_before")
         db.execute(QUERIES["forget_states"])
     return Loaded(new, end - first, first, end)
 

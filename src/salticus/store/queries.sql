@@ -199,6 +199,17 @@ BEGIN
 
     SELECT RAISE(ABORT, 'a visit to a page that is not in the store cannot be recorded')
     WHERE changes() = 0;
+
+    -- what FTS5 keeps is asked, not `search`, which would be copied first, once a visit
+    INSERT OR REPLACE INTO search (rowid, title, about, url)
+    SELECT page, title, about, url FROM words
+    WHERE NEW.value IS NOT NULL AND page = NEW.page AND NOT EXISTS (
+        SELECT 1 FROM search_content WHERE id = words.page AND c0 = title AND c1 = about
+    );
+
+    DELETE FROM search WHERE rowid = (
+        SELECT id FROM pages WHERE id = NEW.page AND value IS NULL AND told IS NULL
+    );
 END;
 
 -- name: record
@@ -240,7 +251,7 @@ SELECT json_group_array(page) FROM forgotten
 WHERE page IN (SELECT value FROM json_each(:pages));
 
 -- name: named_table
-CREATE TEMP TABLE named (page INTEGER PRIMARY KEY, at INTEGER, told TEXT);
+CREATE TEMP TABLE named (page INTEGER PRIMARY KEY, at INTEGER, told TEXT, word TEXT);
 
 -- name: chosen_table
 CREATE TEMP TABLE chosen (page INTEGER PRIMARY KEY);
@@ -267,16 +278,20 @@ WHERE source.id = :source
 
 -- name: name_entries
 INSERT OR IGNORE INTO named
-SELECT pages.id, json_extract(asked.value, '$[3]'), json_extract(asked.value, '$[4]')
+SELECT
+    pages.id,
+    json_extract(asked.value, '$[3]'),
+    json_extract(asked.value, '$[4]'),
+    json_extract(asked.value, '$[5]')
 FROM json_each(:rows) AS asked
     CROSS JOIN pages ON pages.url = json_extract(asked.value, '$[0]')
 WHERE pages.id <> :source;
 
 -- name: signal_entries
 INSERT INTO signals (page, at, kind, value)
-SELECT named.page, :at, :kind, named.told
+SELECT named.page, :at, named.word, named.told
 FROM named LEFT JOIN links ON links.source = :source AND links.page = named.page
-WHERE named.at IS NOT NULL AND named.at IS NOT links.at
+WHERE named.at IS NOT NULL AND (links.at IS NULL OR named.at > links.at)
 ORDER BY named.page;
 
 -- name: link_entries
@@ -286,8 +301,8 @@ WHERE true
 ORDER BY named.page
 ON CONFLICT (source, page) DO UPDATE SET
     vanished = NULL,
-    at = coalesce(excluded.at, links.at)
-WHERE vanished IS NOT NULL OR coalesce(excluded.at, links.at) IS NOT links.at;
+    at = max(coalesce(excluded.at, links.at), coalesce(links.at, excluded.at))
+WHERE vanished IS NOT NULL OR coalesce(excluded.at > links.at, excluded.at IS NOT NULL);
 
 -- name: unlink_entries
 UPDATE links SET vanished = :at
@@ -486,12 +501,48 @@ SELECT json_group_array(page) FROM (
 
 -- name: insert_counts
 INSERT INTO demand (page, at, clicks, impressions)
-SELECT
-    json_extract(value, '$[0]'),
-    json_extract(value, '$[1]'),
-    json_extract(value, '$[2]'),
-    json_extract(value, '$[3]')
-FROM json_each(:rows);
+WITH asked AS (
+    SELECT
+        key,
+        json_extract(value, '$[0]') AS page,
+        json_extract(value, '$[1]') AS at,
+        json_extract(value, '$[2]') AS clicks,
+        json_extract(value, '$[3]') AS impressions
+    FROM json_each(:rows)
+),
+together AS (
+    SELECT min(key) AS key, page, at, sum(clicks) AS clicks, sum(impressions) AS impressions
+    FROM asked GROUP BY page, at
+),
+held AS (
+    SELECT
+        key, together.page, together.at, together.clicks, together.impressions,
+        coalesce(sum(demand.clicks), 0) AS held_clicks,
+        coalesce(sum(demand.impressions), 0) AS held_impressions
+    FROM together LEFT JOIN demand ON demand.page = together.page AND demand.at = together.at
+    GROUP BY together.page, together.at
+),
+new AS (
+    SELECT
+        key, page, at,
+        max(0, min(clicks, :clicks - held_clicks)) AS clicks,
+        max(0, min(impressions, :impressions - held_impressions)) AS impressions
+    FROM held
+)
+SELECT page, at, clicks, impressions FROM new WHERE clicks > 0 OR impressions > 0 ORDER BY key;
+
+-- name: last_count
+SELECT coalesce(max(id), 0) FROM demand;
+
+-- name: sum_counts
+SELECT coalesce(sum(clicks), 0), coalesce(sum(impressions), 0) FROM demand WHERE id > :after;
+
+-- name: insert_mark
+INSERT INTO imports (digest, place, file, at) VALUES (:digest, :place, :file, :at)
+ON CONFLICT (digest) DO UPDATE SET file = excluded.file, at = excluded.at;
+
+-- name: marks
+SELECT digest, place, file, at FROM imports ORDER BY place, digest;
 
 -- name: counts
 SELECT
@@ -633,11 +684,20 @@ DELETE FROM links WHERE source IN (SELECT page FROM chosen);
 -- name: forget_links
 DELETE FROM links WHERE page IN (SELECT page FROM chosen);
 
+-- name: forget_words
+DELETE FROM search WHERE rowid IN (SELECT page FROM chosen);
+
 -- name: forget_pages
 DELETE FROM pages WHERE id IN (SELECT page FROM chosen);
 
 -- name: choose_ids
 INSERT INTO chosen SELECT value FROM json_each(:ids);
+
+-- name: choose_stated
+INSERT OR IGNORE INTO chosen SELECT page FROM stated;
+
+-- name: choose_before
+INSERT OR IGNORE INTO chosen SELECT id FROM before;
 
 -- name: choose_named
 INSERT OR IGNORE INTO chosen SELECT page FROM named;
@@ -738,6 +798,31 @@ UPDATE pages SET told = stated.told FROM stated
 WHERE stated.page = pages.id
     AND stated.at > coalesce(last_answer, :never)
     AND stated.at >= coalesce(json_extract(pages.told, '$.at'), :never);
+
+-- name: drop_words
+DELETE FROM search
+WHERE rowid IN (SELECT page FROM chosen) AND rowid NOT IN (
+    SELECT page FROM words WHERE page IN (SELECT page FROM chosen)
+);
+
+-- name: add_words
+INSERT OR REPLACE INTO search (rowid, title, about, url)
+SELECT page, title, about, url FROM words
+WHERE page IN (SELECT page FROM chosen) AND NOT EXISTS (
+    SELECT 1 FROM search_content WHERE id = words.page AND c0 = title AND c1 = about
+);
+
+-- name: search
+SELECT
+    pages.id AS page, pages.url, last_visit, last_answer, told,
+    coalesce(fields, json_extract(told, '$.value.fields'), '{}') AS fields
+FROM search
+    JOIN pages ON pages.id = search.rowid
+    LEFT JOIN "values" AS latest ON latest.visit = pages.value
+WHERE search MATCH :words
+    AND alias IS NULL AND NOT paused AND NOT unlisted AND NOT idle AND pages.kind IS NOT 'source'
+ORDER BY search.rank, pages.id
+LIMIT :limit;
 
 -- name: latest_value
 SELECT latest.kind, latest.value, fields

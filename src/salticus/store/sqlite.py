@@ -9,8 +9,26 @@ from pathlib import Path
 from typing import Any, Self
 
 from salticus.config import Scope
-from salticus.store import counting, editing, finding, gauging, reading, scanning, telling
-from salticus.store.base import AlertState, Edit, PageState, PageTable, Query, Summary
+from salticus.store import (
+    counting,
+    editing,
+    finding,
+    gauging,
+    reading,
+    scanning,
+    searching,
+    telling,
+)
+from salticus.store.base import (
+    AlertState,
+    Counted,
+    Edit,
+    Hit,
+    PageState,
+    PageTable,
+    Query,
+    Summary,
+)
 from salticus.store.database import checkpoint, connect, copy, create
 from salticus.store.lane import Lane
 from salticus.store.loading import History, Loaded, load
@@ -26,6 +44,7 @@ from salticus.types import (
     Gauge,
     HostState,
     Ints,
+    Mark,
     Member,
     NewPage,
     Outcomes,
@@ -126,7 +145,13 @@ class SqliteStore:
         return await self._reads.run(counting.ids, self._reader, urls)
 
     async def count(self, rows: Sequence[Count]) -> int:
-        return await self._writes.run(counting.count, self._writer, rows)
+        return (await self.take(rows)).rows
+
+    async def take(self, rows: Sequence[Count], mark: Mark | None = None) -> Counted:
+        return await self._writes.run(counting.take, self._writer, rows, mark)
+
+    async def marks(self) -> list[Mark]:
+        return await self._reads.run(counting.marks, self._reader)
 
     async def counts(self, after: int = 0, *, limit: int = 250_000) -> Counts:
         return await self._reads.run(counting.counts, self._reader, after, limit)
@@ -163,6 +188,9 @@ class SqliteStore:
 
     async def find(self, query: Query) -> list[PageState]:
         return await self._reads.run(finding.find, self._reader, query)
+
+    async def search(self, words: str, limit: int = 20) -> list[Hit]:
+        return await self._reads.run(searching.search, self._reader, words, limit)
 
     async def edit(self, query: Query, edit: Edit) -> int:
         return await self._writes.run(finding.edit, self._writer, query, edit)

@@ -13,6 +13,7 @@ from salticus.store.base import AlertState
 from salticus.store.database import transaction
 from salticus.store.packing import clean, rows, text
 from salticus.store.queries import QUERIES
+from salticus.store.searching import reindex
 from salticus.store.urls import canonical
 from salticus.types import Alert, Change, Told, Value
 
@@ -47,6 +48,7 @@ def _told(db: sqlite3.Connection, origin: str, group: list[Told]) -> int:
     db.execute(QUERIES["insert_stated"], about)
     db.execute(QUERIES["state_rows"], about)
     db.execute(QUERIES["tell_pages"], about)
+    reindex(db, "choose_stated")
     return db.execute(QUERIES["signal_stated"], about).rowcount
 
 

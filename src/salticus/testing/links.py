@@ -44,7 +44,7 @@ class Links:
         for page, told in times.items():
             link = self._of.setdefault(page, {}).setdefault(source, Link(at))
             link.vanished = None
-            if told is not None and told != link.at:
+            if told is not None and (link.at is None or told > link.at):
                 link.at = told
                 news.append(page)
         if record.complete:

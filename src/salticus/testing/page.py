@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from fnmatch import fnmatchcase
+from unicodedata import normalize
 
 import msgspec
 
-from salticus.store.base import Edit, PageState, Query
+from salticus.store.base import Edit, Hit, PageState, Query
 from salticus.store.linking import place_of
 from salticus.store.patterns import plain
 from salticus.types import ANSWERED, STATUS, NewPage, Observation, Record, Status, Target, Value
@@ -161,3 +163,37 @@ def fits(page: PageState, query: Query) -> bool:
         and all(wanted in (None, word) for word, wanted in words)
         and (query.tag is None or query.tag in page.tags)
     )
+
+
+def hit_of(page: PageState, words: str) -> Hit | None:
+    """The page as a search for the words shows it; None if it does not have them all."""
+    fields = page.told.value.fields if page.value is None and page.told else page.fields
+    nothing = page.value is None and page.told is None
+    if nothing or page.kind == "source" or page.state not in ("new", "well", "failing"):
+        return None
+    text = " ".join([page.url, *(fields.get(name, "") for name in _WORDS)])
+    asked, told = _split(words), _split(text)
+    if not asked or not {*asked[:-1]} <= {*told}:
+        return None
+    if not any(word.startswith(asked[-1]) for word in told):
+        return None
+    return Hit(
+        page=page.page,
+        url=page.url,
+        title=fields.get("title"),
+        price=fields.get("price"),
+        currency=fields.get("currency"),
+        availability=fields.get("availability"),
+        last_visit=page.last_visit,
+        last_answer=page.last_answer,
+        told=page.told,
+    )
+
+
+_WORDS = ("title", "brand", "category", "merchant", "gtin", "sku", "mpn", "id")
+
+
+def _split(text: str) -> list[str]:
+    """Words without case and accents; ASCII is enough for a fake."""
+    plain = normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return re.findall("[a-z0-9]+", plain)

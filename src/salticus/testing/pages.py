@@ -9,11 +9,11 @@ import numpy as np
 
 from salticus.config import Scope
 from salticus.errors import UnknownPage
-from salticus.store.base import SORTS, STATES, Edit, PageState, PageTable, Query, known
+from salticus.store.base import SORTS, STATES, Edit, Hit, PageState, PageTable, Query, known
 from salticus.store.linking import Named
 from salticus.store.urls import canonical
 from salticus.testing.links import Links
-from salticus.testing.page import Page, fits
+from salticus.testing.page import Page, fits, hit_of
 from salticus.testing.rows import table_of
 from salticus.types import Ints, NewPage, Record, Target
 
@@ -101,6 +101,11 @@ class PageBook:
         if query.state is not None:
             known(query.state, STATES, "state")
         return [page for page in self._pages.values() if fits(self._shown(page), query)]
+
+    async def search(self, words: str, limit: int = 20) -> list[Hit]:
+        shown = [self._shown(page) for page in self._pages.values()]
+        found = [hit for page in shown if (hit := hit_of(page, words)) is not None]
+        return found[: max(limit, 0)]
 
     async def edit(self, query: Query, edit: Edit) -> int:
         chosen = self._fitting(query)

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from salticus.store.base import MOST_CLICKS, MOST_IMPRESSIONS, Counted
 from salticus.store.counting import by_hour
 from salticus.types import Count, Counts, Request
 
@@ -22,14 +23,31 @@ class Readers:
         self._asked: dict[int, Request] = {}
         self._last = 0
 
-    def count(self, counted: Sequence[Count], page_of: Callable[[str], int]) -> int:
+    def take(self, counted: Sequence[Count], page_of: Callable[[str], int]) -> Counted:
         together, number = by_hour(counted)
         pages = {url: page_of(url) for url in number}
-        for (url, at), (clicks, impressions) in together.items():
+        sums: dict[tuple[int, int], list[int]] = {}
+        for (url, at), more in together.items():
             if (page := pages[url]) >= 0:
-                self._last += 1
-                self._counted[self._last] = (page, at, clicks, impressions)
-        return sum(rows for url, rows in number.items() if pages[url] >= 0)
+                held = sums.setdefault((page, at), [0, 0])
+                held[:] = [mine + new for mine, new in zip(held, more, strict=True)]
+        added = [self._add(*key, *more) for key, more in sums.items()]
+        return Counted(
+            rows=sum(rows for url, rows in number.items() if pages[url] >= 0),
+            clicks=sum(clicks for clicks, _ in added),
+            impressions=sum(impressions for _, impressions in added),
+            unknown=tuple(url for url, page in pages.items() if page < 0),
+        )
+
+    def _add(self, page: int, at: int, clicks: int, impressions: int) -> tuple[int, int]:
+        """Add counts up to the cap; what was added."""
+        held = [row[2:] for row in self._counted.values() if row[:2] == (page, at)]
+        room = MOST_CLICKS - sum(c for c, _ in held), MOST_IMPRESSIONS - sum(i for _, i in held)
+        new = min(clicks, room[0]), min(impressions, room[1])
+        if any(new):
+            self._last += 1
+            self._counted[self._last] = (page, at, *new)
+        return new
 
     def counts(self, after: int, limit: int) -> Counts:
         found = [(number, *row) for number, row in self._counted.items() if number > after][:limit]

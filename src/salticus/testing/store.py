@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 
 from salticus.errors import InputError, StoreError
-from salticus.store.base import DROPPED, AlertState, Query, Summary
-from salticus.store.linking import named, place_of, word
+from salticus.store.base import DROPPED, AlertState, Counted, Query, Summary
+from salticus.store.linking import named, place_of
 from salticus.store.scanning import FIELD_COLUMNS
 from salticus.store.telling import by_origin, kind_of
 from salticus.store.urls import canonical
@@ -28,6 +28,7 @@ from salticus.types import (
     Counts,
     HostState,
     Ints,
+    Mark,
     Observation,
     Outcomes,
     Record,
@@ -56,6 +57,7 @@ class MemoryStore(GaugeBook, PageBook):
         self._signals: list[Signal] = []
         self._readers = Readers()
         self._done: dict[str, int] = {}
+        self._marks: dict[str, Mark] = {}
         self._state: bytes | None = None
 
     # ----------------------------------------------------------------------------------- visits
@@ -87,9 +89,8 @@ class MemoryStore(GaugeBook, PageBook):
         if record.entries is not None:
             entries = named(record.entries)
             news = self._link(record, entries)
-            told = {self._ids[entry.url]: entry.told for entry in entries}
-            kind = word(record.complete)
-            self._signals += [Signal(page, seen.at, kind, told[page]) for page in news]
+            told = {self._ids[entry.url]: (entry.word, entry.told) for entry in entries}
+            self._signals += [Signal(page, seen.at, *told[page]) for page in news]
         if (place := place_of(record.moved)) is not None:
             self._move(seen.page, place, seen.at)
         if (place := place_of(record.canonical)) is not None:
@@ -164,7 +165,16 @@ class MemoryStore(GaugeBook, PageBook):
         return np.array(known, dtype=np.int64)
 
     async def count(self, rows: Sequence[Count]) -> int:
-        return self._readers.count(rows, self._became)
+        return (await self.take(rows)).rows
+
+    async def take(self, rows: Sequence[Count], mark: Mark | None = None) -> Counted:
+        found = self._readers.take(rows, self._became)
+        if mark is not None and (found.clicks or found.impressions):
+            self._marks[mark.digest] = mark
+        return found
+
+    async def marks(self) -> list[Mark]:
+        return sorted(self._marks.values(), key=lambda mark: (mark.place, mark.digest))
 
     def _became(self, url: str) -> int:
         """The page with this URL, or the one that it has become; -1 if it is not known."""

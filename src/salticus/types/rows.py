@@ -62,12 +62,16 @@ class Value(msgspec.Struct, frozen=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A page that a source names. `at` is when it last changed or was published, as told."""
+    """A page that a source names. `at` is when it last changed or was published, as told.
+
+    `word` is the kind of signal that such a time is: lastmod (of a sitemap) or feed.
+    """
 
     url: str
     kind: str | None = None  # "source" for a sitemap that another names
     at: int | None = None
     title: str | None = None
+    word: str = "feed"
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -152,6 +156,18 @@ class Count(msgspec.Struct, frozen=True):
     at: int
     clicks: int = 0
     impressions: int = 0
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """How far a file of counts was read: `place` bytes, unpacked, and a digest of all of them.
+
+    `file` and `at` (µs) tell people which file that was, and when it was counted.
+    """
+
+    place: int
+    digest: str
+    file: str = ""
+    at: int = 0
 
 
 class Request(msgspec.Struct, frozen=True):
