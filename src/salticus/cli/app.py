@@ -10,6 +10,7 @@ import typer
 from salticus.cli import (
     analyze,
     changes,
+    clicks,
     exchange,
     explaining,
     feeds,
@@ -24,6 +25,7 @@ from salticus.cli import (
     panel,
     policies,
     running,
+    searching,
     settings,
     showing,
     simulating,
@@ -58,6 +60,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "A crawl": (running.init, pages.add, settings.doctor, running.run, running.status),
     "What it found": (
         changes.changes,
+        searching.search,
         listing.pages,
         showing.show,
         showing.get,
@@ -89,6 +92,10 @@ feed = typer.Typer(help="Take in merchants' feeds, and judge them.", no_args_is_
 feed.command("import")(feeds.feed_import)
 feed.command("report")(feeds.feed_report)
 app.add_typer(feed, name="feed", rich_help_panel="Its pages and its data")
+
+click = typer.Typer(help="Take in what readers did.", no_args_is_help=True)
+click.command("import")(clicks.clicks_import)
+app.add_typer(click, name="clicks", rich_help_panel="Its pages and its data")
 
 watched = typer.Typer(help="Watch a sample of pages closely.")
 watched.callback(invoke_without_command=True)(panel.panel_)

@@ -1,4 +1,4 @@
-"""Files that others made: opened as bytes or as lines, under gzip or not, in any character set."""
+"""Files that others made: opened as bytes or as lines, packed or not, in any character set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
+
+import zstandard
 
 from salticus.errors import InputError
 from salticus.markup import MARKS
@@ -18,6 +20,37 @@ MAX_LINE = 1_000_000  # characters
 MAX_BYTES = 20 * 10**9  # of one file, unpacked
 
 _PIECE = 1 << 16
+_BUFFER = 1 << 18
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+
+
+@contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Whatever goes wrong with the file of this name is an InputError that says so."""
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{name}: broken gzip ({error}); fetch it again") from error
+    except zstandard.ZstdError as error:
+        raise InputError(f"{name}: broken zstd ({error}); fetch it again") from error
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+
+
+def unpacked(file: io.BufferedReader) -> io.BufferedReader:
+    """The stream, from under gzip or zstd if its first bytes say so.
+
+    >>> unpacked(io.BufferedReader(io.BytesIO(gzip.compress(b"text")))).read()
+    b'text'
+    """
+    head = file.peek(4)
+    if head.startswith(_GZIP):
+        return io.BufferedReader(gzip.GzipFile(fileobj=file), _BUFFER)
+    if head.startswith(_ZSTD):
+        stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        return io.BufferedReader(cast(io.RawIOBase, stream), _BUFFER)
+    return file
 
 
 class Opened:
@@ -61,15 +94,8 @@ class Opened:
 
     @contextmanager
     def _stream(self) -> Iterator[IO[bytes]]:
-        try:
-            with self.path.open("rb") as file:
-                packed = file.read(2) == b"\x1f\x8b"
-                file.seek(0)
-                yield gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[misc]
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(f"{self.name}: broken gzip ({error}); fetch it again") from error
-        except OSError as error:
-            raise InputError(f"{self.name}: cannot be read: {error.strerror or error}") from error
+        with readable(self.name), self.path.open("rb") as file:
+            yield unpacked(file)
 
     def _encoding(self) -> str:
         """By byte order mark; else UTF-8 if all of it is, else what Windows writes."""

@@ -1,0 +1,198 @@
+"""What readers did, row by row: tables and JSON lines with a page, a time and counts."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+import msgspec
+
+from salticus.dates import written
+from salticus.types import Count
+
+DELIMITERS = ",\t;|"
+ABSURD = 10**9  # clicks or impressions that one row may claim
+MAX_URL = 2_048
+AHEAD = 3_600_000_000  # µs that a time may lie ahead of our clock
+
+# why a line does not count: it is wrong …
+BAD = {
+    "unreadable": "no row of this format",
+    "long": "too long for a row",
+    "url": "no web address",
+    "time": "no time",
+    "early": "a time before 1970",
+    "future": "a time more than an hour ahead",
+    "count": "a count that is no whole number of 0 or more",
+    "absurd": "a count above a billion",
+}
+# … or it is nothing that a reader did
+IDLE = {
+    "blank": "blank",
+    "other": "another request than a click",
+    "bot": "of a bot",
+    "failed": "answered with an error",
+}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICRO = timedelta(microseconds=1)
+_NUMBER = re.compile(r"\s*[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d{1,3})?\s*", re.ASCII)
+_UNITS = ((1e11, 1e6), (1e14, 1e3), (1e17, 1.0))  # seconds, milliseconds, microseconds
+_NAMES = {
+    "url": "url",
+    "page": "url",
+    "at": "at",
+    "time": "at",
+    "timestamp": "at",
+    "clicks": "clicks",
+    "impressions": "impressions",
+}
+
+
+class Left(Exception):
+    """A line that does not count; `reason` is one of `BAD` or `IDLE`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Reader(Protocol):
+    """Reads one line; raises Left if it does not count. The URL is as it stands there."""
+
+    def read(self, line: bytes) -> Count: ...
+
+
+class Table:
+    """Rows of a table whose header is known.
+
+    >>> Table(b"page;at;clicks").read(b"http://a.example/;2026-01-01;3")
+    Count(url='http://a.example/', at=1767225600000000, clicks=3, impressions=0)
+    """
+
+    def __init__(self, header: bytes) -> None:
+        text = _text(header).lstrip("\ufeff")
+        self.delimiter = max(DELIMITERS, key=text.count)
+        self.names = [_NAMES.get(name.strip().lower(), "") for name in self._cells(text)]
+
+    @property
+    def known(self) -> bool:
+        """Whether this is the header of a table that can be read."""
+        return {"url", "at"} <= {*self.names}
+
+    def read(self, line: bytes) -> Count:
+        try:
+            cells = self._cells(_text(line))
+        except csv.Error:
+            raise Left("unreadable") from None
+        if len(cells) != len(self.names):
+            raise Left("unreadable")
+        row = dict(zip(self.names, cells, strict=True))
+        return count_of(
+            row["url"], row["at"], row.get("clicks") or None, row.get("impressions") or None
+        )
+
+    def _cells(self, text: str) -> list[str]:
+        """The cells of one line: a quote that is not closed must not swallow the next."""
+        return next(csv.reader([text], delimiter=self.delimiter, strict=True), [])
+
+
+class _Row(msgspec.Struct):
+    """What matters of a JSON object; anything may stand anywhere."""
+
+    url: Any = None
+    page: Any = None
+    at: Any = None
+    time: Any = None
+    timestamp: Any = None
+    clicks: Any = None
+    impressions: Any = None
+
+
+class JsonLines:
+    """One JSON object a line.
+
+    >>> JsonLines().read(b'{"url": "http://a.example/", "time": 1767225600}').clicks
+    1
+    """
+
+    def __init__(self) -> None:
+        self._decoder = msgspec.json.Decoder(_Row)
+
+    def read(self, line: bytes) -> Count:
+        try:
+            row = self._decoder.decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            raise Left("unreadable") from None
+        times = (row.at, row.time, row.timestamp)
+        at = next((time for time in times if time is not None), None)
+        return count_of(row.url or row.page, at, row.clicks, row.impressions)
+
+
+def count_of(url: Any, at: Any, clicks: Any = None, impressions: Any = None) -> Count:
+    """A row of which every cell may be anything; without counts it is one click."""
+    if not isinstance(url, str) or not url.strip() or len(url) > MAX_URL:
+        raise Left("url")
+    when = micros(at)
+    if clicks is None and impressions is None:
+        return Count(url.strip(), when, 1, 0)
+    return Count(url.strip(), when, _whole(clicks), _whole(impressions))
+
+
+def micros(raw: Any) -> int:
+    """A time in µs since 1970: text in the forms of `dates`, or seconds, milli- or microseconds.
+
+    >>> micros("2026-01-01T01:00+01:00") == micros(1767225600) == micros("1767225600000")
+    True
+    """
+    if isinstance(raw, str):
+        if not _NUMBER.fullmatch(raw):
+            return _stated(raw.strip())
+        raw = float(raw)
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        raise Left("time")
+    for most, scale in _UNITS:
+        if abs(raw) < most:
+            return round(raw * scale)
+    raise Left("time")  # NaN among them
+
+
+def _stated(text: str) -> int:
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        found = written(text)
+        if found is None:
+            raise Left("time") from None
+        return found
+    try:
+        return ((when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH) // _MICRO
+    except OverflowError:
+        raise Left("time") from None
+
+
+def _whole(raw: Any) -> int:
+    """A count: a whole number from 0 to `ABSURD`; nothing is 0.
+
+    >>> _whole("12"), _whole(3.0), _whole(None)
+    (12, 3, 0)
+    """
+    if raw is None:
+        return 0
+    if isinstance(raw, str):
+        if not _NUMBER.fullmatch(raw):
+            raise Left("count")
+        raw = float(raw)
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        raise Left("count")
+    if math.isnan(raw) or raw < 0 or (raw <= ABSURD and raw != int(raw)):
+        raise Left("count")
+    if raw > ABSURD:
+        raise Left("absurd")
+    return int(raw)
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "replace")

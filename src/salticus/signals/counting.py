@@ -1,0 +1,263 @@
+"""Files of clicks, taken in as streams: chunk by chunk, in bounded memory, and each only once."""
+
+from __future__ import annotations
+
+import functools
+import io
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Protocol, cast
+
+import msgspec
+
+from salticus.errors import InputError
+from salticus.signals.access import AccessLog, looks_like
+from salticus.signals.clicks import AHEAD, JsonLines, Left, Reader, Table
+from salticus.signals.lines import Lines
+from salticus.signals.opened import readable
+from salticus.signals.tally import Tally
+from salticus.types import Count, Mark
+
+FORMATS = ("csv", "jsonl", "access")
+CHUNK = 50_000  # lines that are stored together
+CHUNK_BYTES = 16_000_000  # of them
+HOUR = 3_600_000_000  # µs
+
+_EXPECTED = (
+    "a table with a header (url, at, clicks, impressions), JSON objects with these keys, or lines "
+    "of an access log"
+)
+
+
+class Kept(Protocol):
+    """What a store made of rows."""
+
+    @property
+    def clicks(self) -> int: ...
+
+    @property
+    def impressions(self) -> int: ...
+
+    @property
+    def unknown(self) -> Sequence[str]: ...
+
+
+class Keeper(Protocol):
+    """The part of a store that counts; see `Store.take` and `Store.marks`."""
+
+    async def take(self, rows: Sequence[Count], mark: Mark | None = None) -> Kept: ...
+
+    async def marks(self) -> list[Mark]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How lines are read: `spell` makes URLs canonical or raises InputError, `now` is in µs.
+
+    `format` is one of `FORMATS`, None if the first line is to tell. `click` and `base` tell which
+    page a line of an access log is about; `base` is also put before addresses that begin with a
+    slash. With `again`, what was counted before is counted once more.
+    """
+
+    spell: Callable[[str], tuple[str, str]]
+    now: int
+    format: str | None = None
+    click: re.Pattern[str] | None = None
+    base: str | None = None
+    again: bool = False
+    chunk: int = CHUNK
+
+
+class ClickFile:
+    """A file of clicks; ``-`` is standard input, which can be read only once."""
+
+    def __init__(self, file: str) -> None:
+        self.is_stdin = file == "-"
+        self.path = Path(file)
+        self.name = "standard input" if self.is_stdin else file
+
+    @contextmanager
+    def open(self) -> Iterator[io.BufferedReader]:
+        """Its bytes as they are; what goes wrong is an InputError with its name."""
+        with readable(self.name):
+            if self.is_stdin:
+                yield cast(io.BufferedReader, sys.stdin.buffer)
+                return
+            with self.path.open("rb") as file:
+                yield file
+
+    @property
+    def size(self) -> int:
+        """In bytes; 0 if nobody knows."""
+        with self.open():
+            return 0 if self.is_stdin else self.path.stat().st_size
+
+
+async def take_in(
+    store: Keeper, file: ClickFile, terms: Terms, progress: Callable[[int], None]
+) -> Tally:
+    """Count what a file says, chunk by chunk, each with a mark of how far it goes.
+
+    A file that begins like one that was counted is read from where that ended: so one that was
+    broken off goes on, and a log that has grown is counted once. `progress` is told the bytes read.
+    InputError if not a single line makes sense, or if the format is not known.
+    """
+    marks = [] if terms.again or file.is_stdin else await store.marks()
+    last = None
+    if marks:
+        with file.open() as stream:
+            last = Lines(stream).latest(marks)
+    tally = Tally(file.name)
+    with file.open() as stream:
+        lines = Lines(stream)
+        rows = _Rows(lines, terms, tally)
+        if last is not None:
+            rows.go_on(last)
+        for sums in rows.chunks():
+            mark = msgspec.structs.replace(rows.mark, file=file.name, at=terms.now)
+            await _keep(store, sums, None if file.is_stdin else mark, tally)
+            progress(lines.place if file.is_stdin else stream.tell())
+    number, why = tally.first_bad
+    if number and not tally.read and not tally.before:
+        raise InputError(
+            f"{file.name}:{number}: {why}, and no line is better; expected {_EXPECTED}"
+        )
+    return tally
+
+
+_Sums = dict[tuple[str, int], list[int]]  # (URL, hour) -> clicks, impressions, lines
+
+
+async def _keep(store: Keeper, sums: _Sums, mark: Mark | None, tally: Tally) -> None:
+    rows = [Count(url, at, clicks, more) for (url, at), (clicks, more, _) in sums.items()]
+    kept = await store.take(rows, mark)
+    unknown = dict.fromkeys(kept.unknown, 0)
+    clicks = impressions = 0
+    for (url, _), (some, more, lines) in sums.items():
+        if url in unknown:
+            unknown[url] += lines
+            tally.unknown += lines
+        else:
+            clicks, impressions = clicks + some, impressions + more
+            tally.counted += lines
+    tally.strangers.add(unknown)
+    tally.clicks += kept.clicks
+    tally.impressions += kept.impressions
+    tally.capped_clicks += clicks - kept.clicks
+    tally.capped_impressions += impressions - kept.impressions
+
+
+class _Rows:
+    """The lines of a file as sums by page and hour, chunk by chunk."""
+
+    def __init__(self, lines: Lines, terms: Terms, tally: Tally) -> None:
+        self.lines = lines
+        self.terms = terms
+        self.tally = tally
+        self.first = next((line for line in lines if line is None or line.strip()), b"")
+        self.place = f"{tally.file}:{max(lines.number, 1)}"
+        self.is_new = True
+        self.was_left = False
+        tally.format = terms.format or self._format()
+        self.has_header = tally.format == "csv"
+        self.reader = self._reader(tally.format)
+        self._spelt = functools.lru_cache(maxsize=10_000)(terms.spell)
+
+    def _format(self) -> str:
+        first = self.first
+        if first is not None and first.lstrip().startswith(b"{"):
+            return "jsonl"
+        if first is not None and looks_like(first):
+            return "access"
+        if first is not None and Table(first).known:
+            return "csv"
+        shown = (first or b"")[:60].decode("utf-8", "replace")
+        what = "too long for a line" if first is None else "empty" if not first else repr(shown)
+        raise InputError(f"{self.place}: {what}; expected {_EXPECTED}; see --format")
+
+    def _reader(self, format: str) -> Reader:
+        if format == "jsonl":
+            return JsonLines()
+        if format == "access":
+            if self.terms.click is None and self.terms.base is None:
+                raise InputError(
+                    f"{self.tally.file}: which requests of this access log are clicks? say "
+                    "--click '/go?url={url}' if they go through your site, or --base URL if it is "
+                    "the log of the pages' own site"
+                )
+            return AccessLog(self.terms.click)
+        table = Table(self.first or b"")
+        if not table.known:
+            raise InputError(
+                f"{self.place}: no header of a table with the columns url (or page) and at (or "
+                "time, timestamp)"
+            )
+        return table
+
+    def go_on(self, mark: Mark) -> None:
+        """Pass over what was counted before."""
+        self.lines.skip(mark.place)
+        self.tally.before = self.lines.number - self.has_header
+        self.tally.earlier = mark
+        self.is_new = False
+
+    @property
+    def mark(self) -> Mark:
+        """How far the lines were read; without a last one that was cut in the middle, as in a log
+        to which a server is just writing."""
+        cut = self.was_left and self.lines.whole is not None
+        return (cut and self.lines.whole) or self.lines.mark
+
+    def chunks(self) -> Iterator[_Sums]:
+        """Sums of so many lines; what is left out goes to the tally."""
+        held = [self.first] if self.is_new and self.first != b"" and not self.has_header else []
+        rest = chain(held, self.lines)
+        while True:
+            sums: _Sums = {}
+            if not self._fill(sums, rest):
+                return
+            yield sums
+
+    def _fill(self, sums: _Sums, lines: Iterable[bytes | None]) -> bool:
+        """Read lines until there are enough for a chunk; False if there were none."""
+        number, end = 0, self.lines.place + CHUNK_BYTES
+        for line in lines:
+            number += 1
+            self.tally.lines += 1
+            try:
+                row = self._row(line)
+            except Left as left:
+                self.was_left = True
+                self.tally.leave(left.reason, self.lines.number)
+            else:
+                self.was_left = False
+                held = sums.setdefault((row.url, row.at // HOUR * HOUR), [0, 0, 0])
+                held[0] += row.clicks
+                held[1] += row.impressions
+                held[2] += 1
+            if number >= self.terms.chunk or self.lines.place >= end:
+                break
+        return number > 0
+
+    def _row(self, line: bytes | None) -> Count:
+        if line is None:
+            raise Left("long")
+        if not line.strip():
+            raise Left("blank")
+        row = self.reader.read(line)
+        if row.at < 0:
+            raise Left("early")
+        if row.at > self.terms.now + AHEAD:
+            raise Left("future")
+        url = row.url
+        if self.terms.base is not None and url.startswith("/"):
+            url = self.terms.base.rstrip("/") + url
+        try:
+            return Count(self._spelt(url)[0], row.at, row.clicks, row.impressions)
+        except InputError:
+            raise Left("url") from None
