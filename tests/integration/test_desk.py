@@ -88,6 +88,15 @@ async def post(config: Config, path: str, body: Any) -> tuple[int, Any]:
             return answer.status, msgspec.json.decode(await answer.read())
 
 
+async def get(config: Config, path: str, **asked: str) -> Any:
+    """What the desk answers; None if it sends the reader elsewhere."""
+    async with aiohttp.ClientSession() as session:
+        url = f"http://{config.desk.listen}{path}"
+        async with session.get(url, params=asked, allow_redirects=False) as answer:
+            body = await answer.read()
+            return None if answer.status == 302 else msgspec.json.decode(body)
+
+
 def test_clicks_bring_visits_at_once_and_hold_their_share(tmp_path: Path) -> None:
     async def main() -> None:
         async with open_mall(speed=43_200) as mall:
@@ -139,10 +148,19 @@ def test_what_comes_in_wrong_is_refused_and_hurts_nothing(tmp_path: Path) -> Non
                     assert (status, word in told["error"]) == (400, True), told
                 status, told = await post(config, "/clicks", {"url": "http://no.example/"})
                 assert (status, told["taken"]) == (200, 1)
+                found = await get(config, "/search", q="Fjord", limit="3")
+                assert len(found) == 3
+                assert all("Fjord" in hit["title"] and 0 <= hit["outdated"] <= 1 for hit in found)
+                assert "limit" in (await get(config, "/search", q="tea", limit="1e9"))["error"]
+                assert (
+                    "no such page" in (await get(config, "/go", url="http://no.example/"))["error"]
+                )
+                assert await get(config, "/go", url=found[0]["url"]) is None
                 status, told = await post(config, "/push", [url, "http://no.example/"])
                 assert (status, told) == (200, {"known": 1})
             async with stored(config) as store:
-                assert not list(store.scan("demand")), "unknown pages leave nothing"
+                counted = [(row["clicks"], row["impressions"]) for row in store.scan("demand")]
+                assert np.sum(counted, axis=0).tolist() == [1, 3], "what was shown and clicked"
                 assert [row["kind"] for row in store.scan("signals")] == ["push"]
 
     asyncio.run(main())

@@ -78,6 +78,13 @@ class Insta:
             for k, (page, score, chance, sent) in enumerate(columns)
         ], plan
 
+    def outdated(self, pages: Ints, now: Instant) -> Floats:
+        """The chance that the copy of each page is out of date; 1 for pages not known yet."""
+        rows, known = places(self._ids(), pages)
+        chance = np.ones(len(pages))
+        chance[known] = self._scores(rows[known], now)
+        return chance
+
     def learn(self, outcomes: Outcomes) -> None:
         """The pages that were visited meanwhile are as new."""
         if self._pages is not None:

@@ -12,6 +12,7 @@ import numpy as np
 from salticus.clock import Clock
 from salticus.errors import InputError
 from salticus.loop import Loop
+from salticus.store.base import Hit
 from salticus.types import Count, Ints, Request, Signal, instant
 from salticus.worlds.live import Live
 
@@ -66,6 +67,26 @@ class Clicks:
         if when > now + _AHEAD:
             raise InputError(f"{url}: {when.isoformat()} is yet to come")
         return Count(url, int(when.timestamp() * 1e6), clicks, impressions)
+
+    async def search(self, words: str, limit: int) -> list[tuple[Hit, float]]:
+        """What the words find in the copy, each with the chance that it is out of date.
+
+        That they were shown is counted.
+        """
+        hits, now = await self.store.search(words, limit), self.clock.now()
+        pages = np.array([hit.page for hit in hits], dtype=np.int64)
+        outdated = self.loop.insta.outdated(pages, instant(now))
+        at = int(now.timestamp() * 1e6)
+        await self.take([Count(hit.url, at, impressions=1) for hit in hits])
+        return list(zip(hits, outdated.tolist(), strict=True))
+
+    async def followed(self, url: str) -> str | None:
+        """Count a click on a page; its URL, or None if it is not known."""
+        (page,) = await self.store.ids([url])
+        if page < 0:
+            return None
+        await self.take([Count(url, int(self.clock.now().timestamp() * 1e6), clicks=1)])
+        return url
 
     async def pushed(self, urls: Sequence[str]) -> int:
         """Store that owners say their pages have changed; how many are known."""

@@ -11,10 +11,13 @@ from aiohttp import web
 
 from salticus.desk.clicks import Clicks
 from salticus.errors import ConfigError, SalticusError
+from salticus.store.base import Hit
+from salticus.store.linking import iso
 from salticus.types import Count
 
 _LARGEST = 10_000_000  # bytes of a request
 _ROWS = 100_000  # of a request
+_SHOWN = 100  # hits of a search at most
 
 
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,7 +55,14 @@ def application(clicks: Clicks) -> web.Application:
     """The routes of the desk."""
     app = web.Application(client_max_size=_LARGEST, middlewares=[_explained])
     desk = _Desk(clicks)
-    app.add_routes([web.post("/clicks", desk.clicks), web.post("/push", desk.push)])
+    app.add_routes(
+        [
+            web.post("/clicks", desk.clicks),
+            web.post("/push", desk.push),
+            web.get("/search", desk.search),
+            web.get("/go", desk.go),
+        ]
+    )
     return app
 
 
@@ -83,6 +93,19 @@ class _Desk:
         urls = _decoded(await request.read(), list[str])
         return web.json_response({"known": await self._clicks.pushed(urls)})
 
+    async def search(self, request: web.Request) -> web.Response:
+        """Tell what ``?q=words&limit=10`` finds, with the chance of each copy to be out of date."""
+        words, limit = request.query.get("q", ""), _number(request.query.get("limit", "10"))
+        found = await self._clicks.search(words, limit)
+        return web.json_response([_shown(hit, outdated) for hit, outdated in found])
+
+    async def go(self, request: web.Request) -> web.Response:
+        """Count a click on ``?url=URL``, and send the reader there, if it is a known page."""
+        url = await self._clicks.followed(request.query.get("url", ""))
+        if url is None:
+            return web.json_response({"error": "no such page"}, status=404)
+        return web.Response(status=302, headers={"Location": url})
+
     def _count(self, row: Row) -> Count:
         return self._clicks.counted(row.url, row.at, row.clicks, row.impressions)
 
@@ -92,3 +115,17 @@ def _decoded(body: bytes, kind: Any) -> Any:
     if isinstance(rows, list) and len(rows) > _ROWS:
         raise ValueError(f"{len(rows)} rows; send at most {_ROWS} at a time")
     return rows
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= _SHOWN:
+        raise ValueError(f"limit: {text!r} is no number from 1 to {_SHOWN}")
+    return int(text)
+
+
+def _shown(hit: Hit, outdated: float) -> dict[str, Any]:
+    """A hit as it is sent; times in ISO 8601."""
+    known = ("url", "title", "price", "currency", "availability")
+    told = {name: getattr(hit, name) for name in known}
+    times = {name: iso(getattr(hit, name)) for name in ("last_visit", "last_answer")}
+    return told | times | {"outdated": round(outdated, 4)}

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import aiohttp
 import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _STEP_S = 0.2  # wall seconds in which shoppers who come are sent together
-_SEARCHING = 50  # one click in so many is searched for first
+_SEARCHING = 50  # the clicks on one page in so many are searched for first
 _PATIENCE = aiohttp.ClientTimeout(total=10)
 
 
@@ -106,26 +106,33 @@ class Shoppers:
                 done = now
 
     async def _send(self, session: aiohttp.ClientSession, some: Shopping) -> None:
-        rows = [
-            {"url": self.mall.urls[row], "clicks": clicks, "impressions": shown}
-            for row, clicks, shown in zip(
-                some.row.tolist(), some.clicks.tolist(), some.impressions.tolist(), strict=True
-            )
-        ]
+        """Some of those who click search first; the others come straight to the page."""
+        clicks = np.flatnonzero(some.clicks > 0)
+        searching = clicks[some.row[clicks] % _SEARCHING == 0]
+        others = some.take(np.setdiff1d(np.arange(len(some)), searching))
         try:
-            if rows:
-                await self._post(session, rows)
-            for row in some.row[some.clicks > 0][::_SEARCHING].tolist():
+            if len(others):
+                await self._post(session, others)
+            for row in some.row[searching].tolist():
                 await self._search(session, row)
         except (aiohttp.ClientError, TimeoutError):
             return  # nobody is at the desk yet, or any more
 
-    async def _post(self, session: aiohttp.ClientSession, rows: list[dict[str, Any]]) -> None:
+    async def _post(self, session: aiohttp.ClientSession, some: Shopping) -> None:
+        columns = (some.row.tolist(), some.clicks.tolist(), some.impressions.tolist())
+        rows = [
+            {"url": self.mall.urls[row], "clicks": clicks, "impressions": shown}
+            for row, clicks, shown in zip(*columns, strict=True)
+        ]
         async with session.post(f"http://{self.desk}/clicks", json=rows) as answer:
             await answer.read()
 
     async def _search(self, session: aiohttp.ClientSession, row: int) -> None:
-        """Look for a page by its title."""
+        """Look for a page by its title, and go there, whether it was found or known by heart."""
         asked = {"q": self.mall.stock.pages[row].title}
         async with session.get(f"http://{self.desk}/search", params=asked) as answer:
+            await answer.read()
+        there = {"url": self.mall.urls[row]}
+        go = session.get(f"http://{self.desk}/go", params=there, allow_redirects=False)
+        async with go as answer:
             await answer.read()
