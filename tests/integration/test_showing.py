@@ -12,16 +12,20 @@ from .conftest import finished, salticus
 
 
 def test_the_demo_shows_what_it_achieved(tmp_path: Path) -> None:
-    words = ("--seconds", "6", "--shops", "4", "--offers", "80", "--speed", "43200", "--json")
+    words = ("--seconds", "6", "--offers", "300", "--seed", "3", "--json")
     code, out, err = finished(salticus("demo", tmp_path / "demo", *words))
     assert code == 0, err
     facts = json.loads(out)
-    assert facts["politeness violations"] == 0
-    assert facts["most visits in any day"] <= facts["budget (visits a day)"] == 80
-    assert facts["visits"] >= 0.8 * 80 * facts["world days"]
-    assert 0.5 < facts["freshness without revisits"] < facts["true freshness"] <= 1
+    for policy in ("uniform", "leap"):
+        told = facts[policy]
+        assert told["politeness violations"] == 0
+        assert told["visits"] > 0.5 * 120 * 20, "most of the budget is spent"
+        assert told["most visits in any day"] <= 120, "and no more: 40 % of 300 a day"
+        assert 0 <= told["click_staleness"] < 1
+        assert 0 <= told["page_staleness"] < 1
+        assert told["clicks scored"] > 100
     page = Path(facts["page"]).read_text("utf-8")
-    assert "True prices" in page
+    assert "met a copy out of date" in page
     assert "change found" in page
     assert not re.search(r"<(?:script|link)[^>]+(?:src|href)=", page), "the page needs no network"
 

@@ -19,6 +19,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from salticus.config import Scope
 from salticus.errors import InputError, StoreError
 from salticus.store.base import SORTS, STATES, Edit, Query, Store
 from salticus.store.packing import pack, raw, rows, text, unpack
@@ -157,7 +158,8 @@ TOLD = st.builds(
     st.builds(Value, PLAIN, PLAIN, FIELDS),
 )
 SIGNALS = st.builds(Signal, PAGES, TIMES, kind=PLAIN, value=maybe(PLAIN))
-COSTS = st.lists(st.tuples(PATTERNS, FLOATS), max_size=3)
+SCOPES = st.builds(Scope, match=PATTERNS, host=maybe(PATTERNS), tag=maybe(PLAIN))
+COSTS = st.lists(st.tuples(SCOPES, FLOATS), max_size=3)
 STEPS = st.one_of(
     st.tuples(st.just("record"), st.lists(PLAIN_RECORDS, max_size=12)),
     st.tuples(st.just("record"), st.lists(NEWS, max_size=6)),

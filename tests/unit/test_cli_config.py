@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from salticus.config import Config, Extract, Fetch, Hook, Host, Models, Rule, Time, parse
+from salticus.config import Config, Desk, Extract, Fetch, Hook, Host, Models, Rule, Time, parse
 from salticus.config.default import default_text, uncommented
 from salticus.report.settings import MASK, as_toml, effective
 
@@ -39,6 +39,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "pages": Rule,
     "on_change": Hook,
     "models": Models,
+    "desk": Desk,
     "clock": Time,
 }
 
@@ -75,7 +76,7 @@ def test_what_is_commented_out_is_the_default_or_an_example() -> None:
     written, default = plain(found), plain(usual)
     for name in default.keys() - SECTIONS.keys():
         assert default[name] in (written[name], None), name
-    for section in ("fetch", "extract", "models", "clock"):
+    for section in ("fetch", "extract", "models", "desk", "clock"):
         for name, value in default[section].items():
             assert value in (written[section][name], None, []), f"{section}.{name}"
     hook = plain(Hook())

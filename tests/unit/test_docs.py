@@ -269,6 +269,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "fetch": config.Fetch,
     "extract": config.Extract,
     "models": config.Models,
+    "desk": config.Desk,
     "clock": config.Time,
     "hosts": config.Host,
     "pages": config.Rule,

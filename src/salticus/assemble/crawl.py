@@ -101,6 +101,7 @@ async def fetching(config: Config, clock: Clock) -> AsyncIterator[PoliteFetcher]
 
 
 def check_contact(config: Config) -> None:
+    """Site owners must be able to turn to someone."""
     if not config.fetch.contact:
         raise ConfigError(
             "fetch.contact is empty; give an e-mail or web address that site owners can turn to"

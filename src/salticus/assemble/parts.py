@@ -69,6 +69,7 @@ def _predictor(config: Config, name: str, store: SqliteStore) -> Any:
 
 
 def no_plan(now: datetime) -> Plan:
+    """The plan of a crawl that has none."""
     none = np.empty(0, dtype=np.int64)
     return Plan(
         visit=none,

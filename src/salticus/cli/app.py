@@ -25,6 +25,7 @@ from salticus.cli import (
     panel,
     policies,
     running,
+    schedulers,
     searching,
     settings,
     showing,
@@ -68,6 +69,8 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
         explaining.why,
         showing.alerts,
         freshness.freshness,
+        schedulers.insta,
+        schedulers.arms,
     ),
     "Its pages and its data": (
         pages.visit,

@@ -195,8 +195,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retention: Span | None = None
     fetch: Fetch = Fetch()
     extract: Extract = Extract()
-    desk: Desk = Desk()
     models: Models = Models()
+    desk: Desk = Desk()
     clock: Time = Time()
     hosts: tuple[Host, ...] = ()
     pages: tuple[Rule, ...] = ()

@@ -111,6 +111,5 @@ def charge(db: sqlite3.Connection, costs: Sequence[tuple[Scope, float]], after: 
         db.execute(QUERIES["clear_costs"])
         for scope, cost in costs:
             db.execute(QUERIES["insert_cost"], spelling(scope) | {"cost": cost})
-        query = QUERIES["charge"].format(in_scope=QUERIES["in_scope"])
-        db.execute(query, {"after": after})
+        db.execute(QUERIES["charge"], {"after": after})
         return int(db.execute(QUERIES["revision"]).fetchone()[0])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+_PART = re.compile(r"\{(\w+)\}")
 
 
 def named(text: str) -> dict[str, str]:
@@ -41,4 +42,18 @@ def migrations() -> list[str]:
     return [script.read_text("utf-8") for script in scripts]
 
 
-QUERIES = named(files(__package__).joinpath("queries.sql").read_text("utf-8"))
+def whole(queries: dict[str, str]) -> dict[str, str]:
+    """The queries with ``{name}`` replaced by the one of that name, which is only a part then.
+
+    >>> whole({"all": "SELECT a FROM b WHERE {good};", "good": "a > 1"})
+    {'all': 'SELECT a FROM b WHERE a > 1;'}
+    """
+    used = {name for text in queries.values() for name in _PART.findall(text)}
+    return {
+        name: _PART.sub(lambda found: queries[found[1]], text)
+        for name, text in queries.items()
+        if name not in used
+    }
+
+
+QUERIES = whole(named(files(__package__).joinpath("queries.sql").read_text("utf-8")))

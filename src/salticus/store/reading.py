@@ -69,12 +69,11 @@ def _columns(db: sqlite3.Connection, ids: Ints) -> tuple[Any, ...]:
 
 def fitting(db: sqlite3.Connection, ids: Ints, scopes: Sequence[Scope]) -> Ints:
     """The place of the first scope that each page is in; -1 = none."""
-    query = QUERIES["first_scopes"].format(in_scope=QUERIES["in_scope"])
     spelt = rows([tuple(spelling(scope).values()) for scope in scopes])
     places = [np.empty(0, dtype=np.int64)]
     for start in range(0, len(ids), CHUNK):
         asked = {"ids": rows(ids[start : start + CHUNK].tolist()), "scopes": spelt}
-        places.append(_ints(db.execute(query, asked).fetchone()[0]))
+        places.append(_ints(db.execute(QUERIES["first_scopes"], asked).fetchone()[0]))
     return np.concatenate(places)
 
 
