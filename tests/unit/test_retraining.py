@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from salticus.assemble import next_training
+from salticus.assemble.beside import grown_up, next_training
 from salticus.clock import SystemClock
 from salticus.predict.registry import Registry
 from salticus.retraining import Retraining
@@ -168,7 +168,13 @@ def test_a_stop_ends_the_training_too(tmp_path: Path) -> None:
 
 def test_the_next_training_waits_for_its_time(tmp_path: Path, bursts: Path) -> None:
     none, some = Registry(tmp_path), Registry(bursts / "models")
-    assert next_training(none, DAY, START, DAY / 12) == START + DAY / 12
-    assert next_training(some, DAY, START, DAY / 12) == TERMS.now + DAY
+    assert next_training(none, DAY, START) == START
+    assert next_training(some, DAY, START) == TERMS.now + DAY
     later = TERMS.now + 9 * DAY
-    assert next_training(some, DAY, later, DAY / 12) == later + DAY / 12
+    assert next_training(some, DAY, later) == later
+
+
+def test_a_young_crawl_trains_nothing() -> None:
+    first = int((START - 10 * DAY).timestamp() * 1e6)
+    assert grown_up(None, START) == START + 14 * DAY
+    assert grown_up(first, START) == START + 4 * DAY

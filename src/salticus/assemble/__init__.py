@@ -1,7 +1,6 @@
 """From settings to a crawler, and to all that commands need without crawling."""
 
 from salticus.assemble.base import clock_of, cost_of, stored
-from salticus.assemble.beside import next_training
 from salticus.assemble.crawl import crawler, fetching, guided
 from salticus.assemble.importing import import_log
 from salticus.assemble.parts import parts_of, predictor_of
@@ -17,7 +16,6 @@ __all__ = [
     "fetching",
     "guided",
     "import_log",
-    "next_training",
     "parts_of",
     "predictor_of",
     "recalled",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,8 @@ from salticus.assemble.parts import predictor_of
 from salticus.clock import Clock
 from salticus.config import Config
 from salticus.loop import Loop
-from salticus.predict.registry import Registry
+from salticus.predict.registry import YOUNG, Registry
+from salticus.store.base import Store
 from salticus.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ async def desk(config: Config, loop: Loop, world: Live, clock: Clock) -> AsyncIt
 
 
 @asynccontextmanager
-async def retraining(config: Config, clock: Clock) -> AsyncIterator[None]:
+async def retraining(config: Config, clock: Clock, store: Store) -> AsyncIterator[None]:
     """Models are trained beside the crawl, if one of them may come to serve in it."""
     every = config.models.retrain
     if not every or not config.file or predictor_of(config) != "serving":
@@ -68,10 +69,9 @@ async def retraining(config: Config, clock: Clock) -> AsyncIterator[None]:
 
     stop, registry = asyncio.Event(), Registry(Path(config.models.path))
     retraining = Retraining(train_command(Path(config.file)), registry, every, clock)
-    running = asyncio.create_task(
-        retraining.run(stop, next_training(registry, every, clock.now(), config.tick)),
-        name="retraining",
-    )
+    soonest = max(clock.now() + config.tick, grown_up((await store.summary()).first, clock.now()))
+    due = next_training(registry, every, soonest)
+    running = asyncio.create_task(retraining.run(stop, due), name="retraining")
     try:
         yield
     finally:
@@ -79,8 +79,13 @@ async def retraining(config: Config, clock: Clock) -> AsyncIterator[None]:
         await running
 
 
-def next_training(registry: Registry, every: timedelta, now: datetime, tick: timedelta) -> datetime:
-    """A tick from now, or when it is time again after the last model that was judged."""
+def grown_up(first: int | None, now: datetime) -> datetime:
+    """When there will be enough to learn from, given the first visit (µs)."""
+    began = now if first is None else datetime.fromtimestamp(first / 1e6, UTC)
+    return began + YOUNG
+
+
+def next_training(registry: Registry, every: timedelta, soonest: datetime) -> datetime:
+    """When it is time again after the last model that was judged, or as soon as may be."""
     judged = [e.at for e in registry.history() if e.what in ("promoted", "kept")]
-    soon = now + tick
-    return max(soon, datetime.fromisoformat(judged[-1]) + every) if judged else soon
+    return max(soonest, datetime.fromisoformat(judged[-1]) + every) if judged else soonest

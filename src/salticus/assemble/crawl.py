@@ -57,7 +57,7 @@ async def guided(
     async with live(config, clock, fetcher) as (world, store):
         await _check(config, world, clock)
         loop = _loop(config, world, clock, store, once=once)
-        beside = retraining(config, clock)
+        beside = retraining(config, clock, store)
         async with hooks(config, store), desk(config, loop, world, clock), beside:
             yield loop, world
 

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from salticus.assemble import clock_of, crawler, stored
-from salticus.config import Budget, Config, load
+from salticus.config import Budget, Config, Models, Span, load
 from salticus.demo.charts import write_charts
 from salticus.demo.copies import Copies, busiest_day, read_copies
 from salticus.demo.neighbour import neighbour_mall
@@ -97,9 +97,7 @@ async def _crawl(
     """One crawl of a mall of its own; what the store held when."""
     options = [f"--{key}={getattr(plot, key)}" for key in ("shops", "seed", "speed", "delay")]
     async with neighbour_mall(folder, [*options, f"--log={plot.log}", "--shoppers"]):
-        config = msgspec.structs.replace(
-            load(paths(folder)["settings"]), policy=policy, budget=course.budget, seed=course.seed
-        )
+        config = _settings(folder, course, policy)
         start = clock_of(config).now()
         end = start + timedelta(days=course.days)
         urls = paths(folder)["urls"].read_text("utf-8").split()
@@ -110,6 +108,17 @@ async def _crawl(
                 await loop.run(end)
     async with stored(config) as store:
         return read_copies(store, urls), (start, end)
+
+
+def _settings(folder: Path, course: Course, policy: str) -> Config:
+    """Those of the mall; no model is trained, which would take the cores from both processes."""
+    return msgspec.structs.replace(
+        load(paths(folder)["settings"]),
+        policy=policy,
+        budget=course.budget,
+        seed=course.seed,
+        models=Models(retrain=Span(0)),
+    )
 
 
 async def _add(config: Config, urls: list[str], at: datetime) -> None:

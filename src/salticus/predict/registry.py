@@ -15,7 +15,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +25,9 @@ from salticus.errors import InputError
 
 NONE = 0
 """The number of no model: the predictor of the cold start serves."""
+
+YOUNG = timedelta(days=14)
+"""Visits of so long a time are needed before a model is trained."""
 
 JUDGEMENT = "judgement.json"
 _POINTER, _HISTORY, _LOCK = "serving.json", "history.jsonl", ".lock"

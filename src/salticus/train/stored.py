@@ -16,7 +16,7 @@ from salticus.features.following import as_crawled
 from salticus.log import Log
 from salticus.log.write import export_log
 from salticus.predict.file import Saved, load_model
-from salticus.predict.registry import NONE, Judgement, Registry
+from salticus.predict.registry import NONE, YOUNG, Judgement, Registry
 from salticus.store.base import Store
 from salticus.train.contest import FAIR, Foretold, Stretch, contest, verdict
 from salticus.train.recipe import HAZARD, Recipe, Split
@@ -28,7 +28,6 @@ Told = Callable[[str], None]
 SPARE = 0.2  # share of the time, the latest, on which models are judged
 SHORT = (6, 24, 72)  # hours ahead, for a crawl that is not old enough for `HAZARD`
 _OLD = timedelta(days=90)
-_YOUNG = timedelta(days=14)  # without which no model is trained
 _DAY = timedelta(days=1)
 _EXAMPLES = 1_000_000
 
@@ -150,9 +149,9 @@ def _known(store: Store) -> tuple[Instant, Instant, int]:
 
 def _lacking(start: datetime, end: datetime, fair: int, terms: Terms) -> str | None:
     """What is missing for a model that could take over, in words; None if nothing is."""
-    if end - start < _YOUNG:
+    if end - start < YOUNG:
         days = (end - start) / _DAY
-        return f"not enough yet: visits of {days:.1f} days, {_YOUNG / _DAY:g} are needed"
+        return f"not enough yet: visits of {days:.1f} days, {YOUNG / _DAY:g} are needed"
     if fair < terms.least:
         return (
             f"not enough yet: {fair} visits to explore or of the panel in the latest fifth of the "
