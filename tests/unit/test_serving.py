@@ -175,6 +175,18 @@ def test_the_curve_goes_through_what_the_model_says_of_now(crawl: Crawl) -> None
     assert curves.level[page - 1] == pytest.approx(-np.log1p(-hazards).sum(), rel=1e-9)
 
 
+def test_features_have_the_part_that_the_model_gives_them(crawl: Crawl) -> None:
+    crawl.add(1, a_model())
+    serving = crawl.serving()
+    assert serving.contributions(1) == [], "no model, no features"
+    crawl.run(serving, range(49))
+    page = 1 + 48 % N
+    found = dict(serving.contributions(page))
+    assert list(found) == ["page_month"], "the model looks at nothing else"
+    assert found["page_month"] != 0
+    assert serving.contributions(99) == [], "of a page that never answered nothing is known"
+
+
 # ---------------------------------------------------------------------------------- broken models
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from salticus.columns import State, part_of
 from salticus.errors import InputError
 from salticus.estimates.mixed import HOUR_US, Mixed
+from salticus.estimates.occlusion import contributions
 from salticus.features.following import Facts, Following, as_crawled
 from salticus.features.metadata import Vocabulary
 from salticus.predict.file import Saved
@@ -106,7 +107,23 @@ class Modelled(Mixed):
         found = self.following_.read(row, self._hour)
         return replace(found, page=np.arange(len(ids))), self._metadata(ids)
 
+    def contributions(self, page: int) -> list[tuple[str, float]]:
+        """What each feature adds to the model's word on a page, in log-odds; nothing without a
+        model, or before the page's first answer."""
+        if self.model_ is None or self.following_ is None:
+            return []
+        one = np.array([page], dtype=np.int64)
+        if not self.following_.rows(one)[1].all():
+            return []
+        self._place(self.following_)
+        inputs, metadata = self.inputs(one)
+        return contributions(self.model_.model, inputs, metadata, self._unknown())
+
     # ------------------------------------------------------------------------------------ inside
+
+    def _unknown(self) -> Metadata:
+        """What is known of a page of which nothing is known."""
+        return self._encoded({name: [None] for name in self.sources.facts(_ONE[:0])})
 
     def _retraced(self, following: Following) -> Following:
         """With all visits that are stored; from time to time their old events are let go."""
@@ -146,10 +163,12 @@ class Modelled(Mixed):
         self.take_up(curves, ids, hazards, np.array(self.model_.manifest["edges"]))
 
     def _metadata(self, ids: Ints) -> Metadata:
+        return self._encoded(self.sources.facts(ids))
+
+    def _encoded(self, facts: Facts) -> Metadata:
         import polars as pl
 
         assert self._vocabulary is not None
-        facts = self.sources.facts(ids)
         texts = {name: pl.Series(name, column, dtype=pl.String) for name, column in facts.items()}
         return self._vocabulary.encode(as_crawled(pl.DataFrame(texts)))
 
