@@ -16,8 +16,9 @@ from salticus.config import Budget, Config, Models, Span, load
 from salticus.demo.charts import write_charts
 from salticus.demo.copies import Copies, busiest_day, read_copies
 from salticus.demo.neighbour import neighbour_mall
+from salticus.demo.promise import promise
 from salticus.report.progress import Progress
-from salticus.types import NewPage, instant
+from salticus.types import NewPage, instant, moment
 from salticus.worlds.mall.access import read_entries
 from salticus.worlds.mall.audit import audit, fresh_at, freshness_over
 from salticus.worlds.mall.folder import Plot, paths
@@ -82,8 +83,12 @@ async def run_demo(folder: Path, course: Course, told: Told) -> dict[str, Any]:
     curves: dict[str, Any] = {}
     for policy in course.policies:
         told(f"{policy} crawls for {course.seconds:g} s")
-        copies, span = await _crawl(folder / policy, plot, course, policy)
+        config = await _crawl(folder / policy, plot, course, policy)
+        copies, span = await _seen(config, course)
         results[policy], curves[policy] = judged(stock, copies, shopping, _scored(span, course))
+        clicked = shopping.take(shopping.clicks > 0)
+        kept = await promise(config, stock, copies.held(), clicked)
+        results[policy]["freshness estimate"] = kept
         entries = read_entries(paths(folder / policy)["access"])
         results[policy]["politeness violations"] = len(audit(entries, delay=plot.delay).breaches)
         histories = stock, copies, span
@@ -91,23 +96,28 @@ async def run_demo(folder: Path, course: Course, told: Told) -> dict[str, Any]:
     return results
 
 
-async def _crawl(
-    folder: Path, plot: Plot, course: Course, policy: str
-) -> tuple[Copies, tuple[datetime, datetime]]:
-    """One crawl of a mall of its own; what the store held when."""
+async def _crawl(folder: Path, plot: Plot, course: Course, policy: str) -> Config:
+    """One crawl of a mall of its own; its settings."""
     options = [f"--{key}={getattr(plot, key)}" for key in ("shops", "seed", "speed", "delay")]
     async with neighbour_mall(folder, [*options, f"--log={plot.log}", "--shoppers"]):
         config = _settings(folder, course, policy)
         start = clock_of(config).now()
-        end = start + timedelta(days=course.days)
         urls = paths(folder)["urls"].read_text("utf-8").split()
         await _add(config, urls, start)
         async with crawler(config) as loop:
             with Progress() as progress:
                 loop.watchers.append(progress)
-                await loop.run(end)
+                await loop.run(start + timedelta(days=course.days))
+    return config
+
+
+async def _seen(config: Config, course: Course) -> tuple[Copies, tuple[datetime, datetime]]:
+    """What the store held when, and when the crawl began and ended."""
+    urls = paths(Path(config.folder))["urls"].read_text("utf-8").split()
     async with stored(config) as store:
-        return read_copies(store, urls), (start, end)
+        copies = read_copies(store, urls)
+        start = moment((await store.table()).added.min())
+    return copies, (start, start + timedelta(days=course.days))
 
 
 def _settings(folder: Path, course: Course, policy: str) -> Config:
@@ -168,6 +178,11 @@ def _daily(
 def table_of(facts: Mapping[str, Any], policies: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
     """The results as rows, for people; the last compares the last policy with the first."""
     for name in facts[policies[0]]:
-        yield (name.replace("_", " "), *(facts[policy][name] for policy in policies))
+        if name != "freshness estimate":
+            yield (name.replace("_", " "), *(facts[policy][name] for policy in policies))
+    for by in ("pages", "clicks"):
+        kept = [facts[policy]["freshness estimate"][by] for policy in policies]
+        told = [f"{k['held']} of {k['days']}, ± {k['half_width'] or 0:.3f}" for k in kept]
+        yield (f"estimate by {by} held the truth on", *told)
     first, last = (facts[policy]["click_staleness"] for policy in (policies[0], policies[-1]))
     yield ("click staleness beside the first", "1", *[f"{last / first:.2f}" if first else "–"])
