@@ -45,7 +45,12 @@ def _staleness(curves: Mapping[str, list[dict[str, Any]]]) -> Any:
         .mark_line(point=True)
         .encode(
             x=alt.X("at:T", title="world time (UTC)", scale=alt.Scale(type="utc")),
-            y=alt.Y("stale:Q", title="clicks on a stale copy", axis=alt.Axis(format="%")),
+            y=alt.Y(
+                "stale:Q",
+                title="clicks on a stale copy (square-root scale)",
+                axis=alt.Axis(format="%", values=[0, 0.01, 0.05, 0.1, 0.25, 0.5, 1]),
+                scale=alt.Scale(type="sqrt"),
+            ),
             color=alt.Color("policy:N", title=None, scale=colours),
             tooltip=["policy:N", "at:T", alt.Tooltip("stale:Q", format=".1%")],
         )

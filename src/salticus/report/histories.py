@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-_WIDTH, _HEIGHT = 780, 90
+_WIDTH, _HEIGHT = 660, 90
 _OUTCOMES = {True: "change found", False: "no change", None: "first visit or failed"}
 _COLOURS = {"change found": "#d1495b", "no change": "#8d99ae", "first visit or failed": "#edae49"}
 
