@@ -15,13 +15,20 @@ from typing import Any
 import aiohttp
 import msgspec
 import numpy as np
+import polars as pl
 import pytest
 
 from salticus.assemble import crawler, stored
 from salticus.clock import SystemClock
-from salticus.config import Config, parse
+from salticus.config import Config, Models, parse
+from salticus.features.metadata import Vocabulary
+from salticus.features.names import all_names
 from salticus.loop import Loop
 from salticus.memory import recover
+from salticus.predict.calibrated import Calibrated, Curve
+from salticus.predict.file import Saved, asked, save_model
+from salticus.predict.linear import LinearModel
+from salticus.predict.registry import Judgement, Registry
 from salticus.types import NewPage, Plan, Tick
 from salticus.worlds.mall.audit import audit
 from salticus.worlds.mall.generate import generate
@@ -174,19 +181,37 @@ def same(first: Plan, second: Plan) -> bool:
     )
 
 
-@pytest.mark.parametrize("policy", ["leap", "kab5"])
+def employ(folder: Path) -> str:
+    """A registry whose model looks at a page's last month."""
+    edges, one = (6, 24), np.array([[0.6], [0.6]])
+    words = Vocabulary(("brand",), {"brand": np.array([3, 5], dtype=np.uint64)})
+    metadata = words.encode(pl.DataFrame({"brand": ["x"]}))
+    inputs = asked(all_names(edges), 0, metadata)
+    about = {"task": "change", "edges": list(edges), "inputs": inputs}
+    linear = LinearModel("page_month", edges, one, -one, np.array([-0.5, 0.5]), np.empty(0))
+    model = Calibrated(linear, (Curve(), Curve()))
+    registry = Registry(folder / "models")
+    save_model(registry.path(1), Saved(model, (words.settings(), words.arrays()), about))
+    when = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
+    registry.judge(1, Judgement(when[1], when, when, 300, 0, {}, {}, True, "for the test"))
+    return str(registry.folder)
+
+
+@pytest.mark.parametrize("policy", ["leap", "kab5", "leap with a model"])
 def test_a_restored_crawl_plans_the_same_to_the_last_byte(tmp_path: Path, policy: str) -> None:
     """Killed in the middle of a tick, with clicks and urgent visits since the last snapshot."""
+    policy, model = policy.split()[0], " " in policy
 
     async def main() -> None:
         async with open_mall(speed=86_400) as mall:
             config = settings(tmp_path, mall, insta="30%", share="50%")
             config = msgspec.structs.replace(config, policy=policy)
+            if model:
+                config = msgspec.structs.replace(config, models=Models(path=employ(tmp_path)))
             async with stored(config) as store:
                 await store.add([NewPage(url) for url in mall.urls], at=0)
             async with crawler(config) as loop:
                 await loop.run(mall.clock.now() + timedelta(days=2))
-            config = msgspec.structs.replace(config, clock=config.clock)
             async with crawler(config) as loop:
                 await recover(loop)
                 before = await _half_a_tick(loop, config, mall)
@@ -204,6 +229,7 @@ def test_a_restored_crawl_plans_the_same_to_the_last_byte(tmp_path: Path, policy
                 theirs = await restored.plan(then)
         assert len(mine) > 0
         assert same(mine, theirs)
+        assert not model or loop.predictor.version_ == 1, "the model has served"  # type: ignore[attr-defined]
         states = (part.state() for part in (loop.insta, restored.insta))
         ours, its = states
         assert all(ours[name].tobytes() == its[name].tobytes() for name in ours)
