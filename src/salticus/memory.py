@@ -7,7 +7,9 @@ are made: the same decisions, without a commit for each of them.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Protocol
 
 import numpy as np
@@ -63,6 +65,7 @@ class Memory:
         still = self._still_open()
         self.open_ = plan if still is None else still if plan is None else still.join(plan)
         if self.open_ is not None:
+            give_back()
             states = {name: part.state() for name, part in self.parts.items()}
             await self.keeper.remember(pack({**states, "open": _columns(self.open_)}))
 
@@ -96,6 +99,13 @@ class Memory:
         except (ValueError, KeyError, OSError) as error:
             raise StoreError(f"the run state cannot be read: {error}") from error
         return self.open_, await self.keeper.outcomes(self.open_.visit)
+
+
+def give_back() -> None:
+    """Return to the system what planning has freed, where the C library can: at a million pages a
+    quarter of a gigabyte, which the snapshot would else come on top of."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class Restarting(Protocol):

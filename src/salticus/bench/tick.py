@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from salticus.assemble import crawler, stored
-from salticus.bench.memory import peak
+from salticus.bench.memory import new_peak, peak
 from salticus.coins import coins
 from salticus.config import Budget, Config, Fetch
 from salticus.errors import SalticusError
@@ -136,6 +136,7 @@ def _visits(ids: Ints, number: int) -> list[Observation]:
 
 
 async def _plan(folder: Path, how: str) -> dict[str, float]:
+    new_peak()  # a process begins with that of its parent
     began = time.perf_counter()
     async with crawler(_config(folder)) as loop:
         if how == "recall":
