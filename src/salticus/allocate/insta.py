@@ -131,11 +131,17 @@ class Insta:
         chosen: dict[int, int] = {}
         for k in np.flatnonzero(sent).tolist():
             row = int(rows[k])
-            if row not in chosen and self._pages is not None and self._pages.open[row]:
+            if row not in chosen and self._pages is not None and self._may(row, now):
                 cost = int(self._pages.cost[row])
                 if len(self._purse) >= cost and self._purse[cost - 1] <= now:
                     self._purse, chosen[row] = self._purse[cost:], k
         return np.array(list(chosen.values()), dtype=np.int64)
+
+    def _may(self, row: int, now: Instant) -> bool:
+        """Whether a page may be visited now: it is open, and its minimum interval is over."""
+        assert self._pages is not None
+        soon = days_between(self._last[row], now) < self._pages.min_interval[row]
+        return bool(self._pages.open[row]) and not soon
 
     def _plan(self, rows: Ints, now: Instant, propensity: Floats) -> Plan:
         """Visits to these rows at once."""
