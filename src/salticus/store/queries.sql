@@ -480,16 +480,16 @@ SELECT json_group_array(visit) FROM (
     SELECT visit FROM observations WHERE visit > :visit ORDER BY visit
 );
 
+-- name: aliases
+SELECT pages.alias
+UNION
+SELECT step.alias FROM way JOIN pages AS step USING (id) WHERE step.alias IS NOT NULL
+
 -- name: became
 SELECT json_group_array(page) FROM (
     SELECT coalesce(
         (
-            WITH RECURSIVE way (id) AS (
-                SELECT pages.alias
-                UNION
-                SELECT step.alias
-                FROM way JOIN pages AS step USING (id) WHERE step.alias IS NOT NULL
-            )
+            WITH RECURSIVE way (id) AS ({aliases})
             SELECT last.id FROM way JOIN pages AS last USING (id) WHERE last.alias IS NULL
         ),
         pages.id,
@@ -589,11 +589,7 @@ SELECT
     status, fault, latest.value, coalesce(fields, '{}') AS fields, visits, changes, failures,
     max_interval, demand, cost, idle, paused, unlisted, canonical, told,
     (
-        WITH RECURSIVE way (id) AS (
-            SELECT pages.alias
-            UNION
-            SELECT step.alias FROM way JOIN pages AS step USING (id) WHERE step.alias IS NOT NULL
-        )
+        WITH RECURSIVE way (id) AS ({aliases})
         SELECT last.url FROM way JOIN pages AS last USING (id) WHERE last.alias IS NULL
     ) AS moved,
     (
