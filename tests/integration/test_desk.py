@@ -245,7 +245,7 @@ def other() -> str:
 async def _half_a_tick(loop: Loop, config: Config, mall: Mall) -> Tick:
     """Plan a tick and make the first half of its visits, with clicks on other pages meanwhile."""
     now = mall.clock.now()
-    tick = Tick(900, now, now + timedelta(days=3))
+    tick = Tick(900, now, now + timedelta(days=2))
     plan = await loop.plan(tick)
     await loop.memory.save(plan)
     half = plan.take(np.arange(len(plan) // 2))

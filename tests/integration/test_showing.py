@@ -12,7 +12,7 @@ from .conftest import finished, salticus
 
 
 def test_the_demo_shows_what_it_achieved(tmp_path: Path) -> None:
-    words = ("--seconds", "6", "--offers", "300", "--seed", "3", "--json")
+    words = ("--seconds", "5", "--offers", "300", "--seed", "3", "--json")
     code, out, err = finished(salticus("demo", tmp_path / "demo", *words))
     assert code == 0, err
     facts = json.loads(out)

@@ -453,10 +453,11 @@ def test_a_hanging_expression_is_cut_off(said: str) -> None:
 
 def test_memory_is_limited_and_is_that_of_the_worker() -> None:
     async def main(extraction: Extraction) -> None:
-        gc.collect()  # touches what the system had taken back, so that it does not count as growth
-        before = taken()
-        with pytest.raises(ExtractError, match=r"more than 2 GB"):
-            await value(extraction, WELL, "swell")
+        for _ in range(2):  # by the second time what the system had taken back is here again
+            gc.collect()
+            before = taken()
+            with pytest.raises(ExtractError, match=r"more than 2 GB"):
+                await value(extraction, WELL, "swell")
         assert taken() - before < 50_000_000, "law: the crawler's memory does not grow"
         limit, used = map(int, (await value(extraction, WELL, "told") or "").split())
         assert used < 500_000_000, "law: what a page took is given back"

@@ -465,7 +465,7 @@ def test_no_truncation_goes_unseen(made: Made, table: str, step: int) -> None:
 flips = st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255))
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(
     made=logs(full=True),
     table=st.sampled_from(list(TABLES)),

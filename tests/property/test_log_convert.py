@@ -75,7 +75,7 @@ def expected_visits(rows: list[Row]) -> list[tuple[Any, ...]]:
     return told
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(SEEN.flatmap(st.permutations), st.sampled_from([("p.csv", as_csv), ("p.jl", as_lines)]))
 def test_changes_are_told_whatever_the_order_of_the_rows(rows: list[Row], form: Any) -> None:
     name, write = form

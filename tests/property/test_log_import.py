@@ -71,7 +71,7 @@ async def exported(path: Path, out: Path) -> dict[str, pl.DataFrame]:
     return {name: pl.read_parquet(out / f"{name}.parquet") for name in ("pages", "visits")}
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(NEW, min_size=3, max_size=3), st.lists(VISITS, max_size=15))
 def test_a_store_survives_the_round_trip(pages: list[NewPage], visits: list[Any]) -> None:
     async def main(folder: Path) -> None:
