@@ -159,7 +159,7 @@ def test_budget_comes_before_the_maximum_interval() -> None:
     assert busiest_day(crawl(pages, 30, days=4).times) <= 30
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=18, deadline=None)
 @given(
     st.lists(st.integers(1, 9), min_size=1, max_size=40),
     st.sampled_from([0.7, 3, 20, "30%", "100%", "500%"]),
