@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test soak check bench browser clean
+.PHONY: demo test test-properties test-others soak check bench browser clean
 
 # The core alone, without extras: what a user installs.
 $(VENV)/core: pyproject.toml constraints.txt
@@ -19,8 +19,15 @@ $(VENV)/dev: $(VENV)/core
 demo: $(VENV)/core
 	$(BIN)/salticus demo
 
+# In two processes side by side, as most machines have two cores; each speaks when it is done.
 test: check browser
-	$(BIN)/pytest -m "not soak"
+	@$(MAKE) --no-print-directory --output-sync=target -j2 test-properties test-others
+
+test-properties: $(VENV)/dev
+	$(BIN)/pytest -m "not soak" tests/property src
+
+test-others: $(VENV)/dev
+	$(BIN)/pytest -m "not soak" tests/checks tests/integration tests/unit
 
 soak: $(VENV)/dev
 	$(BIN)/pytest -m soak
