@@ -40,7 +40,7 @@ class Clicks:
         self._due: asyncio.Task[None] | None = None
 
     async def take(self, counts: Sequence[Count]) -> dict[str, int]:
-        """Count, and ask for visits: how many rows came, asked, were let through and are visited."""
+        """Count, and ask for visits: how many rows came, asked, were let through, are visited."""
         clicked = await self._clicked(counts)
         requests, plan = self.loop.insta.ask(clicked, instant(self.clock.now()))
         if len(plan):
