@@ -10,27 +10,28 @@ from salticus.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from salticus.allocate.base import Policy
-    from salticus.assemble import crawler, stored
     from salticus.config import Budget, Config
+    from salticus.crawl.assembly import crawler
+    from salticus.crawl.loop import Loop
+    from salticus.crawl.opening import stored
+    from salticus.crawl.world import World
     from salticus.errors import SalticusError
     from salticus.extract.base import Content, Extractor
-    from salticus.loop import Loop
     from salticus.predict.base import Predictor
     from salticus.schedule.base import Spacing
     from salticus.types import NewPage, Outcomes, Pages, Plan, Survival, Tick, Value
-    from salticus.worlds.base import World
 
 _HOMES = {
     "salticus.allocate.base": ("Policy",),
-    "salticus.assemble": ("crawler", "stored"),
+    "salticus.crawl": ("crawler", "stored"),
     "salticus.config": ("Budget", "Config"),
     "salticus.errors": ("SalticusError",),
     "salticus.extract.base": ("Content", "Extractor"),
-    "salticus.loop": ("Loop",),
+    "salticus.crawl.loop": ("Loop",),
     "salticus.predict.base": ("Predictor",),
     "salticus.schedule.base": ("Spacing",),
     "salticus.types": ("NewPage", "Outcomes", "Pages", "Plan", "Survival", "Tick", "Value"),
-    "salticus.worlds.base": ("World",),
+    "salticus.crawl.world": ("World",),
 }
 
 __all__ = [

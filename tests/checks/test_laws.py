@@ -17,9 +17,9 @@ from salticus.checks.policy import check_policy
 from salticus.checks.predictor import check_predictor
 from salticus.checks.spacing import check_spacing
 from salticus.clock import SystemClock, VirtualClock
-from salticus.columns import State
 from salticus.errors import PluginError
 from salticus.types import Draw, Floats, Outcomes, Pages, Tick
+from salticus.types.state import State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from salticus.worlds.mall.access import Entry, read_entries
+from salticus.lab.worlds.mall.access import Entry, read_entries
 
 PATIENCE_S = 60.0
 

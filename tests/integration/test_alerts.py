@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from salticus.assemble import stored, visit_now
 from salticus.checks.fetch_server import Server, reply
 from salticus.config import Config, parse
+from salticus.crawl.opening import stored
+from salticus.crawl.visiting import visit_now
 from salticus.types import NewPage
 
 OFFER = """<title>Tent {0}</title><h1>Tent {0}</h1><script type="application/ld+json">

@@ -18,21 +18,23 @@ import numpy as np
 import polars as pl
 import pytest
 
-from salticus.assemble import crawler, stored
 from salticus.clock import SystemClock
 from salticus.config import Config, Models, parse
+from salticus.crawl.assembly import crawler
+from salticus.crawl.loop import Loop
+from salticus.crawl.opening import stored
+from salticus.crawl.snapshot import recover
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import all_names
-from salticus.loop import Loop
-from salticus.memory import recover
-from salticus.predict.calibrated import Calibrated, Curve
-from salticus.predict.file import Saved, asked, save_model
-from salticus.predict.linear import LinearModel
-from salticus.predict.registry import Judgement, Registry
+from salticus.lab.worlds.mall.audit import audit
+from salticus.lab.worlds.mall.generate import generate
+from salticus.lab.worlds.mall.server import Mall
+from salticus.models.calibrated import Calibrated, Curve
+from salticus.models.file import Saved, asked, save_model
+from salticus.models.linear import LinearModel
+from salticus.models.registry import Judgement, Registry
 from salticus.types import NewPage, Plan, Tick
-from salticus.worlds.mall.audit import audit
-from salticus.worlds.mall.generate import generate
-from salticus.worlds.mall.server import Mall
+from salticus.web.desk import desk
 
 OFFERS = 600
 
@@ -76,7 +78,7 @@ async def crawling(config: Config, mall: Mall) -> AsyncIterator[Loop]:
     """A crawl that has visited every page once and goes on."""
     async with stored(config) as store:
         await store.add([NewPage(url) for url in mall.urls], at=0)
-    async with crawler(config) as loop:
+    async with crawler(config, companions=(desk,)) as loop:
         running = asyncio.create_task(loop.run())
         while sum(e.status == 200 and e.path != "/robots.txt" for e in mall.log) < OFFERS:
             assert not running.done(), running
@@ -210,9 +212,9 @@ def test_a_restored_crawl_plans_the_same_to_the_last_byte(tmp_path: Path, policy
                 config = msgspec.structs.replace(config, models=Models(path=employ(tmp_path)))
             async with stored(config) as store:
                 await store.add([NewPage(url) for url in mall.urls], at=0)
-            async with crawler(config) as loop:
+            async with crawler(config, companions=(desk,)) as loop:
                 await loop.run(mall.clock.now() + timedelta(days=2))
-            async with crawler(config) as loop:
+            async with crawler(config, companions=(desk,)) as loop:
                 await recover(loop)
                 before = await _half_a_tick(loop, config, mall)
                 copy = tmp_path / "copy.db"
@@ -224,7 +226,7 @@ def test_a_restored_crawl_plans_the_same_to_the_last_byte(tmp_path: Path, policy
             twin = msgspec.structs.replace(
                 config, store=str(copy), desk=msgspec.structs.replace(config.desk, listen=other())
             )
-            async with crawler(twin) as restored:
+            async with crawler(twin, companions=(desk,)) as restored:
                 await recover(restored)
                 theirs = await restored.plan(then)
         assert len(mine) > 0

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from salticus import hooks
 from salticus.config import Hook, Span
+from salticus.crawl import hooks
+from salticus.crawl.hooks import Hooks
 from salticus.errors import ConfigError
-from salticus.hooks import Hooks
 from salticus.store.base import Store
 from salticus.store.sqlite import SqliteStore
 from salticus.testing import MemoryStore

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from salticus.worlds.journal import BATCH
-from salticus.worlds.mall.access import Entry
-from salticus.worlds.mall.audit import Breach, audit
+from salticus.crawl.journal import BATCH
+from salticus.lab.worlds.mall.access import Entry
+from salticus.lab.worlds.mall.audit import Breach, audit
 
 from .conftest import Street, finished, wait_for
 

@@ -11,17 +11,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from salticus.assemble import crawler, stored
 from salticus.checks.world import check_world
 from salticus.clock import SystemClock
 from salticus.config import Config, parse
+from salticus.crawl.assembly import crawler
+from salticus.crawl.loop import Loop
+from salticus.crawl.opening import stored
 from salticus.errors import StoreLocked
-from salticus.loop import Loop
+from salticus.lab.worlds.mall.audit import audit
+from salticus.lab.worlds.mall.faults import Fault
+from salticus.lab.worlds.mall.generate import generate
+from salticus.lab.worlds.mall.server import Mall
 from salticus.types import NewPage
-from salticus.worlds.mall.audit import audit
-from salticus.worlds.mall.faults import Fault
-from salticus.worlds.mall.generate import generate
-from salticus.worlds.mall.server import Mall
 
 SPEED = 86_400.0  # a world day in a wall second
 

@@ -17,7 +17,7 @@ import pytest
 import uvloop
 
 from salticus.clock import VirtualClock
-from salticus.worlds.mall import Entry, Fault, Mall, audit, generate
+from salticus.lab.worlds.mall import Entry, Fault, Mall, audit, generate
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Run = Callable[[Coroutine[Any, Any, None]], None]

@@ -23,17 +23,8 @@ from salticus.errors import ConfigError
 from salticus.extract.base import Content
 from salticus.extract.offer import Offer
 from salticus.extract.text import Text
+from salticus.lab.worlds.mall import Fault, Mall, Page, Stock, audit, generate, read_entries, serve
 from salticus.types import moment
-from salticus.worlds.mall import (
-    Fault,
-    Mall,
-    Page,
-    Stock,
-    audit,
-    generate,
-    read_entries,
-    serve,
-)
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Run = Callable[[Coroutine[Any, Any, None]], None]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from salticus.demo.copies import busiest_day
-from salticus.worlds.mall.audit import audit
+from salticus.lab.demo.copies import busiest_day
+from salticus.lab.worlds.mall.audit import audit
 
 from .conftest import Street, finished, wait_for
 

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from salticus.lab.worlds.mall.access import Entry
 from salticus.observe import digest
 from salticus.store.lock import is_locked
-from salticus.worlds.mall.access import Entry
 
 from .conftest import Street, finished, wait_for
 

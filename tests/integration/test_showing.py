@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from salticus.bench.fetch import bench
+from salticus.lab.bench.fetch import bench
 
 from .conftest import finished, salticus
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from salticus.config import load
-from salticus.worlds.mall.audit import Visits, audit, freshness_over
-from salticus.worlds.mall.cages import cages
-from salticus.worlds.mall.faults import Fault
-from salticus.worlds.mall.folder import Plot
-from salticus.worlds.mall.stock import Stock, offsets_of
+from salticus.lab.worlds.mall.audit import Visits, audit, freshness_over
+from salticus.lab.worlds.mall.cages import cages
+from salticus.lab.worlds.mall.faults import Fault
+from salticus.lab.worlds.mall.folder import Plot
+from salticus.lab.worlds.mall.stock import Stock, offsets_of
 
 from .conftest import Street
 

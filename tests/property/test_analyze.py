@@ -19,11 +19,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.log.folder import Log
-from salticus.report.analyze.demand import gini
-from salticus.report.analyze.intervals import peaks
-from salticus.report.analyze.shares import Share, wilson
-from salticus.report.analyze.study import Study, study
+from salticus.exchange.folder import Log
+from salticus.lab.analyze.demand import gini
+from salticus.lab.analyze.intervals import peaks
+from salticus.lab.analyze.shares import Share, wilson
+from salticus.lab.analyze.study import Study, study
 
 # two days before clocks change in Berlin
 START = datetime(2026, 3, 27, tzinfo=UTC)

@@ -16,9 +16,9 @@ from salticus.allocate.bandit.policy import Bandit
 from salticus.allocate.bandit.reward import Stretch
 from salticus.checks.policy import check_policy
 from salticus.checks.samples import some_outcomes, some_pages
-from salticus.columns import pack, unpack
 from salticus.testing import a_tick
 from salticus.types import Outcomes, Pages
+from salticus.types.state import pack, unpack
 
 KAB = [name for name in allocate.BUILTIN if name.startswith("kab")]
 LEARNERS: list[Callable[[int], Learner]] = [Exp3, Exp3Anytime, Exp3Ix, Exp3Plus]

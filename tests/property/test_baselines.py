@@ -20,8 +20,8 @@ from salticus.allocate.share import first, in_proportion
 from salticus.checks.samples import some_outcomes, some_pages
 from salticus.clock import VirtualClock
 from salticus.config import Budget
-from salticus.loop import Loop
-from salticus.memory import Memory
+from salticus.crawl.loop import Loop
+from salticus.crawl.snapshot import Memory
 from salticus.predict.gamma import Gamma
 from salticus.schedule.base import Spacing
 from salticus.schedule.coin import Coin

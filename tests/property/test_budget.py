@@ -16,9 +16,9 @@ from salticus.allocate.limits import check_feasible
 from salticus.allocate.uniform import Uniform
 from salticus.clock import VirtualClock
 from salticus.config import Budget
+from salticus.crawl.loop import Loop
+from salticus.crawl.snapshot import Memory
 from salticus.errors import Infeasible
-from salticus.loop import Loop
-from salticus.memory import Memory
 from salticus.predict.gamma import Gamma
 from salticus.schedule.even import Even
 from salticus.schedule.ledger import Ledger

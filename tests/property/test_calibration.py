@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salticus.features.history import History
-from salticus.studies.calibration.auc import changes_within
-from salticus.studies.calibration.shares import change_within, lived
-from salticus.train.metrics import auc
+from salticus.lab.studies.calibration.auc import changes_within
+from salticus.lab.studies.calibration.shares import change_within, lived
+from salticus.models.training.metrics import auc
 
 labels = st.lists(st.tuples(st.booleans(), st.integers(-5, 5)), min_size=2, max_size=40).filter(
     lambda rows: len({positive for positive, _ in rows}) == 2

@@ -26,8 +26,8 @@ from salticus.signals.lines import MAX_LINE
 from salticus.signals.tally import Tally
 from salticus.store.base import MOST_CLICKS, MOST_IMPRESSIONS
 from salticus.store.sqlite import SqliteStore
-from salticus.store.urls import canonical
 from salticus.types import Count, Mark, NewPage
+from salticus.urls import canonical
 
 NOW = 1_800_000_000_000_000
 KNOWN = [f"http://shop.example/{n}" for n in range(3)]

@@ -11,13 +11,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from salticus.exchange.folder import Log
+from salticus.exchange.write import export_log
 from salticus.features.following import Following, as_crawled
 from salticus.features.groups import groups_of
 from salticus.features.names import chosen
 from salticus.features.past import Past
 from salticus.features.seen import pages_of, seen_events
-from salticus.log.folder import Log
-from salticus.log.write import export_log
 from salticus.store.sqlite import SqliteStore
 from salticus.types import NewPage, Observation, Outcomes, Record, Value
 

@@ -25,6 +25,13 @@ from yarl import URL
 from salticus.checks.extract import check_reading
 from salticus.config import Extract, Rule, Span
 from salticus.errors import ExtractError, InputError, SalticusError
+from salticus.exchange.check import check, examine
+from salticus.exchange.convert.base import Options
+from salticus.exchange.convert.build import convert_log
+from salticus.exchange.folder import Log
+from salticus.exchange.info import info
+from salticus.exchange.read import read_pages, read_values
+from salticus.exchange.truth import read_truth
 from salticus.extract.base import Content
 from salticus.extract.canonical_link import canonical_link
 from salticus.extract.charset import declared
@@ -41,21 +48,14 @@ from salticus.fetch.hosts import retry_after
 from salticus.fetch.http import charset
 from salticus.fetch.redirects import location
 from salticus.fetch.robots import Robots
-from salticus.log.check import check, examine
-from salticus.log.convert.base import Options
-from salticus.log.convert.build import convert_log
-from salticus.log.folder import Log
-from salticus.log.info import info
-from salticus.log.read import read_pages, read_values
-from salticus.log.truth import read_truth
+from salticus.lab.worlds.mall import zoo
+from salticus.lab.worlds.mall.markup import STYLES
+from salticus.lab.worlds.mall.render import Padding, page_head
+from salticus.lab.worlds.mall.stock import Page
 from salticus.signals.merchant import MerchantFeed, Spelling
 from salticus.signals.opened import Opened
-from salticus.store.urls import canonical
 from salticus.types import Reading, Status, Target
-from salticus.worlds.mall import zoo
-from salticus.worlds.mall.markup import STYLES
-from salticus.worlds.mall.render import Padding, page_head
-from salticus.worlds.mall.stock import Page
+from salticus.urls import canonical
 
 from . import fuzzing
 from .fuzzing import HANGING, HUGE, MOST, ODD, named, seeds, spoilt, taken

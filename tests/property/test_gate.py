@@ -16,8 +16,8 @@ from salticus.allocate.gate.instacrawl import InstaCrawl
 from salticus.allocate.gate.stream import gamma, new_book, place
 from salticus.allocate.gate.threshold import ThresholdGate
 from salticus.checks.gate import check_gate
-from salticus.coins import coins
 from salticus.types import Floats
+from salticus.types.coins import coins
 
 N = 10_000
 HOLDING = (InstaCrawl, ThresholdGate)

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salticus.allocate.leap import Leap
-from salticus.columns import pack, unpack
 from salticus.predict.gamma import GammaSurvival
 from salticus.predict.poisson import PoissonSurvival
 from salticus.predict.worth import gamma_worth, poisson_worth
 from salticus.testing import START, blank_pages
 from salticus.types import NEVER, Bools, Floats, Pages, Survival, instant
+from salticus.types.state import pack, unpack
 
 law = settings(deadline=None, max_examples=150)  # a first call may have to compile
 

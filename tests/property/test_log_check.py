@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.log import order
-from salticus.log.check import check, examine
-from salticus.log.folder import Log
-from salticus.log.probe import damage
-from salticus.log.schema import REQUIRED, TABLES
-from salticus.log.violation import Violation
+from salticus.exchange import order
+from salticus.exchange.check import check, examine
+from salticus.exchange.folder import Log
+from salticus.exchange.probe import damage
+from salticus.exchange.schema import REQUIRED, TABLES
+from salticus.exchange.violation import Violation
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOURS = 240

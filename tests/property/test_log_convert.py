@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salticus.errors import InputError
-from salticus.log.check import check
-from salticus.log.convert.base import Options
-from salticus.log.convert.build import convert_log
-from salticus.log.convert.spell import read_prices
-from salticus.log.convert.times import read_times
+from salticus.exchange.check import check
+from salticus.exchange.convert.base import Options
+from salticus.exchange.convert.build import convert_log
+from salticus.exchange.convert.spell import read_prices
+from salticus.exchange.convert.times import read_times
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -12,10 +12,10 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.assemble import import_log
 from salticus.config import parse
-from salticus.log.check import examine
-from salticus.log.write import export_log
+from salticus.crawl.importing import import_log
+from salticus.exchange.check import examine
+from salticus.exchange.write import export_log
 from salticus.observe import observe
 from salticus.store.sqlite import SqliteStore
 from salticus.types import Fetched, NewPage, Observation, Reading, Record, Status, Value

@@ -15,17 +15,17 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.log.check import examine
-from salticus.log.folder import Log
+from salticus.exchange.check import examine
+from salticus.exchange.folder import Log
+from salticus.lab.worlds.market import PRESETS, Size, make_market
+from salticus.lab.worlds.market.evenly import dealt, even
+from salticus.lab.worlds.market.events import Events, Kind
+from salticus.lab.worlds.market.geography import ZONES
+from salticus.lab.worlds.market.presets import HAN2019
+from salticus.lab.worlds.market.prices import points_of
+from salticus.lab.worlds.market.rates import raked
+from salticus.lab.worlds.market.rhythm import calendar_of
 from salticus.types import Ints
-from salticus.worlds.market import PRESETS, Size, make_market
-from salticus.worlds.market.evenly import dealt, even
-from salticus.worlds.market.events import Events, Kind
-from salticus.worlds.market.geography import ZONES
-from salticus.worlds.market.presets import HAN2019
-from salticus.worlds.market.prices import points_of
-from salticus.worlds.market.rates import raked
-from salticus.worlds.market.rhythm import calendar_of
 
 DAYS = 40
 CALENDARS = {name: calendar_of(preset, DAYS) for name, preset in PRESETS.items()}

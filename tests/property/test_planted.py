@@ -14,15 +14,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from salticus.exchange.folder import Log
+from salticus.exchange.tables import write_log
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import METADATA, Choice, ahead
-from salticus.log.folder import Log
-from salticus.log.tables import write_log
-from salticus.train.calibrate import calibrate
-from salticus.train.examples import make_examples
-from salticus.train.recipe import HAZARD, Recipe, Split
-from salticus.train.split import PARTS
-from salticus.train.trees import TreesSettings, fit_trees
+from salticus.models.training.calibrate import calibrate
+from salticus.models.training.examples import make_examples
+from salticus.models.training.recipe import HAZARD, Recipe, Split
+from salticus.models.training.split import PARTS
+from salticus.models.training.trees import TreesSettings, fit_trees
 from salticus.types import Examples, Floats, Ints
 
 PAGES, DAYS, MERCHANTS, BRANDS = 6000, 90, 12, 10

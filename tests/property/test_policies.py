@@ -19,9 +19,9 @@ from salticus.allocate.limits import check_feasible
 from salticus.checks.policy import check_answer, check_growth, check_hosts, check_nan
 from salticus.clock import VirtualClock
 from salticus.config import Budget
+from salticus.crawl.loop import Loop
+from salticus.crawl.snapshot import Memory
 from salticus.errors import Infeasible
-from salticus.loop import Loop
-from salticus.memory import Memory
 from salticus.predict.gamma import Gamma, GammaSurvival
 from salticus.predict.poisson import PoissonSurvival
 from salticus.schedule.coin import Coin

@@ -16,18 +16,18 @@ from hypothesis import strategies as st
 from salticus.allocate.gate.base import Decisions
 from salticus.allocate.gate.uniform import UniformGate
 from salticus.errors import InputError
-from salticus.log.folder import Log
-from salticus.log.truth import Truth, read_truth
-from salticus.predict.poisson import PoissonSurvival
-from salticus.simulate import Rules
-from salticus.simulate.gated import sent_through
-from salticus.simulate.requests import (
+from salticus.exchange.folder import Log
+from salticus.exchange.truth import Truth, read_truth
+from salticus.lab.simulate import Rules
+from salticus.lab.simulate.gated import sent_through
+from salticus.lab.simulate.requests import (
     Requests,
     fresh_at_requests,
     read_requests,
     replay_uniform,
 )
-from salticus.simulate.stage import set_stage
+from salticus.lab.simulate.stage import set_stage
+from salticus.predict.poisson import PoissonSurvival
 from salticus.types import (
     CHANGED,
     UNCHANGED,

@@ -16,11 +16,11 @@ from scipy.optimize import linear_sum_assignment
 
 from salticus import allocate
 from salticus.config import Budget
-from salticus.log.truth import Truth
-from salticus.simulate.clairvoyant import bound
-from salticus.simulate.poisson import START, poisson_log
-from salticus.simulate.run import run
-from salticus.simulate.stage import Rules, Stage, set_stage
+from salticus.exchange.truth import Truth
+from salticus.lab.simulate.clairvoyant import bound
+from salticus.lab.simulate.poisson import START, poisson_log
+from salticus.lab.simulate.run import run
+from salticus.lab.simulate.stage import Rules, Stage, set_stage
 from salticus.types import DAY, Outcomes, instant
 
 _DAY = timedelta(days=1)

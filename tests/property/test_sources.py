@@ -14,7 +14,6 @@ from xml.sax.saxutils import escape
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from salticus.dates import written
 from salticus.errors import ExtractError, InputError
 from salticus.extract import feed, links, sitemap
 from salticus.extract.base import Content
@@ -25,8 +24,9 @@ from salticus.extract.source import Source
 from salticus.markup import Document, decoded, mended, text_of
 from salticus.signals.merchant import MerchantFeed, Spelling
 from salticus.signals.opened import Opened
-from salticus.store.urls import canonical
 from salticus.types import Entry, Told
+from salticus.types.dates import written
+from salticus.urls import canonical
 
 URL = "https://www.shop.example/list.xml"
 SPELLING = Spelling(canonical, price, currency, availability, condition)

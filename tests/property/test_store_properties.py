@@ -25,7 +25,6 @@ from salticus.store.base import SORTS, STATES, Edit, Query, Store
 from salticus.store.packing import pack, raw, rows, text, unpack
 from salticus.store.patterns import glob, plain
 from salticus.store.sqlite import SqliteStore
-from salticus.store.urls import canonical
 from salticus.testing import MemoryStore
 from salticus.types import (
     PURPOSE,
@@ -40,6 +39,7 @@ from salticus.types import (
     Told,
     Value,
 )
+from salticus.urls import canonical
 
 TABLES = ("pages", "visits", "values", "signals", "links")
 URLS = [f"http://shop{n % 2}.example/{n}" for n in range(5)]

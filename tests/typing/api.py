@@ -10,13 +10,13 @@ from salticus import allocate, plugins
 from salticus.allocate.base import Policy
 from salticus.checks.extract import check_extractor
 from salticus.checks.policy import check_policy
-from salticus.columns import Remembers, State
 from salticus.config import Budget, Config, Fetch, Span
 from salticus.errors import Infeasible, PluginError, SalticusError
 from salticus.extract.base import Content, Extractor
 from salticus.predict.base import Predictor
 from salticus.testing import START, blank_pages
 from salticus.types import Bools, Floats, Ints, Outcomes, Pages, Survival, Value
+from salticus.types.state import Remembers, State
 
 
 class Patient:

@@ -15,13 +15,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from salticus.charts.sheet import Sheet
 from salticus.cli.analyze import analyze
 from salticus.errors import InputError
-from salticus.log.folder import Log
-from salticus.report.analyze.layout import sheet_of
-from salticus.report.analyze.shares import Share, wilson
-from salticus.report.analyze.study import Study, study
-from salticus.report.sheet import Sheet
+from salticus.exchange.folder import Log
+from salticus.lab.analyze.layout import sheet_of
+from salticus.lab.analyze.shares import Share, wilson
+from salticus.lab.analyze.study import Study, study
 
 MONDAY = datetime(2026, 6, 1, tzinfo=UTC)
 

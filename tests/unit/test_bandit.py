@@ -20,7 +20,6 @@ from salticus.allocate.kab import CHANGE, CLICK, EVERY, Kab5, Kab5Mixture, Kab5P
 from salticus.allocate.uniform import Uniform
 from salticus.checks.policy import check_policy
 from salticus.checks.samples import some_pages
-from salticus.columns import pack, unpack
 from salticus.errors import ConfigError, InputError
 from salticus.predict.poisson import PoissonSurvival
 from salticus.schedule.coin import Coin
@@ -39,6 +38,7 @@ from salticus.types import (
     Status,
     instant,
 )
+from salticus.types.state import pack, unpack
 
 # --------------------------------------------------------------------------------- traces by hand
 

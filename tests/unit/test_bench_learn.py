@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from salticus.bench import learn
 from salticus.errors import SalticusError
-from salticus.train import deep
+from salticus.lab.bench import learn
+from salticus.models.training import deep
 
 
 @pytest.fixture(autouse=True)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from salticus.bench import planning
-from salticus.bench.policies import AGENDA, bench
 from salticus.cli.app import app
 from salticus.errors import SalticusError
+from salticus.lab.bench import planning
+from salticus.lab.bench.policies import AGENDA, bench
 
 COLUMNS = {
     "policy", "curves", "pages", "s", "ns/page", "x NumPy pass", "MB", "bytes/page",
@@ -64,7 +64,7 @@ def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
         numbers = ("seconds", "first", "bytes", "pass", "many", "singly", "price")
         return dict.fromkeys(numbers, 0.5)
 
-    monkeypatch.setattr("salticus.bench.policies._measure", measured)
+    monkeypatch.setattr("salticus.lab.bench.policies._measure", measured)
     words = ["bench", "policies", "--pages", "100", "--policy", "uniform", "--json"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output

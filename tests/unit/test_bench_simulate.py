@@ -7,9 +7,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from salticus.bench.replay import BARE, POLICIES, bench
 from salticus.cli.app import app
 from salticus.errors import SalticusError
+from salticus.lab.bench.replay import BARE, POLICIES, bench
 
 
 def test_every_policy_is_measured_beside_the_bare_loop() -> None:

@@ -15,13 +15,13 @@ from typer.testing import CliRunner
 
 from salticus.cli.app import app
 from salticus.errors import ConfigError, InputError
-from salticus.log.folder import Log
-from salticus.studies.calibration.auc import feature_aucs, prediction_points
-from salticus.studies.calibration.freshness import uniform_freshness
-from salticus.studies.calibration.lifts import request_lifts
-from salticus.studies.calibration.market import Market, read_market
-from salticus.studies.calibration.patterns import patterns, peak
-from salticus.studies.calibration.published import (
+from salticus.exchange.folder import Log
+from salticus.lab.studies.calibration.auc import feature_aucs, prediction_points
+from salticus.lab.studies.calibration.freshness import uniform_freshness
+from salticus.lab.studies.calibration.lifts import request_lifts
+from salticus.lab.studies.calibration.market import Market, read_market
+from salticus.lab.studies.calibration.patterns import patterns, peak
+from salticus.lab.studies.calibration.published import (
     ABOVE,
     PRESETS,
     PUBLISHED,
@@ -29,10 +29,10 @@ from salticus.studies.calibration.published import (
     Statistic,
     published,
 )
-from salticus.studies.calibration.run import calibrate_log
-from salticus.studies.calibration.shares import change_within, daily_shares, returning
-from salticus.studies.calibration.table import Row, markdown, rows, summary
-from salticus.worlds.market import Size, make_market
+from salticus.lab.studies.calibration.run import calibrate_log
+from salticus.lab.studies.calibration.shares import change_within, daily_shares, returning
+from salticus.lab.studies.calibration.table import Row, markdown, rows, summary
+from salticus.lab.worlds.market import Size, make_market
 
 DAY0 = datetime(2018, 5, 7, tzinfo=UTC)  # a Monday
 AT = pl.Datetime("us", "UTC")

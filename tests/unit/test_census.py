@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from salticus.crawl.census import _idle, awake
 from salticus.store.base import DROPPED
 from salticus.testing import START, a_tick
 from salticus.types import DAY, Status, instant
-from salticus.worlds.census import _idle, awake
 
 
 def rests_for(idle: int) -> float:

@@ -26,10 +26,10 @@ from typer.testing import CliRunner
 
 from salticus.cli.app import app
 from salticus.clock import SystemClock
+from salticus.lab.worlds.mall.generate import generate
+from salticus.lab.worlds.mall.server import Mall
 from salticus.store.sqlite import SqliteStore
 from salticus.types import NewPage
-from salticus.worlds.mall.generate import generate
-from salticus.worlds.mall.server import Mall
 
 T = TypeVar("T")
 

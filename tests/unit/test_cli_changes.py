@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from salticus.errors import StoreError
-from salticus.report import changes
-from salticus.report.changes import Wanted, stream
 from salticus.types import Change, Value
+from salticus.views import changes
+from salticus.views.changes import Wanted, stream
 
 from .cli_stage import ABOUT, MAP, TEA, Stage, seen
 

@@ -19,7 +19,7 @@ import pytest
 
 from salticus.config import Config, Desk, Extract, Fetch, Hook, Host, Models, Rule, Time, parse
 from salticus.config.default import default_text, uncommented
-from salticus.report.settings import MASK, as_toml, effective
+from salticus.views.settings import MASK, as_toml, effective
 
 from .cli_stage import SETTINGS, Stage
 

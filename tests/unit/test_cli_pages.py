@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from salticus.cli.listing import Sort, State
-from salticus.memory import Memory
-from salticus.report.alerts import ADVICE, MEANING
-from salticus.report.page import STATES as STATE_WORDS
+from salticus.crawl.alerts import KINDS
+from salticus.crawl.snapshot import Memory
 from salticus.store.base import SORTS, STATES
 from salticus.store.sqlite import SqliteStore
 from salticus.types import Alert, Plan, Tick, Told, Value, instant
-from salticus.watch import KINDS
+from salticus.views.alerts import ADVICE, MEANING
+from salticus.views.page import STATES as STATE_WORDS
 
 from .cli_stage import ABOUT, FRESH, GONE, MAP, NOW, PAGES, TEA, Stage, seen
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import salticus
-from salticus.compiled import compiled
+from salticus.types.compiled import compiled
 
 ROOT = Path(salticus.__file__).parent
 FILES = [

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from salticus.columns import pack, unpack
 from salticus.errors import ConfigError, InputError
 from salticus.features.names import Choice
-from salticus.predict.deep import DeepModel, Layout
-from salticus.predict.sequence import SequenceModel
-from salticus.train import deep
-from salticus.train.deep import OURS, PUBLISHED, Rows, fit_deep, layout_of, scales_of
-from salticus.train.network import first_weights, forward, jax_of
-from salticus.train.sequence import fit_sequence
+from salticus.models.deep import DeepModel, Layout
+from salticus.models.sequence import SequenceModel
+from salticus.models.training import deep
+from salticus.models.training.deep import OURS, PUBLISHED, Rows, fit_deep, layout_of, scales_of
+from salticus.models.training.network import first_weights, forward, jax_of
+from salticus.models.training.sequence import fit_sequence
 from salticus.types import Examples, Floats, Inputs, Metadata
+from salticus.types.state import pack, unpack
 
 NAMES = ("page_recent", "price", "hour")
 PAGES, MERCHANTS, BUCKETS = 600, 40, 64
@@ -261,7 +261,7 @@ def test_without_jax_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_scoring_needs_no_jax() -> None:
-    code = "import sys, salticus.predict.sequence; sys.exit('jax' in sys.modules)"
+    code = "import sys, salticus.models.sequence; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

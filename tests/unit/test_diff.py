@@ -8,7 +8,7 @@ from decimal import Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.report.diff import MOST, difference, in_words, marked, move, pieces
+from salticus.views.diff import MOST, difference, in_words, marked, move, pieces
 
 words = st.lists(st.sampled_from(["tea", "is", "hot", "cold", "and", "[-", "+}", "…"]), max_size=40)
 amounts = st.decimals(min_value="0.01", max_value=10**6, places=2)

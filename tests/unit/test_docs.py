@@ -28,7 +28,7 @@ from typer.main import get_command
 from salticus import allocate, checks, config, extract, fetch, predict, schedule, store
 from salticus.allocate import gate
 from salticus.cli.app import app
-from salticus.log.write import export_log
+from salticus.exchange.write import export_log
 from salticus.store.sqlite import SqliteStore
 from salticus.types import Purpose, Status
 

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from salticus.fetch import AGENT
-from salticus.report.markup import doubt, sells, shell, styles
-from salticus.report.trial import deciding
 from salticus.store.lock import instance_lock
 from salticus.types import Value
+from salticus.views.markup import doubt, sells, shell, styles
+from salticus.views.trial import deciding
 
 from .cli_stage import SETTINGS, TEA, Stage, seen
 

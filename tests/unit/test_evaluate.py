@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from salticus.train.evaluate import (
+from salticus.models.training.evaluate import (
     Scored,
     Shops,
     evaluate,

@@ -14,16 +14,16 @@ import polars as pl
 import pytest
 
 from salticus.errors import InputError
-from salticus.log import Log
-from salticus.log.tables import write_log
-from salticus.train.examples import make_examples
-from salticus.train.labels import HOUR_US
-from salticus.train.moments import SPACING_US
-from salticus.train.recipe import Recipe, Split
-from salticus.train.shards import Shards, read_shard
-from salticus.train.split import DAY_US, PARTS
+from salticus.exchange import Log
+from salticus.exchange.tables import write_log
+from salticus.lab.worlds.market import Size, make_market
+from salticus.models.training.examples import make_examples
+from salticus.models.training.labels import HOUR_US
+from salticus.models.training.moments import SPACING_US
+from salticus.models.training.recipe import Recipe, Split
+from salticus.models.training.shards import Shards, read_shard
+from salticus.models.training.split import DAY_US, PARTS
 from salticus.types import Ints
-from salticus.worlds.market import Size, make_market
 
 DAY = timedelta(days=1)
 START = datetime(2018, 5, 1, tzinfo=UTC)

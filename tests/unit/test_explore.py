@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from salticus.allocate.explore import Explore
 from salticus.allocate.proportional import DemandProportional
 from salticus.clock import VirtualClock
-from salticus.coins import coins
 from salticus.config import Budget, Config, Share, parse
+from salticus.crawl.loop import Loop
+from salticus.crawl.snapshot import Memory
 from salticus.errors import ConfigError
-from salticus.loop import Loop
-from salticus.memory import Memory
 from salticus.predict.gamma import Gamma
 from salticus.predict.poisson import PoissonSurvival
 from salticus.schedule.even import Even
@@ -27,6 +26,7 @@ from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
 from salticus.testing import START, StillWorld, a_tick, blank_pages
 from salticus.types import DAY, Draw, Ints, Outcomes, Pages, Purpose, instant
+from salticus.types.coins import coins
 
 NOBODY: Ints = np.empty(0, dtype=np.int64)
 

@@ -13,18 +13,18 @@ import polars as pl
 import pytest
 
 from salticus.checks.samples import some_outcomes, some_pages
-from salticus.columns import pack, unpack
 from salticus.config import Budget
-from salticus.estimates.fitted import Fitted, FittedSurvival, Kin
-from salticus.estimates.traits import CHOICES, Traits, likeliest
-from salticus.log.folder import Log
-from salticus.log.tables import write_log
+from salticus.exchange.folder import Log
+from salticus.exchange.tables import write_log
+from salticus.lab.simulate import Rules, simulate
+from salticus.lab.simulate.fitting import fitted, log_loss, rehearsed
+from salticus.lab.simulate.stage import Stage, set_stage
+from salticus.predict.fitted import Fitted, FittedSurvival, Kin
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
-from salticus.simulate import Rules, simulate
-from salticus.simulate.fitting import fitted, log_loss, rehearsed
-from salticus.simulate.stage import Stage, set_stage
+from salticus.predict.traits import CHOICES, Traits, likeliest
 from salticus.testing import blank_pages
 from salticus.types import DAY, Bools, Floats, Ints, Outcomes, Pages, Status, instant
+from salticus.types.state import pack, unpack
 
 MONDAY = datetime.fromisoformat("2026-01-05T00:00+00:00")
 ONE_DAY = timedelta(days=1)

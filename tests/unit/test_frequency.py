@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from salticus.features.history import NEVER_GONE, full_history, partial_history
-from salticus.studies.calibration.auc import frequencies
+from salticus.lab.studies.calibration.auc import frequencies
 
 DAY0 = datetime(2018, 5, 1, tzinfo=UTC)
 HOUR0 = int(DAY0.timestamp()) // 3600

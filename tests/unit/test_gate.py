@@ -19,13 +19,13 @@ from salticus.allocate.gate.threshold import ThresholdGate
 from salticus.allocate.gate.uniform import UniformGate
 from salticus.checks.gate import check_gate
 from salticus.cli.app import app
-from salticus.coins import coins
 from salticus.errors import ConfigError, InputError, PluginError
-from salticus.log.folder import Log
-from salticus.simulate import Rules
-from salticus.simulate.insta import replay_requests
+from salticus.exchange.folder import Log
+from salticus.lab.simulate import Rules
+from salticus.lab.simulate.insta import replay_requests
+from salticus.lab.worlds.market import Size, make_market
 from salticus.types import Floats
-from salticus.worlds.market import Size, make_market
+from salticus.types.coins import coins
 
 DAY = timedelta(days=1)
 RULES = Rules(history=15 * DAY, warmup=5 * DAY, days=20)

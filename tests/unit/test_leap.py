@@ -12,13 +12,13 @@ import pytest
 from salticus.allocate.lambdacrawl import FixedOptimum, LambdaCrawl
 from salticus.allocate.leap import Leap
 from salticus.allocate.uniform import Uniform
-from salticus.coins import coins
 from salticus.errors import InputError
 from salticus.predict.gamma import GammaSurvival
 from salticus.predict.poisson import PoissonSurvival
 from salticus.predict.worth import gamma_worth, poisson_worth
 from salticus.testing import START, a_tick, blank_pages
 from salticus.types import DAY, NEVER, Bools, Floats, Ints, Pages, Survival, instant
+from salticus.types.coins import coins
 
 HOUR = timedelta(hours=1)
 Expected = Callable[[Pages, float], Floats]

@@ -18,20 +18,20 @@ from typer.testing import CliRunner
 
 from salticus.cli.app import app
 from salticus.errors import ConfigError, InputError
+from salticus.exchange.folder import Log
+from salticus.exchange.tables import write_log
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import EDGES, METADATA, all_names
-from salticus.log.folder import Log
-from salticus.log.tables import write_log
-from salticus.predict.file import fingerprint, load_model
-from salticus.train.apply import Judged, judge, lacks, predict_pages, recipe_of
-from salticus.train.evaluate import shops_of
-from salticus.train.examples import make_examples, plain
-from salticus.train.recipe import SPLITS, Recipe, Split
-from salticus.train.run import Request, fitted, train_model
-from salticus.train.shards import Shards
-from salticus.train.span import fitting_split, log_span, usual_every
+from salticus.lab.worlds.market import Size, make_market
+from salticus.models.file import fingerprint, load_model
+from salticus.models.training.apply import Judged, judge, lacks, predict_pages, recipe_of
+from salticus.models.training.evaluate import shops_of
+from salticus.models.training.examples import make_examples, plain
+from salticus.models.training.recipe import SPLITS, Recipe, Split
+from salticus.models.training.run import Request, fitted, train_model
+from salticus.models.training.shards import Shards
+from salticus.models.training.span import fitting_split, log_span, usual_every
 from salticus.types import Examples
-from salticus.worlds.market import Size, make_market
 
 DAY = timedelta(days=1)
 SPLIT = Split(25 * DAY, 5 * DAY, 10 * DAY)

@@ -12,18 +12,18 @@ import pytest
 
 from salticus.config import Budget
 from salticus.errors import InputError
-from salticus.estimates.curve import gamma_through
-from salticus.estimates.learnt import Learnt
-from salticus.log.folder import Log
-from salticus.log.truth import GONE
+from salticus.exchange.folder import Log
+from salticus.exchange.truth import GONE
+from salticus.lab.simulate import estimates
+from salticus.lab.simulate.run import Replay, run, teach
+from salticus.lab.simulate.stage import Rules, Stage, set_stage
+from salticus.lab.worlds.market import Size, make_market
+from salticus.models.training.recipe import Recipe, Split
+from salticus.models.training.run import Request, train_model
+from salticus.predict.curve import gamma_through
+from salticus.predict.learnt import Learnt
 from salticus.predict.rhythm import Rhythm
-from salticus.simulate import estimates
-from salticus.simulate.run import Replay, run, teach
-from salticus.simulate.stage import Rules, Stage, set_stage
-from salticus.train.recipe import Recipe, Split
-from salticus.train.run import Request, train_model
 from salticus.types import CHANGED, Outcomes, Pages, Status, Tick
-from salticus.worlds.market import Size, make_market
 
 DAY = timedelta(days=1)
 

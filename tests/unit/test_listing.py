@@ -7,10 +7,10 @@ from fnmatch import fnmatchcase
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salticus.report.listing import HEADER, as_json, as_row, pattern
-from salticus.report.times import ago, iso, span, when
 from salticus.store.base import PageState
-from salticus.store.urls import canonical
+from salticus.urls import canonical
+from salticus.views.listing import HEADER, as_json, as_row, pattern
+from salticus.views.times import ago, iso, span, when
 
 urls = st.from_regex(r"https?://[a-z]{1,5}\.example/[a-zA-Z0-9/_.-]{0,12}", fullmatch=True)
 times = st.integers(0, 4 * 10**15)

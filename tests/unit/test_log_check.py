@@ -14,11 +14,11 @@ import typer
 from typer.testing import CliRunner
 
 from salticus.cli.logs import log_check
-from salticus.log import probe
-from salticus.log.check import check, examine
-from salticus.log.probe import ask, damage
-from salticus.log.schema import REQUIRED, TABLES
-from salticus.log.violation import Violation
+from salticus.exchange import probe
+from salticus.exchange.check import check, examine
+from salticus.exchange.probe import ask, damage
+from salticus.exchange.schema import REQUIRED, TABLES
+from salticus.exchange.violation import Violation
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 
 from salticus.cli.exchange import log_convert
 from salticus.errors import InputError, PluginError
-from salticus.log.check import check
-from salticus.log.convert import BUILTIN
-from salticus.log.convert.base import COMPLAINTS, Options, Problem
-from salticus.log.convert.build import convert_log
-from salticus.log.convert.times import read_times
+from salticus.exchange.check import check
+from salticus.exchange.convert import BUILTIN
+from salticus.exchange.convert.base import COMPLAINTS, Options, Problem
+from salticus.exchange.convert.build import convert_log
+from salticus.exchange.convert.times import read_times
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 HEADING = "url,time,price,currency,title\n"

@@ -15,17 +15,18 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from salticus.assemble import import_log, stored
 from salticus.cli.exchange import import_
-from salticus.columns import unpack
 from salticus.config import Config, parse
+from salticus.crawl.importing import import_log
+from salticus.crawl.opening import stored
 from salticus.errors import InputError, StoreLocked
-from salticus.log.tables import write_log
-from salticus.log.write import export_log
+from salticus.exchange.tables import write_log
+from salticus.exchange.write import export_log
 from salticus.observe import digest
 from salticus.store.lock import instance_lock
 from salticus.store.sqlite import SqliteStore
 from salticus.types import NewPage, Observation, Record, Target, Value
+from salticus.types.state import unpack
 
 T = TypeVar("T")
 
@@ -235,8 +236,9 @@ def test_the_predictor_has_learnt_the_visits(tmp_path: Path, shop: Shop) -> None
 
 def test_a_run_goes_on_from_what_was_imported(tmp_path: Path, shop: Shop) -> None:
     """The snapshot that an import leaves is one that a loop can resume from."""
-    from salticus.assemble import clock_of, parts_of
-    from salticus.memory import Memory
+    from salticus.crawl.opening import clock_of
+    from salticus.crawl.parts import parts_of
+    from salticus.crawl.snapshot import Memory
 
     shop.take(a_log(tmp_path / "log"))
 
@@ -341,7 +343,7 @@ def test_pages_alone_are_a_log_too(tmp_path: Path, shop: Shop) -> None:
 
 
 def test_visits_come_in_batches(tmp_path: Path, shop: Shop, monkeypatch: Any) -> None:
-    monkeypatch.setattr("salticus.log.past._BATCH", 2)
+    monkeypatch.setattr("salticus.exchange.past._BATCH", 2)
     shop.take(a_log(tmp_path / "log"))
     shop.ask(lambda store: asyncio.to_thread(export_log, store.scan, tmp_path / "out", name="x"))
     found = pl.read_parquet(tmp_path / "out" / "visits.parquet")

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from salticus.cli.logs import log_info
 from salticus.errors import InputError
-from salticus.log.info import info
+from salticus.exchange.info import info
 
 DAY = timedelta(days=1)
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from salticus.errors import InputError
-from salticus.log.about import About
-from salticus.log.folder import Log
-from salticus.log.read import read_pages, read_values
+from salticus.exchange.about import About
+from salticus.exchange.folder import Log
+from salticus.exchange.read import read_pages, read_values
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 from salticus.errors import InputError
-from salticus.log.check import check
-from salticus.log.read import read_pages
-from salticus.log.tables import resolution_of, write_log
-from salticus.log.write import export_log, export_rows
+from salticus.exchange.check import check
+from salticus.exchange.read import read_pages
+from salticus.exchange.tables import resolution_of, write_log
+from salticus.exchange.write import export_log, export_rows
 
 FIRST = 1_767_225_600_000_000  # 2026-01-01, in microseconds
 VISIT = {

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salticus.worlds.mall import (
+from salticus.lab.worlds.mall import (
     Audit,
     Entry,
     Page,
@@ -21,7 +21,7 @@ from salticus.worlds.mall import (
     generate,
     true_freshness,
 )
-from salticus.worlds.mall.stock import offsets_of
+from salticus.lab.worlds.mall.stock import offsets_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 T = 1_700_000_000.0

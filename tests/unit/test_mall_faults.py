@@ -8,8 +8,8 @@ import zlib
 import pytest
 
 from salticus.errors import ConfigError
-from salticus.worlds.mall import Fault, parse_fault
-from salticus.worlds.mall.faults import Dice, bomb, junk
+from salticus.lab.worlds.mall import Fault, parse_fault
+from salticus.lab.worlds.mall.faults import Dice, bomb, junk
 
 HOST = "127.0.0.1:8000"
 

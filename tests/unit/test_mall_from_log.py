@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from salticus.errors import InputError
-from salticus.worlds.mall import stock_from_log
+from salticus.lab.worlds.mall import stock_from_log
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 SHARED = Path(__file__).parents[3] / "shared" / "data"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salticus.worlds.mall import Page, Stock, generate, offer_text
-from salticus.worlds.mall.stock import offsets_of
+from salticus.lab.worlds.mall import Page, Stock, generate, offer_text
+from salticus.lab.worlds.mall.stock import offsets_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from salticus.cli.app import app
 from salticus.errors import ConfigError
-from salticus.log.check import examine
-from salticus.log.folder import Log
-from salticus.worlds.market import PRESETS, Size, make_market
+from salticus.exchange.check import examine
+from salticus.exchange.folder import Log
+from salticus.lab.worlds.market import PRESETS, Size, make_market
 
 OFFERS, DAYS = 1500, 40
 

@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 
 from salticus.errors import InputError
+from salticus.lab.worlds.market import Size, make_market
+from salticus.lab.worlds.market.blocks import SIZE, Block, blocks_of
+from salticus.lab.worlds.market.evenly import classes, dealt, even_places
+from salticus.lab.worlds.market.events import Events, Kind
+from salticus.lab.worlds.market.geography import COUNTRIES, ZONES
+from salticus.lab.worlds.market.names import SERIES, names
+from salticus.lab.worlds.market.presets import HAN2019, PRESETS, Preset
+from salticus.lab.worlds.market.prices import GONE, points_of
+from salticus.lab.worlds.market.promotions import promotions_of
+from salticus.lab.worlds.market.rates import raked
+from salticus.lab.worlds.market.rhythm import Calendar, calendar_of
+from salticus.lab.worlds.market.scene import Scene, scene_of
+from salticus.lab.worlds.market.tables import pages_table
+from salticus.lab.worlds.market.taxonomy import LEAVES, TOPS
 from salticus.types import UNKNOWN, Floats, Ints, Purpose, Status
-from salticus.worlds.market import Size, make_market
-from salticus.worlds.market.blocks import SIZE, Block, blocks_of
-from salticus.worlds.market.evenly import classes, dealt, even_places
-from salticus.worlds.market.events import Events, Kind
-from salticus.worlds.market.geography import COUNTRIES, ZONES
-from salticus.worlds.market.names import SERIES, names
-from salticus.worlds.market.presets import HAN2019, PRESETS, Preset
-from salticus.worlds.market.prices import GONE, points_of
-from salticus.worlds.market.promotions import promotions_of
-from salticus.worlds.market.rates import raked
-from salticus.worlds.market.rhythm import Calendar, calendar_of
-from salticus.worlds.market.scene import Scene, scene_of
-from salticus.worlds.market.tables import pages_table
-from salticus.worlds.market.taxonomy import LEAVES, TOPS
 
 PLAIN = replace(
     HAN2019, burst=0.0, flash=0.0, outage=0.0, promotion=0.0, births=0.0, deaths=0.0, rate=0.3
@@ -68,7 +68,7 @@ def test_parts_have_chances_of_their_own() -> None:
 
 
 def test_blocks_hold_every_offer_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("salticus.worlds.market.blocks.SIZE", 100)
+    monkeypatch.setattr("salticus.lab.worlds.market.blocks.SIZE", 100)
     drawn, lived = np.random.SeedSequence(0).spawn(2)
     scene = scene_of(HAN2019, 250, 5, drawn)
     blocks = list(blocks_of(scene, lived))

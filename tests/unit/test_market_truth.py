@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from salticus.errors import InputError
-from salticus.log.folder import Log
+from salticus.exchange.folder import Log
+from salticus.lab.worlds.market import Size, make_market
+from salticus.lab.worlds.market.blocks import Block, blocks_of
+from salticus.lab.worlds.market.changes import events_of
+from salticus.lab.worlds.market.presets import HAN2019, Preset
+from salticus.lab.worlds.market.scene import scene_of
+from salticus.lab.worlds.market.truth import REACH, Hazards, echoes, hazards, hazards_of
 from salticus.types import Bools, Floats, Ints
-from salticus.worlds.market import Size, make_market
-from salticus.worlds.market.blocks import Block, blocks_of
-from salticus.worlds.market.changes import events_of
-from salticus.worlds.market.presets import HAN2019, Preset
-from salticus.worlds.market.scene import scene_of
-from salticus.worlds.market.truth import REACH, Hazards, echoes, hazards, hazards_of
 
 HOURS = 6
 
@@ -94,7 +94,7 @@ def test_what_is_said_comes_about(own: bool) -> None:
 
 
 def test_who_knows_more_ranks_better() -> None:
-    from salticus.train.metrics import auc
+    from salticus.models.training.metrics import auc
 
     truth, block = live(HAN2019, 4000, 40, seed=5)
     offer, hour, changed = asked(truth, block, 150_000)

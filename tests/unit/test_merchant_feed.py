@@ -16,8 +16,8 @@ from salticus.extract.price import availability, condition, currency, price
 from salticus.signals import opened
 from salticus.signals.merchant import MerchantFeed, Spelling, Tally, without_tracking
 from salticus.signals.opened import Opened
-from salticus.store.urls import canonical
 from salticus.types import Told, Value
+from salticus.urls import canonical
 
 SPELLING = Spelling(canonical, price, currency, availability, condition)
 AT = int(datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp() * 1e6)

@@ -14,9 +14,9 @@ from typer.testing import CliRunner, Result
 
 from salticus.cli.feeds import feed_import, feed_report
 from salticus.errors import InputError
-from salticus.report.merchants import Lag, Merchant, facts, measure
 from salticus.store.sqlite import SqliteStore
 from salticus.types import NewPage, Observation, Record, Value
+from salticus.views.merchants import Lag, Merchant, facts, measure
 
 HOUR = 3_600_000_000
 IN, OUT = "5 EUR InStock", "5 EUR OutOfStock"

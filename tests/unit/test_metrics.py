@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.train.metrics import (
+from salticus.models.training.metrics import (
     auc,
     brier,
     calibration_error,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.columns import State
-from salticus.predict.calibrated import Calibrated, sigmoid, within
-from salticus.train.calibrate import METHODS, calibrate, isotonic, platt
+from salticus.models.calibrated import Calibrated, sigmoid, within
+from salticus.models.training.calibrate import METHODS, calibrate, isotonic, platt
 from salticus.types import Examples, Floats, Inputs, Metadata
+from salticus.types.state import State
 
 NOTHING = Metadata(np.empty((0, 0), dtype=np.int32), np.empty((0, 0), dtype=np.int32), (), (), 0)
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from salticus.errors import InputError
-from salticus.predict import file
-from salticus.predict.calibrated import Calibrated, Curve
-from salticus.predict.file import (
+from salticus.models import file
+from salticus.models.calibrated import Calibrated, Curve
+from salticus.models.file import (
     Saved,
     asked,
     fingerprint,
@@ -23,7 +23,7 @@ from salticus.predict.file import (
     read_manifest,
     save_model,
 )
-from salticus.predict.linear import LinearModel
+from salticus.models.linear import LinearModel
 from salticus.types import Inputs, Metadata
 
 NAMES = ("page_month", "page_recent")

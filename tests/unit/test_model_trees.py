@@ -10,10 +10,10 @@ import pytest
 
 from salticus.errors import ConfigError
 from salticus.features.names import Choice
-from salticus.predict.trees import BLOCK, Encoding, TreesModel, dense_frame
-from salticus.train import trees
-from salticus.train.encoding import encode, out_of_fold, totals
-from salticus.train.trees import TreesSettings, fit_trees, forest_of, refit_trees
+from salticus.models.training import trees
+from salticus.models.training.encoding import encode, out_of_fold, totals
+from salticus.models.training.trees import TreesSettings, fit_trees, forest_of, refit_trees
+from salticus.models.trees import BLOCK, Encoding, TreesModel, dense_frame
 from salticus.types import Examples, Floats32, Inputs, Metadata
 
 NAMES = ("page_month", "all_month", "page_recent", "hour")
@@ -284,7 +284,7 @@ def test_engines_are_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_lightgbm_scores_as_it_would_itself() -> None:
     lightgbm = pytest.importorskip("lightgbm")
-    from salticus.train.lightgbm import told_nodes
+    from salticus.models.training.lightgbm import told_nodes
 
     rng = np.random.default_rng(3)
     x = rng.normal(size=(2000, 5)).astype(np.float32)

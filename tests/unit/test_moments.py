@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salticus.errors import InputError
+from salticus.exchange.truth import GONE
 from salticus.features.metadata import hashes
-from salticus.log.truth import GONE
-from salticus.train.labels import (
+from salticus.models.training.labels import (
     HOUR_US,
     Answers,
     Moments,
@@ -22,9 +22,16 @@ from salticus.train.labels import (
     make_points,
     stale,
 )
-from salticus.train.moments import SPACING_US, Sampler, Visits
-from salticus.train.recipe import SPLITS, Recipe, Split
-from salticus.train.split import DAY_US, PARTS, click_weights, seen_pages, shrunk, spans_of
+from salticus.models.training.moments import SPACING_US, Sampler, Visits
+from salticus.models.training.recipe import SPLITS, Recipe, Split
+from salticus.models.training.split import (
+    DAY_US,
+    PARTS,
+    click_weights,
+    seen_pages,
+    shrunk,
+    spans_of,
+)
 from salticus.types import Bools, Ints
 
 DAY = timedelta(days=1)

@@ -14,14 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salticus.allocate.explore import Explore
+from salticus.allocate.panel import Panel, Terms, choose
 from salticus.allocate.uniform import Uniform
 from salticus.clock import VirtualClock
 from salticus.config import Budget
-from salticus.gauge.panel import Panel, Terms, choose
-from salticus.loop import Loop
-from salticus.memory import Memory
+from salticus.crawl.loop import Loop
+from salticus.crawl.snapshot import Memory
 from salticus.predict.gamma import Gamma
-from salticus.report.panel import lives_of
 from salticus.schedule.even import Even
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
@@ -41,6 +40,7 @@ from salticus.types import (
     Sighting,
     instant,
 )
+from salticus.views.panel import lives_of
 
 from .cli_stage import DAY, NOW, SETTINGS, Stage
 

@@ -18,12 +18,12 @@ from salticus.allocate.limits import check_feasible, forced
 from salticus.allocate.pins import with_pins
 from salticus.allocate.uniform import Uniform
 from salticus.config import Hours, parse
+from salticus.crawl.census import Census
 from salticus.errors import ConfigError, Infeasible
 from salticus.store.base import Edit, Query, Store
 from salticus.store.sqlite import SqliteStore
 from salticus.testing import START, MemoryStore, a_tick, blank_pages
 from salticus.types import DAY, NEVER, Count, Floats, Ints, NewPage, Pages, Tick, Times, instant
-from salticus.worlds.census import Census
 
 NOBODY: Ints = np.empty(0, dtype=np.int64)
 SHOP = "http://shop.example/"

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from salticus.checks.samples import some_outcomes, some_pages
-from salticus.columns import pack, unpack
 from salticus.predict.gamma import Gamma
 from salticus.predict.pooled import Pooled
 from salticus.predict.priors import Sums, pooled_priors
 from salticus.predict.rhythm import Rhythm
 from salticus.testing import START, blank_pages
 from salticus.types import DAY, UNCHANGED, UNKNOWN, Bools, Floats, Ints, Outcomes, Pages, instant
+from salticus.types.state import pack, unpack
 
 BOTH = pytest.mark.parametrize("kind", [Pooled, Rhythm])
 Kind = type[Pooled]

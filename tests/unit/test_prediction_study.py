@@ -11,22 +11,22 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from salticus.charts.prediction import prediction_tables, write_prediction
 from salticus.cli.app import app
 from salticus.errors import ConfigError
-from salticus.report.prediction import prediction_tables, write_prediction
-from salticus.studies.calibration.published import AUCS
-from salticus.studies.prediction import published
-from salticus.studies.prediction.daily import Dates
-from salticus.studies.prediction.entrants import CHANGES, TASKS, some
-from salticus.studies.prediction.run import Days
-from salticus.studies.prediction.verdicts import (
+from salticus.lab.studies.calibration.published import AUCS
+from salticus.lab.studies.prediction import published
+from salticus.lab.studies.prediction.daily import Dates
+from salticus.lab.studies.prediction.entrants import CHANGES, TASKS, some
+from salticus.lab.studies.prediction.run import Days
+from salticus.lab.studies.prediction.verdicts import (
     at_least,
     at_most,
     better,
     steadier,
     warm_enough,
 )
-from salticus.worlds.market import Size, make_market
+from salticus.lab.worlds.market import Size, make_market
 
 CELLS = [(group, observe) for group in ("seen", "unseen") for observe in ("partial", "full")]
 

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from salticus.checks.world import check_world
 from salticus.clock import VirtualClock
-from salticus.log.truth import GONE, Truth, sample
-from salticus.simulate.readers import Drawn
+from salticus.exchange.truth import GONE, Truth, sample
+from salticus.lab.simulate.readers import Drawn
+from salticus.lab.worlds.copies import Copies
+from salticus.lab.worlds.replay import Replay, fully_observed
 from salticus.testing import START, a_tick
 from salticus.types import CHANGED, DAY, UNCHANGED, UNKNOWN, Outcomes, Plan, Status, Tick, instant
-from salticus.worlds.copies import Copies
-from salticus.worlds.replay import Replay, fully_observed
 
 HOUR = np.timedelta64(1, "h")
 

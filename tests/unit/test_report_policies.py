@@ -15,22 +15,22 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from salticus.allocate import BUILTIN
+from salticus.charts.contest import write_contest
+from salticus.charts.policies import checked, describe, habits_chart, write_habits
+from salticus.charts.spending import label, margin
 from salticus.cli.app import app
 from salticus.config import Budget
 from salticus.errors import ConfigError, PluginError
-from salticus.log.folder import Log
-from salticus.report.contest import write_contest
-from salticus.report.policies import checked, describe, habits_chart, write_habits
-from salticus.report.spending import label, margin
-from salticus.simulate import Rules, simulate
-from salticus.simulate.contest import COMPANY, in_company, spacing_of
-from salticus.simulate.habits import DEMANDS, Habit, habits
-from salticus.simulate.poisson import poisson_log
-from salticus.simulate.referee import Referee
-from salticus.simulate.run import run
-from salticus.simulate.spending import DEMANDS as DEMAND_BINS
-from salticus.simulate.spending import RATES, Spending, spending, together
-from salticus.simulate.stage import Stage, set_stage
+from salticus.exchange.folder import Log
+from salticus.lab.simulate import Rules, simulate
+from salticus.lab.simulate.contest import COMPANY, in_company, spacing_of
+from salticus.lab.simulate.habits import DEMANDS, Habit, habits
+from salticus.lab.simulate.poisson import poisson_log
+from salticus.lab.simulate.referee import Referee
+from salticus.lab.simulate.run import run
+from salticus.lab.simulate.spending import DEMANDS as DEMAND_BINS
+from salticus.lab.simulate.spending import RATES, Spending, spending, together
+from salticus.lab.simulate.stage import Stage, set_stage
 
 DAY = timedelta(days=1)
 RULES = Rules(tick=DAY, history=5 * DAY, warmup=5 * DAY, days=20, runs=2)

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from salticus.assemble.beside import grown_up, next_training
 from salticus.clock import SystemClock
-from salticus.predict.registry import Registry
-from salticus.retraining import Retraining
+from salticus.crawl.beside import grown_up, next_training
+from salticus.crawl.contest import Foretold, verdict
+from salticus.crawl.retraining import Retraining
+from salticus.crawl.training import Terms, train_stored
+from salticus.models.registry import Registry
+from salticus.models.training.run import Request
 from salticus.store.sqlite import SqliteStore
 from salticus.testing import START
-from salticus.train.contest import Foretold, verdict
-from salticus.train.run import Request
-from salticus.train.stored import Terms, train_stored
 
 from .cli_stage import Stage
 from .crawled import fill

@@ -11,18 +11,18 @@ import polars as pl
 import pytest
 
 from salticus.checks.samples import some_outcomes, some_pages
-from salticus.columns import pack, unpack
 from salticus.config import Budget
-from salticus.log.folder import Log
-from salticus.log.tables import write_log
+from salticus.exchange.folder import Log
+from salticus.exchange.tables import write_log
+from salticus.lab.simulate import Rules
+from salticus.lab.simulate.run import run
+from salticus.lab.simulate.stage import set_stage
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.predict.week import HOUR_US, _running
 from salticus.predict.worth import gamma_worth
-from salticus.simulate import Rules
-from salticus.simulate.run import run
-from salticus.simulate.stage import set_stage
 from salticus.testing import blank_pages
 from salticus.types import DAY, Bools, Floats, Ints, Outcomes, instant
+from salticus.types.state import pack, unpack
 
 MONDAY = datetime.fromisoformat("2026-01-05T00:00+00:00")
 _US = int(DAY.astype(np.int64))

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from salticus.checks.samples import some_outcomes
 from salticus.clock import VirtualClock
-from salticus.coins import coins
-from salticus.columns import Keyed, pack, unpack
 from salticus.config import Budget
 from salticus.schedule.even import Even
 from salticus.schedule.ledger import Ledger
@@ -21,6 +19,8 @@ from salticus.schedule.planner import Planner, spread
 from salticus.schedule.ticks import Ticks
 from salticus.testing import START, a_tick, blank_pages
 from salticus.types import DAY, NEVER, Draw, Ints, Outcomes, Purpose, instant
+from salticus.types.coins import coins
+from salticus.types.state import Keyed, pack, unpack
 
 
 def sure(rows: Ints) -> Draw:

@@ -20,8 +20,8 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider
 from scrapy.spiders import Rule as Follow
 
-from salticus.assemble import by_hand
 from salticus.config import Budget, Rule
+from salticus.crawl.visiting import by_hand
 from salticus.schedule.ledger import Ledger
 from salticus.scrapy.crawl import callback_name
 from salticus.scrapy.faults import status_of, words_for

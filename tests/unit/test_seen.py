@@ -10,15 +10,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from salticus.coins import coins
 from salticus.errors import InputError
+from salticus.exchange.folder import Log
 from salticus.features.events import Events, Kind, among, by_days
 from salticus.features.groups import groups_of
 from salticus.features.history import NEVER_GONE, full_history, partial_history
 from salticus.features.past import Past
 from salticus.features.seen import pages_of, seen_events
-from salticus.log.folder import Log
-from salticus.worlds.market import Size, make_market
+from salticus.lab.worlds.market import Size, make_market
+from salticus.types.coins import coins
 
 HOUR = 3_600_000_000
 

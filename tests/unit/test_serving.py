@@ -15,21 +15,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from salticus.columns import pack, unpack
 from salticus.config import Config
 from salticus.errors import InputError
-from salticus.estimates.modelled import Sources
-from salticus.estimates.serving import Serving
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import all_names
-from salticus.predict.calibrated import Calibrated, Curve
-from salticus.predict.file import FORMAT, Saved, _sealed, asked, load_model, save_model
-from salticus.predict.linear import LinearModel
-from salticus.predict.registry import Judgement, Registry
+from salticus.models.calibrated import Calibrated, Curve
+from salticus.models.file import FORMAT, Saved, _sealed, asked, load_model, save_model
+from salticus.models.linear import LinearModel
+from salticus.models.registry import Judgement, Registry
+from salticus.predict.modelled import Sources
 from salticus.predict.rhythm import Rhythm
-from salticus.report.status import predictor_told
+from salticus.predict.serving import Serving
 from salticus.testing import START, MemoryStore, blank_pages
 from salticus.types import CHANGED, NewPage, Observation, Outcomes, Pages, Record, Value, instant
+from salticus.types.state import pack, unpack
+from salticus.views.status import predictor_told
 
 HOUR = timedelta(hours=1)
 EDGES = (6, 24)

@@ -16,17 +16,17 @@ from typer.testing import CliRunner
 from salticus.cli.app import app
 from salticus.config import Budget
 from salticus.errors import ConfigError, InputError
-from salticus.log.folder import Log
-from salticus.log.tables import write_log
-from salticus.log.truth import GONE, read_truth
-from salticus.simulate import Rules, simulate
-from salticus.simulate.compare import Entry, increases, savings
-from salticus.simulate.logged import logged_copies, logged_outcomes, logged_visits
-from salticus.simulate.poisson import START, poisson_log
-from salticus.simulate.readers import Counted, readers_of, zipf
-from salticus.simulate.referee import Score
-from salticus.simulate.run import run
-from salticus.simulate.stage import runs_of, set_stage
+from salticus.exchange.folder import Log
+from salticus.exchange.tables import write_log
+from salticus.exchange.truth import GONE, read_truth
+from salticus.lab.simulate import Rules, simulate
+from salticus.lab.simulate.compare import Entry, increases, savings
+from salticus.lab.simulate.logged import logged_copies, logged_outcomes, logged_visits
+from salticus.lab.simulate.poisson import START, poisson_log
+from salticus.lab.simulate.readers import Counted, readers_of, zipf
+from salticus.lab.simulate.referee import Score
+from salticus.lab.simulate.run import run
+from salticus.lab.simulate.stage import runs_of, set_stage
 from salticus.types import CHANGED, UNCHANGED, UNKNOWN, Tick, instant
 
 DAY = timedelta(days=1)

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from salticus.dates import written
 from salticus.errors import ExtractError
 from salticus.extract import sitemap
 from salticus.extract.sitemap import MAX_BYTES, MOST, read_sitemap
 from salticus.markup import pieces_of
 from salticus.types import Entry
+from salticus.types.dates import written
 
 URL = "https://www.shop.example/sitemap.xml"
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'

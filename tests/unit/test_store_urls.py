@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from salticus.errors import InputError
-from salticus.store.urls import canonical
+from salticus.urls import canonical
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ import typer
 from typer.testing import CliRunner
 
 from salticus.allocate import BUILTIN
+from salticus.charts.traces import comparison_table, figures_table, write_traces
 from salticus.cli.app import app
 from salticus.cli.studying import _each
 from salticus.config import Budget
-from salticus.report.traces import comparison_table, figures_table, write_traces
-from salticus.simulate.poisson import poisson_log
-from salticus.studies.traces import (
+from salticus.lab.simulate.poisson import poisson_log
+from salticus.lab.studies.traces import (
     PROTOCOL,
     RIVALS,
     Field,

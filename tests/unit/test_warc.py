@@ -12,10 +12,10 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from salticus.errors import InputError
-from salticus.report.warc import export_warc
 from salticus.store.base import Query, Store
 from salticus.store.sqlite import SqliteStore
 from salticus.types import NewPage, Observation, Record, Value
+from salticus.views.warc import export_warc
 
 START = 1_767_225_600_000_000  # 2026-01-01
 URLS = [f"https://shop.example/{n}" for n in range(4)]

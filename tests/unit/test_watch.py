@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from salticus.crawl.alerts import KINDS, WINDOW, Watch
 from salticus.types import Alert, Observation, Status
-from salticus.watch import KINDS, WINDOW, Watch
 
 HOST = "a.example"
 

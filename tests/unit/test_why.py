@@ -12,18 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from salticus.assemble import cost_of, parts_of, stored
 from salticus.clock import VirtualClock
 from salticus.config import Config, parse
+from salticus.crawl.census import Census
+from salticus.crawl.loop import Loop
+from salticus.crawl.opening import cost_of, stored
+from salticus.crawl.parts import parts_of
+from salticus.crawl.snapshot import Memory
 from salticus.fetch.gate import Hosts
-from salticus.loop import Loop
-from salticus.memory import Memory
 from salticus.observe import digest
-from salticus.report.fresh import fresh_report
-from salticus.report.reasons import in_words
-from salticus.report.standing import HORIZON, chances
-from salticus.report.times import iso
-from salticus.report.why import why_report
 from salticus.store.base import Edit, Query
 from salticus.store.lock import instance_lock
 from salticus.store.sqlite import SqliteStore
@@ -42,7 +39,11 @@ from salticus.types import (
     Value,
     instant,
 )
-from salticus.worlds.census import Census
+from salticus.views.fresh import fresh_report
+from salticus.views.reasons import in_words
+from salticus.views.standing import HORIZON, chances
+from salticus.views.times import iso
+from salticus.views.why import why_report
 
 DAY = timedelta(days=1)
 TICK = timedelta(hours=2)

@@ -12,11 +12,11 @@ import numpy as np
 from salticus import allocate, plugins, predict, schedule
 from salticus.allocate.explore import Explore
 from salticus.clock import VirtualClock
-from salticus.coins import coins
 from salticus.config import Budget
-from salticus.gauge.note import Gauging
-from salticus.loop import Loop
-from salticus.memory import Memory
+from salticus.crawl.loop import Loop
+from salticus.crawl.snapshot import Memory
+from salticus.freshness.note import Gauging
+from salticus.lab.worlds.mall.generate import generate
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
@@ -39,7 +39,7 @@ from salticus.types import (
     Times,
     instant,
 )
-from salticus.worlds.mall.generate import generate
+from salticus.types.coins import coins
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 FIRST = int(START.timestamp() * 1e6)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from salticus.columns import Keyed, State, rank_within
 from salticus.types import ANSWERED, DAY, Floats, Ints, Outcomes, Pages, Times
+from salticus.types.state import Keyed, State, rank_within
 
 DAY_US = float(DAY.astype(np.int64))
 

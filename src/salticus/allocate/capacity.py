@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from salticus.allocate.base import Policy
-from salticus.columns import covered, later, rank_within
 from salticus.types import Bools, Floats, Ints, Pages, instant
+from salticus.types.state import covered, later, rank_within
 
 
 @runtime_checkable

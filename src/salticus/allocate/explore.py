@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from salticus.allocate.capacity import fitting, optional
-from salticus.coins import coins
 from salticus.types import Bools, Draw, Floats, Ints, Pages, Tick, days_between, instant
+from salticus.types.coins import coins
 
 _OTHERS = 2 << 32  # planner and spacing flip coins of the same seed, page and tick
 _LEAST = 0.05  # p(1 − p) is taken for at least this; it is 0.25 at most

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from salticus.allocate.share import first
-from salticus.columns import State
 from salticus.types import DAY, Floats, Ints, Outcomes, Pages, instant
+from salticus.types.state import State
 
 USUAL_HOURS = (1, 2, 3, 4, 6, 8, 12, 24, 48, 72, 168, 336, 720)
 _MEMORY_DAYS = 30.0

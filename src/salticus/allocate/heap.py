@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from salticus.compiled import compiled
 from salticus.types import Floats, Ints
+from salticus.types.compiled import compiled
 
 _FAN = 4
 

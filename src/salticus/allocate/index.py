@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from salticus.compiled import compiled
 from salticus.types import Floats, Ints
+from salticus.types.compiled import compiled
 
 
 def by_host(worth: Floats, host: Ints, room: Floats) -> Floats:

@@ -9,8 +9,6 @@ import numpy as np
 
 from salticus.allocate.gate.base import Decisions, Gate
 from salticus.allocate.gate.uniform import UniformGate
-from salticus.coins import coins
-from salticus.columns import Remembers, State, part_of, places
 from salticus.types import (
     Bools,
     Floats,
@@ -28,6 +26,8 @@ from salticus.types import (
     moment,
     unplanned,
 )
+from salticus.types.coins import coins
+from salticus.types.state import Remembers, State, part_of, places
 
 _OTHERS = 23 << 32  # planner and spacing flip coins of the same seed
 

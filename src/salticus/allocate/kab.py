@@ -12,8 +12,8 @@ from salticus.allocate.bandit.arms import Arms
 from salticus.allocate.bandit.learners import Exp3, Exp3Ix, Exp3Plus
 from salticus.allocate.bandit.mixture import Mixture
 from salticus.allocate.bandit.policy import Bandit
-from salticus.columns import State
 from salticus.types import Floats, Outcomes, Pages
+from salticus.types.state import State
 
 CLICK = "demand_proportional"
 CHANGE = "change_proportional"

@@ -9,10 +9,10 @@ import numpy as np
 from salticus.allocate.base import Policy, known
 from salticus.allocate.index import by_host
 from salticus.allocate.share import first, ranked
-from salticus.columns import State
-from salticus.compiled import compiled
 from salticus.errors import ConfigError
 from salticus.types import DAY, NEVER, Bools, Floats, Ints, Outcomes, Pages, Survival, instant
+from salticus.types.compiled import compiled
+from salticus.types.state import State
 
 _DAY_US = int(DAY.astype(np.int64))
 _NEVER = int(NEVER.astype(np.int64))

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from salticus.allocate.capacity import fitting
-from salticus.columns import later
 from salticus.errors import Infeasible
 from salticus.types import (
     Bools,
@@ -27,6 +26,7 @@ from salticus.types import (
     days_between,
     instant,
 )
+from salticus.types.state import later
 
 _HORIZON = 10_000  # ticks; two years of two-hour ticks
 _SLACK = 6 / 5  # unlike intervals fit together only up to 5/6 of the visits (Kawamura 2024)

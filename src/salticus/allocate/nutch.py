@@ -9,8 +9,8 @@ import numpy as np
 from salticus.allocate.adaptive import DAY_US, Adaptive, after, micros
 from salticus.allocate.base import known
 from salticus.allocate.share import first
-from salticus.columns import Keyed
 from salticus.types import CHANGED, UNCHANGED, Codes, Floats, Outcomes, Pages, instant
+from salticus.types.state import Keyed
 
 
 @dataclass(kw_only=True)

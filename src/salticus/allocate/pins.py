@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from salticus.allocate.capacity import fitting
-from salticus.columns import later
 from salticus.types import Ints, Pages, Tick, instant
+from salticus.types.state import later
 
 
 def with_pins(pages: Pages, taken: Ints, visits: int, tick: Tick) -> Ints:

@@ -15,8 +15,8 @@ import numpy as np
 
 from salticus.allocate import response
 from salticus.allocate.response import FIXED, HARMONIC, LINE, Asking
-from salticus.compiled import compiled
 from salticus.types import Floats, Ints
+from salticus.types.compiled import compiled
 
 LEAST, MOST = 1e-6, 1.0 - 1e-3  # chances: at 1 the formula is 0/0, there it is all or nothing
 _SLOWEST, _FASTEST = 1e-12, 1e9  # changes a tick: beyond, only rounding would tell pages apart

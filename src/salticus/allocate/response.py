@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from salticus.compiled import compiled
 from salticus.types import Floats, Ints
+from salticus.types.compiled import compiled
 
 LINE, HARMONIC, FIXED = 0, 1, 2
 

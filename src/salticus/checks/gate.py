@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from salticus.allocate.gate.base import Gate
-from salticus.coins import coins
-from salticus.columns import Remembers, pack, unpack
 from salticus.types import Floats
+from salticus.types.coins import coins
+from salticus.types.state import Remembers, pack, unpack
 
 _SHARES = (0.0, 0.05, 0.2, 0.8, 1.0)
 _REQUESTS = 20_000

@@ -10,9 +10,9 @@ import numpy as np
 from salticus.allocate.base import Policy
 from salticus.allocate.capacity import within_capacity
 from salticus.checks.samples import extreme_pages, some_outcomes, some_pages, twins, with_value
-from salticus.columns import Remembers, pack, unpack
 from salticus.errors import InputError
 from salticus.types import Floats, Pages
+from salticus.types.state import Remembers, pack, unpack
 
 _SLACK = 1e-6
 

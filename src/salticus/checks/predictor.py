@@ -12,12 +12,12 @@ from salticus.checks.samples import (
     some_outcomes,
     some_pages,
 )
-from salticus.columns import Remembers, pack, unpack
 from salticus.predict.base import Predictor
 from salticus.predict.gamma import GammaSurvival
 from salticus.predict.poisson import PoissonSurvival
 from salticus.testing import START
 from salticus.types import Floats, Ints, Outcomes, Pages, Survival
+from salticus.types.state import Remembers, pack, unpack
 
 SPACINGS = ("even", "poisson", "bursts")
 

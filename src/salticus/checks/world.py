@@ -7,8 +7,8 @@ from datetime import timedelta
 import numpy as np
 
 from salticus.clock import Clock
+from salticus.crawl.world import World
 from salticus.types import Ints, Outcomes, Pages, Plan, Tick, instant
-from salticus.worlds.base import World
 
 
 async def check_world(world: World, clock: Clock, *, tick: timedelta) -> None:

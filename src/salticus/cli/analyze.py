@@ -19,9 +19,9 @@ def analyze(
     """Study when, how often and where the pages of a log change, and what people click."""
     from rich.console import Console
 
-    from salticus.log.folder import Log
-    from salticus.report.analyze.layout import facts_of, sheet_of
-    from salticus.report.analyze.study import study
+    from salticus.exchange.folder import Log
+    from salticus.lab.analyze.layout import facts_of, sheet_of
+    from salticus.lab.analyze.study import study
 
     log = Log(folder)
     with Console(stderr=True).status("opening the log") as status:

@@ -20,8 +20,8 @@ from salticus.cli.output import print_line, print_now
 from salticus.config import Config
 
 if TYPE_CHECKING:
-    from salticus.report.changes import Wanted
     from salticus.types import Change
+    from salticus.views.changes import Wanted
 
 _LOOK_S = 0.5  # between two looks whether anybody reads what we write
 
@@ -62,9 +62,9 @@ def changes(
     One JSON object a line, oldest first. With --follow and neither --since nor
     --after, only changes from now on.
     """
-    from salticus.assemble import clock_of
-    from salticus.report.changes import Wanted, as_json, as_words
-    from salticus.report.listing import pattern
+    from salticus.crawl.opening import clock_of
+    from salticus.views.changes import Wanted, as_json, as_words
+    from salticus.views.listing import pattern
 
     chosen = settings(config)
     start = moment("since", since, clock_of(chosen).now())
@@ -103,8 +103,8 @@ async def _tell(
     follow: bool,
     from_now: bool,
 ) -> None:
-    from salticus.assemble import stored
-    from salticus.report.changes import stream
+    from salticus.crawl.opening import stored
+    from salticus.views.changes import stream
 
     async with stored(config) as store:
         if from_now:

@@ -50,10 +50,10 @@ def clicks_import(
 
     Lines that are wrong, and pages that are not in the store, are reported.
     """
-    from salticus.assemble import clock_of
+    from salticus.crawl.opening import clock_of
     from salticus.signals.access import click_of
     from salticus.signals.counting import ClickFile, Terms
-    from salticus.store.urls import canonical
+    from salticus.urls import canonical
 
     chosen = settings(config)
     terms = Terms(
@@ -77,7 +77,7 @@ def clicks_import(
 
 
 def _earlier(tally: Tally) -> str:
-    from salticus.report.times import when
+    from salticus.views.times import when
 
     assert tally.earlier is not None
     return f"{tally.file}: counted before, as {tally.earlier.file}, {when(tally.earlier.at)}"
@@ -86,7 +86,7 @@ def _earlier(tally: Tally) -> str:
 async def _import(
     config: Config, files: list[ClickFile], terms: Terms, tell: Callable[[Tally], None] | None
 ) -> list[Tally]:
-    from salticus.assemble import stored
+    from salticus.crawl.opening import stored
     from salticus.signals.counting import take_in
 
     sizes = [file.size for file in files]  # a file that is not there is noticed before any counts

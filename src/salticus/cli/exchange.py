@@ -45,8 +45,8 @@ def log_convert(
     json: Json = False,
 ) -> None:
     """Convert other people's data to a log: prices, feeds of Scrapy, digests, and more."""
-    from salticus.log.convert.base import Options
-    from salticus.log.convert.build import convert_log
+    from salticus.exchange.convert.base import Options
+    from salticus.exchange.convert.build import convert_log
 
     options = Options(
         url_column=url_column,
@@ -78,7 +78,7 @@ def import_(
     json: Json = False,
 ) -> None:
     """Warm the store with the pages, visits and clicks of a log."""
-    from salticus.assemble import import_log
+    from salticus.crawl.importing import import_log
 
     new = asyncio.run(import_log(settings(config), log, values=not without_values))
     if json:
@@ -119,17 +119,17 @@ def export(
 async def _export(
     config: Config, out: Path, format_: Format, pattern: str | None, tag: str | None
 ) -> dict[str, int]:
-    from salticus.assemble import stored
-    from salticus.log.write import export_log, export_rows
+    from salticus.crawl.opening import stored
+    from salticus.exchange.write import export_log, export_rows
 
     async with stored(config) as store:
         if format_ == "log":
             return export_log(store.scan, out, name=Path(config.store).stem)
         if format_ != "warc":
             return {"visits": export_rows(store.scan("visits"), out, format_)}
-        from salticus.report import listing
-        from salticus.report.warc import export_warc
         from salticus.store.base import Query
+        from salticus.views import listing
+        from salticus.views.warc import export_warc
 
         query = Query(url=None if pattern is None else listing.pattern(pattern), tag=tag)
         return {"records": await export_warc(store, out, query=query)}

@@ -16,7 +16,7 @@ Urls = Annotated[list[str], typer.Argument(metavar="URL...", help="URLs of pages
 
 def fresh(urls: Urls, config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Tell how likely the copies of pages are still right."""
-    from salticus.report.fresh import fresh_report
+    from salticus.views.fresh import fresh_report
 
     found = asyncio.run(fresh_report(settings(config), urls))
     if json:
@@ -53,8 +53,8 @@ def _short(time: str | None) -> str:
 
 def why(url: Url, config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Explain when a page is visited next, and why then."""
-    from salticus.report.reasons import in_words
-    from salticus.report.why import why_report
+    from salticus.views.reasons import in_words
+    from salticus.views.why import why_report
 
     (told,) = asyncio.run(why_report(settings(config), [url]))
     if json:

@@ -47,7 +47,7 @@ def feed_import(
     json: Json = False,
 ) -> None:
     """Take in a merchant's feed: values without a visit. Nothing if more than half of it is bad."""
-    from salticus.assemble import clock_of
+    from salticus.crawl.opening import clock_of
     from salticus.signals.merchant import MerchantFeed
 
     chosen = settings(config)
@@ -73,7 +73,7 @@ def feed_import(
 async def _import(
     config: Config, feed: MerchantFeed, tags: tuple[str, ...], known_only: bool
 ) -> dict[str, Any]:
-    from salticus.assemble import stored
+    from salticus.crawl.opening import stored
 
     tally = feed.check()
     async with stored(config) as store:
@@ -114,7 +114,7 @@ async def _tell(
 
 def feed_report(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """How accurate merchants' feeds are, and by how much they lag, as visits found them."""
-    from salticus.report.merchants import merchants
+    from salticus.views.merchants import merchants
 
     found = asyncio.run(merchants(settings(config)))
     if json:
@@ -167,7 +167,7 @@ def _origin(merchant: str | None, file: str) -> str:
 def _spelling() -> Any:
     from salticus.extract.price import availability, condition, currency, price
     from salticus.signals.merchant import Spelling
-    from salticus.store.urls import canonical
+    from salticus.urls import canonical
 
     return Spelling(canonical, price, currency, availability, condition)
 

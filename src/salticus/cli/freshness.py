@@ -26,12 +26,12 @@ def freshness(
     By pages and by clicks, each with an interval that holds in 95 % of the cases. With
     `freshness_target` in the settings, also the budget that it needs.
     """
-    from salticus.report.freshness import freshness_of, freshness_over_time
+    from salticus.views.freshness import freshness_of, freshness_over_time
 
     read, length = settings(config), span("window", window) or timedelta(days=1)
     told = asyncio.run(freshness_of(read, length))
     if plot is not None:
-        from salticus.report.freshness_chart import write_chart
+        from salticus.charts.freshness import write_chart
 
         write_chart(asyncio.run(freshness_over_time(read, length)), plot)
     if json:
@@ -41,7 +41,7 @@ def freshness(
 
 
 def _print(told: dict[str, Any]) -> None:
-    from salticus.report.freshness import target_in_words
+    from salticus.views.freshness import target_in_words
 
     names = ("freshness", "low", "high", "model")
     rows = [

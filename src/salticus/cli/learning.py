@@ -17,7 +17,7 @@ from salticus.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from salticus.train.recipe import Split
+    from salticus.models.training.recipe import Split
 
 _Log = Annotated[Path, typer.Argument(metavar="LOG", help="A log: a folder of Parquet files.")]
 _Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `train` has made.")]
@@ -99,10 +99,10 @@ def train(
         return
     if out is None:
         raise typer.BadParameter("--out: name a new folder for the model")
-    from salticus.log.folder import Log
-    from salticus.train.recipe import HAZARD, Recipe
-    from salticus.train.run import Request, train_model
-    from salticus.train.span import fitting_split, usual_every
+    from salticus.exchange.folder import Log
+    from salticus.models.training.recipe import HAZARD, Recipe
+    from salticus.models.training.run import Request, train_model
+    from salticus.models.training.span import fitting_split, usual_every
 
     source = Log(log)
     if hazard and horizon:
@@ -154,10 +154,10 @@ def evaluate(
     json: _Json = None,
 ) -> None:
     """Judge a model on a log: how well it ranks, and whether its probabilities come true."""
-    from salticus.log.folder import Log
-    from salticus.predict.file import load_model
-    from salticus.report.models import write_evaluation
-    from salticus.train.apply import Judged, judge
+    from salticus.charts.models import write_evaluation
+    from salticus.exchange.folder import Log
+    from salticus.models.file import load_model
+    from salticus.models.training.apply import Judged, judge
 
     saved, source = load_model(model), Log(log)
     length = None if days is None else timedelta(days=days)
@@ -183,9 +183,9 @@ def predict(
     json: _Json = None,
 ) -> None:
     """Tell for each page of a log how likely the event is, by the end of each horizon."""
-    from salticus.log.folder import Log
-    from salticus.predict.file import load_model
-    from salticus.train.apply import lacks, predict_pages
+    from salticus.exchange.folder import Log
+    from salticus.models.file import load_model
+    from salticus.models.training.apply import lacks, predict_pages
 
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise typer.BadParameter("--out: name a file that ends in .parquet or .csv")
@@ -220,7 +220,7 @@ def _split(name: str, start: datetime | None) -> Split:
     """A split by its name, or by the lengths of its three spans."""
     from dataclasses import replace
 
-    from salticus.train.recipe import SPLITS, Split
+    from salticus.models.training.recipe import SPLITS, Split
 
     if name in SPLITS:
         return replace(SPLITS[name], start=start)
@@ -248,7 +248,7 @@ def _facts(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show(manifest: dict[str, Any], found: dict[str, Any], out: Path | None) -> None:
-    from salticus.report.models import figures_table, stretches_table
+    from salticus.charts.models import figures_table, stretches_table
 
     if out is not None:
         write_json({"model": manifest, "evaluation": found}, out)
@@ -275,7 +275,7 @@ def _wanted(found: pl.DataFrame, page: list[str] | None) -> pl.DataFrame:
 
 
 def _write(rows: pl.DataFrame, path: Path) -> None:
-    from salticus.log.place import in_place
+    from salticus.exchange.place import in_place
 
     with in_place(path) as part:
         rows.write_csv(part) if path.suffix == ".csv" else rows.write_parquet(part)

@@ -24,7 +24,7 @@ from salticus.cli.options import (
 from salticus.cli.output import print_columns, print_json
 from salticus.config import Config
 from salticus.errors import InputError
-from salticus.report.words import counted
+from salticus.views.words import counted
 
 if TYPE_CHECKING:
     from salticus.store.base import Edit, PageState, Query
@@ -119,7 +119,7 @@ def pages(
 
 
 def _pattern(text: str | None) -> str | None:
-    from salticus.report.listing import pattern
+    from salticus.views.listing import pattern
 
     return None if text is None else pattern(text)
 
@@ -148,15 +148,15 @@ def _edited(config: Config, query: Query, edit: Edit, *, everything: bool, json:
 
 
 async def _edit(config: Config, query: Query, edit: Edit) -> int:
-    from salticus.assemble import stored
+    from salticus.crawl.opening import stored
 
     async with stored(config) as store:
         return await store.edit(query, edit)
 
 
 def _listed(config: Config, query: Query, *, json: bool) -> None:
-    from salticus.assemble import clock_of
-    from salticus.report.listing import HEADER, as_json, as_row
+    from salticus.crawl.opening import clock_of
+    from salticus.views.listing import HEADER, as_json, as_row
 
     found = asyncio.run(_find(config, [query]))
     if json:
@@ -175,7 +175,7 @@ def _listed(config: Config, query: Query, *, json: bool) -> None:
 
 async def _find(config: Config, queries: list[Query]) -> list[PageState]:
     """Pages that fit any of the queries, each once."""
-    from salticus.assemble import stored
+    from salticus.crawl.opening import stored
 
     found: dict[int, PageState] = {}
     async with stored(config) as store:
@@ -222,7 +222,7 @@ def forget(
 
 
 async def _forget(config: Config, queries: list[Query]) -> int:
-    from salticus.assemble import stored
+    from salticus.crawl.opening import stored
 
     async with stored(config) as store:
         return sum([await store.forget(query) for query in queries])

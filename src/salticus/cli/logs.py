@@ -15,9 +15,9 @@ Folder = Annotated[Path, typer.Argument(help="The folder of a log.")]
 
 def log_check(folder: Folder, json: Json = False) -> None:
     """Check a log: every violation with file, column, row and what to do; exit code 1 if any."""
-    from salticus.log.check import check
-    from salticus.log.folder import Log
-    from salticus.log.info import rows_of
+    from salticus.exchange.check import check
+    from salticus.exchange.folder import Log
+    from salticus.exchange.info import rows_of
 
     found = check(folder)
     violations = [each for each in found if each.level == "violation"]
@@ -38,7 +38,7 @@ def log_check(folder: Folder, json: Json = False) -> None:
 
 def log_info(folder: Folder, json: Json = False) -> None:
     """Describe a log: rows, pages, change rates, visits, clicks, and what it can be used for."""
-    from salticus.log.info import info
+    from salticus.exchange.info import info
 
     facts = info(folder)
     if json:

@@ -20,7 +20,7 @@ def make_market(
     json: Json = False,
 ) -> None:
     """Make a synthetic market of offers: the truth, its readers, and what a crawler saw of it."""
-    from salticus.worlds import market
+    from salticus.lab.worlds import market
 
     with bar(offers) as told:
         rows = market.make_market(

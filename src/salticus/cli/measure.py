@@ -15,7 +15,7 @@ from salticus.cli.output import print_json, print_table, steps
 from salticus.clock import run_fast
 
 if TYPE_CHECKING:
-    from salticus.worlds.mall.folder import Plot
+    from salticus.lab.worlds.mall.folder import Plot
 
 Folder = Annotated[Path, typer.Argument(help="A new folder.")]
 
@@ -36,7 +36,7 @@ def demo(
     import tempfile
     from dataclasses import replace
 
-    from salticus.demo.compare import FULL, PAGE, SMALL, run_demo, table_of
+    from salticus.lab.demo.compare import FULL, PAGE, SMALL, run_demo, table_of
 
     where = folder or Path(tempfile.mkdtemp(prefix="salticus-demo-"))
     course = replace(FULL if compare else SMALL, seed=seed)
@@ -76,8 +76,8 @@ def mall(
     json: Json = False,
 ) -> None:
     """Open a mall on loopback to crawl, with settings and addresses for it, until stopped."""
-    from salticus.worlds.mall.faults import parse_fault
-    from salticus.worlds.mall.folder import Plot, paths
+    from salticus.lab.worlds.mall.faults import parse_fault
+    from salticus.lab.worlds.mall.folder import Plot, paths
 
     plot = Plot(
         shops=shops,
@@ -110,7 +110,7 @@ def mall(
 
 
 async def _serve(folder: Path, plot: Plot, opened: Callable[[int], None]) -> None:
-    from salticus.worlds.mall.folder import open_mall
+    from salticus.lab.worlds.mall.folder import open_mall
 
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -128,7 +128,7 @@ def bench_fetch(
     json: Json = False,
 ) -> None:
     """Pages a second: a bare aiohttp loop, Salticus, and a bare Scrapy spider, side by side."""
-    from salticus.bench.fetch import bench
+    from salticus.lab.bench.fetch import bench
 
     rows = bench(pages=pages, rounds=rounds, size=size, mixed=mixed)
     if json:
@@ -149,7 +149,7 @@ def bench_simulate(
     json: Json = False,
 ) -> None:
     """Page-ticks a second of every policy through the real loop, beside a bare NumPy loop."""
-    from salticus.bench.replay import POLICIES, SIZES, bench
+    from salticus.lab.bench.replay import POLICIES, SIZES, bench
 
     with steps() as told:
         found = bench(sizes=pages or SIZES, policies=policy or POLICIES, days=days, told=told)
@@ -172,7 +172,7 @@ def bench_policies(
     json: Json = False,
 ) -> None:
     """Seconds and memory of one plan over all pages, beside a bare NumPy pass; and the agenda."""
-    from salticus.bench.policies import POLICIES, SIZES, bench, bench_agenda
+    from salticus.lab.bench.policies import POLICIES, SIZES, bench, bench_agenda
 
     with steps() as told:
         plans = list(bench(sizes=pages or SIZES, policies=policy or POLICIES, told=told))
@@ -193,7 +193,7 @@ def bench_learn(
     json: Json = False,
 ) -> None:
     """Rows a second of making examples, training and scoring; training beside a bare JAX loop."""
-    from salticus.bench.learn import CONTESTS, bench
+    from salticus.lab.bench.learn import CONTESTS, bench
 
     with steps() as told:
         found = list(bench(rows=rows, contests=contest or CONTESTS, told=told))
@@ -211,7 +211,7 @@ def bench_tick(
     json: Json = False,
 ) -> None:
     """Seconds and memory of one tick of a crawl: columns, predictions, policy, visits, snapshot."""
-    from salticus.bench.tick import SIZES, bench
+    from salticus.lab.bench.tick import SIZES, bench
 
     with steps() as told:
         rows = list(bench(sizes=pages or SIZES, told=told))

@@ -10,11 +10,11 @@ import typer
 
 from salticus.cli.options import DEFAULT, ConfigFile, Json, settings
 from salticus.cli.output import print_facts, print_json, print_table, steps, write_json
-from salticus.predict.registry import NONE, Registry
+from salticus.models.registry import NONE, Registry
 
 if TYPE_CHECKING:
     from salticus.config import Config
-    from salticus.train.stored import Terms
+    from salticus.crawl.training import Terms
 
 _Version = Annotated[int, typer.Argument(metavar="N", help="A model's number; 0 = none.")]
 _FIGURES = ("log_loss", "auc", "ece")
@@ -37,9 +37,9 @@ def train_store(path: Path, model: str, features: str, seed: int, json: Path | N
 
 
 async def _train(config: Config, wish: tuple[str, str, int], told: Any) -> dict[str, Any]:
-    from salticus.assemble import stored
-    from salticus.train.run import Request
-    from salticus.train.stored import train_stored
+    from salticus.crawl.opening import stored
+    from salticus.crawl.training import train_stored
+    from salticus.models.training.run import Request
 
     model, features, seed = wish
     request, terms = Request(model=model, features=features), _terms(config, seed)
@@ -48,8 +48,8 @@ async def _train(config: Config, wish: tuple[str, str, int], told: Any) -> dict[
 
 
 def _terms(config: Config, seed: int = 0) -> Terms:
-    from salticus.assemble import clock_of
-    from salticus.train.stored import Terms
+    from salticus.crawl.opening import clock_of
+    from salticus.crawl.training import Terms
 
     return Terms(config.tick, config.models.least, clock_of(config).now(), seed)
 
@@ -141,9 +141,9 @@ def models_compare(
 
 
 async def _compare(config: Config, versions: tuple[int, int]) -> dict[str, Any]:
-    from salticus.assemble import stored
-    from salticus.train.contest import verdict
-    from salticus.train.stored import compare
+    from salticus.crawl.contest import verdict
+    from salticus.crawl.opening import stored
+    from salticus.crawl.training import compare
 
     terms = _terms(config)
     async with stored(config) as store:
@@ -181,7 +181,7 @@ def models_roll_back(config: ConfigFile = DEFAULT, json: Json = False) -> None:
 
 
 def _now(config: Config) -> Any:
-    from salticus.assemble import clock_of
+    from salticus.crawl.opening import clock_of
 
     return clock_of(config).now()
 

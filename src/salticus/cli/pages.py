@@ -14,7 +14,7 @@ from salticus.cli.output import print_json, print_wrapped, steps
 from salticus.cli.urls import given_urls
 from salticus.config import Config
 from salticus.errors import StoreLocked
-from salticus.report.words import counted
+from salticus.views.words import counted
 
 if TYPE_CHECKING:
     from salticus.store.base import PageState
@@ -83,7 +83,7 @@ def add(
 
 
 async def _add(config: Config, pages: list[NewPage]) -> int:
-    from salticus.assemble import clock_of, stored
+    from salticus.crawl.opening import clock_of, stored
 
     async with stored(config) as store:
         return await store.add(pages, at=int(clock_of(config).now().timestamp() * 1e6))
@@ -112,7 +112,8 @@ def _read(config: Config, sources: list[str], *, json: bool) -> tuple[dict[str, 
 
 async def _visit_sources(config: Config, urls: list[str]) -> tuple[list[PageState], int]:
     """The sources visited, those that they name included, and how many pages are new by them."""
-    from salticus.assemble import stored, visit_now
+    from salticus.crawl.opening import stored
+    from salticus.crawl.visiting import visit_now
 
     async with stored(config) as store:
         before = (await store.summary()).pages
@@ -135,8 +136,8 @@ def visit(
     These visits are as polite as all others, but not taken from the budget.
     Exit code 1 if one failed. Refused while a crawl is running.
     """
-    from salticus.assemble import visit_now
-    from salticus.report.listing import as_json
+    from salticus.crawl.visiting import visit_now
+    from salticus.views.listing import as_json
 
     chosen = settings(config)
     with steps() as told:

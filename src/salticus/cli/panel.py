@@ -23,7 +23,7 @@ def panel_plan(
 
     Half are drawn evenly, half by clicks, from small and large hosts.
     """
-    from salticus.report.panel import plan_panel
+    from salticus.views.panel import plan_panel
 
     often = span("every", every) or timedelta(hours=4)
     length = None if days is None else timedelta(days=days)
@@ -38,14 +38,14 @@ def panel_(context: typer.Context) -> None:
 
 def panel_show(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Show the panel and what it found."""
-    from salticus.report.panel import panel_of
+    from salticus.views.panel import panel_of
 
     _print(asyncio.run(panel_of(settings(config))), json)
 
 
 def panel_end(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """End the panel; what it found stays."""
-    from salticus.report.panel import end_panel
+    from salticus.views.panel import end_panel
 
     _print(asyncio.run(end_panel(settings(config))), json)
 

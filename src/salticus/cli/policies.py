@@ -37,7 +37,7 @@ def policies(
 
 
 def _list(json: bool) -> None:
-    from salticus.report.policies import describe
+    from salticus.charts.policies import describe
 
     every = [describe(name, allocate.BUILTIN) for name in allocate.BUILTIN]
     if json:
@@ -47,12 +47,12 @@ def _list(json: bool) -> None:
 
 
 def _about(name: str, plot: Path | None) -> dict[str, Any]:
-    from salticus.report.policies import checked, describe, write_habits
+    from salticus.charts.policies import checked, describe, write_habits
 
     about = describe(name, allocate.BUILTIN)
     if plot is None:
         return about
-    from salticus.simulate.habits import habits
+    from salticus.lab.simulate.habits import habits
 
     checked(plot)
     with steps() as told:

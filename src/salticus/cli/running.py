@@ -22,11 +22,11 @@ from salticus.clock import collect_rarely, run_fast
 from salticus.config import Config, parse
 from salticus.config.default import default_text
 from salticus.errors import ConfigError, InputError, PluginError
-from salticus.report.words import counted
+from salticus.views.words import counted
 
 if TYPE_CHECKING:
-    from salticus.loop import Loop
-    from salticus.report.progress import Progress
+    from salticus.crawl.loop import Loop
+    from salticus.views.progress import Progress
 
 
 def init(
@@ -90,7 +90,7 @@ def run(
 
 
 async def _open_alerts(config: Config) -> int:
-    from salticus.assemble import stored
+    from salticus.crawl.opening import stored
 
     async with stored(config) as store:
         return len(await store.alerts())
@@ -140,7 +140,7 @@ async def _crawl(
 
     The store carries everything from one to the next, as it does across a restart.
     """
-    from salticus.report.progress import Progress
+    from salticus.views.progress import Progress
 
     end = None if length is None else time.time() + length.total_seconds()
     config, reins, tried = read(), _Reins(), None
@@ -164,11 +164,13 @@ async def _stretch(
     config: Config, reins: _Reins, progress: Progress, *, end: float | None, once: bool
 ) -> None:
     """Crawl until wall time `end`, or until the reins are drawn."""
-    from salticus.assemble import clock_of, crawler
+    from salticus.crawl.assembly import crawler
+    from salticus.crawl.opening import clock_of
     from salticus.schedule.ticks import FOREVER
+    from salticus.web.desk import desk
 
     clock = clock_of(config)
-    async with crawler(config, once=once) as loop:
+    async with crawler(config, once=once, companions=(desk,)) as loop:
         reins.take(loop)
         loop.watchers.append(progress)
         left = None if end is None else timedelta(seconds=max(0.0, end - clock.wall()))
@@ -193,7 +195,7 @@ def _warn(error: Exception) -> None:
 
 def status(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Show what the store holds and how the crawl fares."""
-    from salticus.report.status import status_of
+    from salticus.views.status import status_of
 
     found = asyncio.run(status_of(settings(config)))
     if json:
@@ -216,7 +218,7 @@ def backup(
 
 
 async def _backup(config: Config, path: Path) -> None:
-    from salticus.assemble import stored
+    from salticus.crawl.opening import stored
 
     async with stored(config) as store:
         await store.backup(path)

@@ -18,7 +18,7 @@ def insta(
     json: Json = False,
 ) -> None:
     """Tell what became of clicks, and what the visits that the gate saved have found elsewhere."""
-    from salticus.report.schedulers import insta_of
+    from salticus.views.schedulers import insta_of
 
     told = asyncio.run(insta_of(settings(config), span("window", window) or timedelta(days=1)))
     if json:
@@ -29,7 +29,7 @@ def insta(
 
 def arms(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Show the arms of a bandit: how likely each is drawn, and what its steps earned."""
-    from salticus.report.schedulers import SHOWN, arms_of
+    from salticus.views.schedulers import SHOWN, arms_of
 
     told = asyncio.run(arms_of(settings(config)))
     if json:

@@ -23,7 +23,7 @@ def search(
 
     The last word may be the beginning of one. Nothing is counted as demand.
     """
-    from salticus.report.search import as_json, as_table, found
+    from salticus.views.search import as_json, as_table, found
 
     chosen = settings(config)
     hits = asyncio.run(found(chosen, " ".join(words), limit))

@@ -17,7 +17,7 @@ from salticus.config.default import default_text
 from salticus.errors import InputError
 
 if TYPE_CHECKING:
-    from salticus.report.finding import Finding
+    from salticus.views.finding import Finding
 
 
 def config_default(json: Json = False) -> None:
@@ -37,7 +37,7 @@ def config_check(
     Keys, values, selectors and credentials are looked at. `salticus doctor`
     checks the store and a page as well.
     """
-    from salticus.report.doctor import settings_of
+    from salticus.views.doctor import settings_of
 
     found = [each for each in settings_of(file)[1] if each.level == "fail"]
     if json:
@@ -53,7 +53,7 @@ def config_check(
 
 def config_show(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Print the settings in force, defaults included; secrets are shown as ***."""
-    from salticus.report.settings import as_toml, effective
+    from salticus.views.settings import as_toml, effective
 
     told = effective(settings(config))
     if json:
@@ -112,7 +112,7 @@ def doctor(
 
 
 async def _examined(config: Path, url: str | None, *, json: bool) -> list[Finding]:
-    from salticus.report.doctor import examine
+    from salticus.views.doctor import examine
 
     found = []
     async for finding in examine(config, url):

@@ -16,8 +16,8 @@ from salticus.config import Config
 from salticus.errors import InputError
 
 if TYPE_CHECKING:
-    from salticus.report.diff import Piece
     from salticus.store.base import AlertState
+    from salticus.views.diff import Piece
 
 Url = Annotated[str, typer.Argument(help="A page's URL, as it was added.")]
 
@@ -35,7 +35,7 @@ def show(
     json: Json = False,
 ) -> None:
     """Show a page: its value, its changes, its last visits."""
-    from salticus.report.page import page_report
+    from salticus.views.page import page_report
 
     page = asyncio.run(page_report(settings(config), url, diffs=diffs))
     if json:
@@ -49,8 +49,8 @@ def show(
 
 
 def _print_values(values: list[dict[str, Any]], diffs: int) -> None:
-    from salticus.report.diff import move, pieces
-    from salticus.report.times import when
+    from salticus.views.diff import move, pieces
+    from salticus.views.times import when
 
     texts: list[str | None] = [None, *(v["value"] for v in values)]
     moves = [before and move(before, v["value"]) for before, v in zip(texts, values, strict=False)]
@@ -72,7 +72,7 @@ def _print_diff(found: list[Piece]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from salticus.report.diff import marked
+    from salticus.views.diff import marked
 
     short = [
         piece._replace(text=clean(shorten(piece.text, _LONG, placeholder=" …"))) for piece in found
@@ -85,7 +85,7 @@ def _print_diff(found: list[Piece]) -> None:
 
 
 def _print_visits(visits: list[dict[str, Any]]) -> None:
-    from salticus.report.times import when
+    from salticus.views.times import when
 
     changed = {True: "yes", False: "no", None: "?"}
     rows = [
@@ -106,7 +106,7 @@ def get(
     json: Json = False,
 ) -> None:
     """Write the latest content of a page to standard output."""
-    from salticus.report.page import latest
+    from salticus.views.page import latest
 
     found = asyncio.run(latest(settings(config), url))
     if json:
@@ -125,7 +125,7 @@ def alerts(
     json: Json = False,
 ) -> None:
     """Show which hosts have a problem, and what to do."""
-    from salticus.report.alerts import advice, as_json, headline
+    from salticus.views.alerts import advice, as_json, headline
 
     found = asyncio.run(_alerts(settings(config), past=all_))
     if json:
@@ -141,7 +141,7 @@ def alerts(
 
 
 async def _alerts(config: Config, *, past: bool) -> list[AlertState]:
-    from salticus.assemble import stored
+    from salticus.crawl.opening import stored
 
     async with stored(config) as store:
         return await store.alerts(past=past)

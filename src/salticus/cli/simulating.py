@@ -13,8 +13,8 @@ from salticus.cli.output import print_table, steps, write_json
 from salticus.config import Budget, Share
 
 if TYPE_CHECKING:
-    from salticus.log.folder import Log
-    from salticus.simulate import Rules
+    from salticus.exchange.folder import Log
+    from salticus.lab.simulate import Rules
 
 _Log = Annotated[Path, typer.Argument(metavar="LOG", help="A log: a folder of Parquet files.")]
 _Policies = Annotated[
@@ -79,9 +79,9 @@ def simulate(
     plot: Annotated[Path | None, typer.Option(help="Write charts to this HTML file.")] = None,
 ) -> None:
     """Replay a log with several policies and budgets: how fresh would each have kept the copy?"""
-    from salticus.log.folder import Log
-    from salticus.simulate.contest import usual_policies
-    from salticus.simulate.stage import Rules, usual_tick
+    from salticus.exchange.folder import Log
+    from salticus.lab.simulate.contest import usual_policies
+    from salticus.lab.simulate.stage import Rules, usual_tick
 
     source = Log(log)
     rules = Rules(
@@ -115,7 +115,7 @@ def simulate(
 def _contest(
     log: Log, rules: Rules, budgets: list[str], policies: Sequence[str], *, plotted: bool
 ) -> dict[str, Any]:
-    from salticus.simulate.contest import in_company, simulate
+    from salticus.lab.simulate.contest import in_company, simulate
 
     visits = [flag("budget", Budget.parse, text) for text in budgets]
     competing = in_company(policies) if plotted else policies
@@ -126,7 +126,7 @@ def _contest(
 def _requests(
     log: Log, rules: Rules, budgets: list[str], gates: list[str] | None
 ) -> dict[str, Any]:
-    from salticus.simulate.insta import BASELINE, replay_requests
+    from salticus.lab.simulate.insta import BASELINE, replay_requests
 
     shares = [flag("budget", Share.parse, text) for text in budgets]
     with steps() as told:
@@ -134,8 +134,8 @@ def _requests(
 
 
 def _show(report: dict[str, Any], out: Path | None, plot: Path | None, *, requests: bool) -> None:
-    from salticus.report.contest import table_of, write_contest
-    from salticus.report.requests import requests_table, write_requests
+    from salticus.charts.contest import table_of, write_contest
+    from salticus.charts.requests import requests_table, write_requests
 
     if plot is not None:
         (write_requests if requests else write_contest)(report, plot)

@@ -16,7 +16,7 @@ from salticus.cli.options import Json, day, flag
 from salticus.cli.output import print_json, print_table, steps, write_json
 from salticus.config import Budget
 from salticus.errors import ConfigError
-from salticus.log.place import in_place
+from salticus.exchange.place import in_place
 
 T = TypeVar("T")
 
@@ -33,8 +33,8 @@ def calibrate(
     json: Json = False,
 ) -> None:
     """Measure the synthetic market, or a log, against the published statistics."""
-    from salticus.studies.calibration import run
-    from salticus.studies.calibration.table import HEADER, markdown, summary
+    from salticus.lab.studies.calibration import run
+    from salticus.lab.studies.calibration.table import HEADER, markdown, summary
 
     presets = _presets(preset)
     if log is None:
@@ -53,7 +53,7 @@ def calibrate(
 
 
 def _presets(name: str | None) -> tuple[str, ...]:
-    from salticus.studies.calibration.published import PRESETS
+    from salticus.lab.studies.calibration.published import PRESETS
 
     if name in (None, "both"):
         return PRESETS
@@ -102,8 +102,8 @@ def traces(
     plot: Annotated[Path | None, typer.Option(help="Write charts to this HTML file.")] = None,
 ) -> None:
     """Let every policy crawl logs of real changes by one protocol; compare leap to LambdaCrawl."""
-    from salticus.report.traces import write_traces
-    from salticus.studies.traces import BUDGETS, PROTOCOL, Field, Trace, everyone, study
+    from salticus.charts.traces import write_traces
+    from salticus.lab.studies.traces import BUDGETS, PROTOCOL, Field, Trace, everyone, study
 
     starts = [day("start", text) for text in _each("start", start, len(log))]
     samples = _each("pages", pages, len(log))
@@ -135,7 +135,7 @@ def _each(name: str, given: list[T] | None, logs: int) -> list[T | None]:
 
 
 def _print_traces(report: dict[str, Any]) -> None:
-    from salticus.report.traces import comparison_table, figures_table
+    from salticus.charts.traces import comparison_table, figures_table
 
     for trace in report["traces"]:
         rows = [row for row in report["rows"] if row["trace"] == trace["name"]]
@@ -177,10 +177,10 @@ def predict_study(
     plot: Annotated[Path | None, typer.Option(help="Write charts to this HTML file.")] = None,
 ) -> None:
     """Train every model of a published table on a log; show its figures and ours."""
-    from salticus.log.folder import Log
-    from salticus.report.prediction import prediction_tables, write_prediction
-    from salticus.studies.prediction.arena import Plan
-    from salticus.studies.prediction.run import TABLES, Days, run
+    from salticus.charts.prediction import prediction_tables, write_prediction
+    from salticus.exchange.folder import Log
+    from salticus.lab.studies.prediction.arena import Plan
+    from salticus.lab.studies.prediction.run import TABLES, Days, run
 
     if table not in TABLES:
         raise ConfigError(f"no table is called {table!r}; known: {', '.join(TABLES)}")

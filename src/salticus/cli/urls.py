@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from salticus.errors import InputError
-from salticus.store.urls import canonical
+from salticus.urls import canonical
 
 _SHOWN = 10
 

@@ -6,11 +6,11 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from salticus.dates import written
 from salticus.errors import ExtractError
 from salticus.extract.listing import Listing, label
 from salticus.markup import Document, decoded, local, pieces_of, text_of
 from salticus.types import Entry, Reading
+from salticus.types.dates import written
 
 if TYPE_CHECKING:
     from salticus.markup import Element

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from salticus.compiled import compiled
 from salticus.features.names import SEASON
 from salticus.types import Codes, Floats, Floats32, Ints, Ints32
+from salticus.types.compiled import compiled
 
 LAGS = (0, 6, 24, 168, 336, 720, SEASON)  # hours
 GROUPED = (True, False, True, True, False, True, False)  # at which of them groups are counted

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from salticus.columns import State
 from salticus.errors import InputError
 from salticus.features.names import METADATA
 from salticus.types import Bools, Ints, Metadata
 from salticus.types.inputs import Ints32
+from salticus.types.state import State
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.columns import State
 from salticus.features.events import Events, Kind, runs
 from salticus.features.groups import Groups, shelves
 from salticus.features.holidays import day_shifts, feasts
@@ -34,6 +33,7 @@ from salticus.features.names import EDGES, all_names
 from salticus.features.regroup import regrouped
 from salticus.features.rows import Cached, Day, read_rows
 from salticus.types import STEP, Floats32, Inputs, Ints, Ints32
+from salticus.types.state import State
 
 _BUFFER = ("hour", "page", "kind", "first", "second", "third")
 _KEPT = ("own", "held", "ring", "group", "cells", "turn", "facts", "marks")

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from salticus.compiled import compiled
 from salticus.features.kernels import (
     ALL,
     ANSWER,
@@ -42,6 +41,7 @@ from salticus.features.kernels import (
     Tables,
 )
 from salticus.types import Floats, Floats32, Ints, Ints32
+from salticus.types.compiled import compiled
 
 OWN_AT, DEMAND_AT, CATEGORY_AT, GROUPS_AT, LATELY_AT, WEEK_AT = 0, 16, 24, 28, 43, 50
 _WINDOWS = (2, 3, 5)  # day, week and month among the lags

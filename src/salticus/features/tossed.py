@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from salticus.coins import coins
 from salticus.features.events import Events, Kind, make_events
 from salticus.features.truths import Truths, log_ratio
 from salticus.types import Floats, Ints
+from salticus.types.coins import coins
 
 
 def tossed(

@@ -31,7 +31,7 @@ class About(Protocol):
 
 
 class Source(Protocol):
-    """The tables of a log, as `salticus.log.Log` gives them."""
+    """The tables of a log, as `salticus.exchange.Log` gives them."""
 
     @property
     def about(self) -> About: ...

@@ -8,10 +8,10 @@ from datetime import datetime
 
 import numpy as np
 
-from salticus.columns import Keyed, State, rank_within
 from salticus.predict.base import Evidence
 from salticus.predict.spans import answered
 from salticus.types import Bools, Floats, Ints, Outcomes, Pages, Survival
+from salticus.types.state import Keyed, State, rank_within
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.columns import State
 from salticus.types import Bools, Floats, Ints
+from salticus.types.state import State
 
 
 class Lengths:

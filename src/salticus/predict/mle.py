@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.columns import Keyed, State
 from salticus.predict.lengths import Lengths
 from salticus.predict.point import PointRates
 from salticus.predict.spans import Spans
 from salticus.types import Floats, Ints
+from salticus.types.state import Keyed, State
 
 _AT_ONCE = 1 << 16  # pages solved together: bounds the memory of the work
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.columns import State
 from salticus.predict.worth import Table
 from salticus.types import DAY, Bools, Floats, Ints
+from salticus.types.state import State
 
 DAYS = 28  # as far back as news go
 _DAY_US = int(DAY.astype(np.int64))

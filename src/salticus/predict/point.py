@@ -7,10 +7,10 @@ from datetime import datetime
 
 import numpy as np
 
-from salticus.columns import Keyed, State
 from salticus.predict.poisson import PoissonSurvival
 from salticus.predict.spans import Spans, answered
 from salticus.types import Floats, Ints, Outcomes, Pages
+from salticus.types.state import Keyed, State
 
 
 class PointRates(ABC):

@@ -6,13 +6,13 @@ from datetime import datetime
 
 import numpy as np
 
-from salticus.columns import State
 from salticus.predict.base import Evidence
 from salticus.predict.gamma import GammaSurvival, posterior
 from salticus.predict.priors import Sums, first_prior, pooled_priors
 from salticus.predict.roster import Roster
 from salticus.predict.spans import Spans, answered
 from salticus.types import DAY, Floats, Ints, Outcomes, Pages, Survival, instant
+from salticus.types.state import State
 
 _UNMET = -2.0
 

@@ -7,12 +7,12 @@ from datetime import datetime
 
 import numpy as np
 
-from salticus.columns import State, part_of
 from salticus.predict.pooled import Pooled
 from salticus.predict.spans import Spans
 from salticus.predict.week import Week
 from salticus.predict.worth import Ahead, Posterior, Table, coming_week, own_ages, rhythm_worth
 from salticus.types import DAY, Bools, Floats, Ints, Pages, Survival, instant
+from salticus.types.state import State, part_of
 
 _DAY_US = int(DAY.astype(np.int64))
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)

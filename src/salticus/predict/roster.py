@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.columns import State, places
 from salticus.types import Floats, Ints
+from salticus.types.state import State, places
 
 
 class Roster:

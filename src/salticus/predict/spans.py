@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.columns import rank_within
 from salticus.types import (
     CHANGED,
     UNKNOWN,
@@ -19,6 +18,7 @@ from salticus.types import (
     Times,
     days_between,
 )
+from salticus.types.state import rank_within
 
 
 @dataclass(frozen=True, slots=True)

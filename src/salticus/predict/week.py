@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.columns import State
-from salticus.compiled import compiled
 from salticus.predict.worth import Table, between
 from salticus.types import Floats, Ints
+from salticus.types.compiled import compiled
+from salticus.types.state import State
 
 HOUR_US = 3_600_000_000
 HOURS = 168

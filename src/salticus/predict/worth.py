@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from salticus.compiled import compiled
 from salticus.types import Floats, Ints
+from salticus.types.compiled import compiled
 
 Table = NDArray[np.float64]
 

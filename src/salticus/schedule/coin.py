@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from salticus.coins import coins
 from salticus.schedule.even import highest, paid
 from salticus.types import Draw, Floats, Outcomes, Pages, Tick
+from salticus.types.coins import coins
 
 _OTHERS = 1 << 32  # the planner flips coins of the same seed, page and tick
 

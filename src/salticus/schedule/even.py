@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from salticus.coins import coins
-from salticus.columns import Keyed, State, covered, rank_within
 from salticus.types import Bools, Draw, Floats, Ints, Outcomes, Pages, Purpose, Tick
+from salticus.types.coins import coins
+from salticus.types.state import Keyed, State, covered, rank_within
 
 
 class Even:

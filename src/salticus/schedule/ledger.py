@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import numpy as np
 
-from salticus.columns import State
 from salticus.config import Budget
 from salticus.types import (
     DAY,
@@ -24,6 +23,7 @@ from salticus.types import (
     days_between,
     instant,
 )
+from salticus.types.state import State
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from salticus.coins import coins
-from salticus.columns import State, later
 from salticus.schedule.ledger import Grant
 from salticus.types import Draw, Floats, Ints, Pages, Plan, Purpose, Tick, Times, instant
+from salticus.types.coins import coins
+from salticus.types.state import State, later
 
 
 class Planner:

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from salticus.clock import Clock, until_or
-from salticus.columns import State
 from salticus.types import Tick
+from salticus.types.state import State
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
 

@@ -12,17 +12,19 @@ import numpy as np
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from salticus.assemble import by_hand, guided
 from salticus.clock import SystemClock
+from salticus.crawl.assembly import guided
+from salticus.crawl.live import Job, Live
+from salticus.crawl.loop import Loop
+from salticus.crawl.visiting import by_hand
 from salticus.errors import InputError, UnknownPage
-from salticus.loop import Loop
 from salticus.scrapy.fetcher import ScrapyFetcher, first_url
 from salticus.scrapy.items import reading
 from salticus.scrapy.options import Options
 from salticus.store.base import PageState
-from salticus.store.urls import canonical
 from salticus.types import Fetched, NewPage, Status, Target, Tick
-from salticus.worlds.live import Job, Live
+from salticus.urls import canonical
+from salticus.web.desk import desk
 
 _CALLBACK = "callback:"  # the tag that names the method which makes a page's items
 
@@ -48,10 +50,10 @@ class Crawl:
         self._latest = self.clock.now()
 
     async def open(self) -> None:
-        """Take the store, plan, and begin to visit. Raises whatever `assemble.crawler` does."""
+        """Take the store, plan, and begin to visit. Raises what `crawl.assembly.crawler` does."""
         once = not self.options.continuous
         self.loop, self.world = await self._open.enter_async_context(
-            guided(self.options.config, self.clock, self.fetcher, once=once)
+            guided(self.options.config, self.clock, self.fetcher, once=once, companions=(desk,))
         )
         self.running = asyncio.create_task(self.loop.run(once=once), name="salticus")
 

@@ -13,7 +13,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 from scrapy.spidermiddlewares.httperror import HttpError
 
-from salticus.assemble import clock_of
+from salticus.crawl.opening import clock_of
 from salticus.errors import ConfigError, SalticusError
 from salticus.scrapy.crawl import Crawl
 from salticus.scrapy.faults import status_of, words_for

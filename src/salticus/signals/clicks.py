@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from salticus.dates import written
 from salticus.types import Count
+from salticus.types.dates import written
 
 DELIMITERS = ",\t;|"
 ABSURD = 10**9  # clicks or impressions that one row may claim

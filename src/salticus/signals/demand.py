@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.columns import State, places
 from salticus.types import NEVER, Counts, Floats, Instant, Ints, Times, days_between
+from salticus.types.state import State, places
 
 _CLICKING = 0.3  # shape of the Gamma of clicks an impression; a standard deviation of 1.8 means
 _SHOWING = 0.1  # shape of the Gamma of impressions; most pages are hardly ever shown

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from salticus.dates import written
 from salticus.errors import InputError
 from salticus.signals.opened import Opened
 from salticus.signals.rows import Row, Rows
 from salticus.types import Told, Value
+from salticus.types.dates import written
 
 SHOWN = 10  # bad rows that are named
 

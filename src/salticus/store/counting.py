@@ -15,8 +15,8 @@ from salticus.store.base import MOST_CLICKS, MOST_IMPRESSIONS, Counted
 from salticus.store.database import transaction
 from salticus.store.packing import clean, rows
 from salticus.store.queries import QUERIES
-from salticus.store.urls import canonical
 from salticus.types import Count, Counts, Ints, Mark, Request
+from salticus.urls import canonical
 
 HOUR_US = 3_600_000_000
 

@@ -9,8 +9,8 @@ from typing import Any
 from salticus.store.database import transaction
 from salticus.store.packing import rows
 from salticus.store.queries import QUERIES
-from salticus.store.urls import canonical
 from salticus.types import NewPage, Signal
+from salticus.urls import canonical
 
 CHUNK = 10_000  # rows a transaction: others wait a tenth of a second for it at most
 

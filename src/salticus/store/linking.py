@@ -10,8 +10,8 @@ from typing import NamedTuple
 from salticus.errors import InputError
 from salticus.store.packing import rows
 from salticus.store.queries import QUERIES
-from salticus.store.urls import canonical
 from salticus.types import Entry, Record
+from salticus.urls import canonical
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

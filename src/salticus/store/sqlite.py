@@ -34,7 +34,6 @@ from salticus.store.lane import Lane
 from salticus.store.loading import History, Loaded, load
 from salticus.store.queries import migrations
 from salticus.store.recording import Recorder
-from salticus.store.urls import canonical
 from salticus.types import (
     Alert,
     Change,
@@ -57,6 +56,7 @@ from salticus.types import (
     Told,
     Value,
 )
+from salticus.urls import canonical
 
 MOVED = 500  # visits between two moves into the main file
 

@@ -14,8 +14,8 @@ from salticus.store.database import transaction
 from salticus.store.packing import clean, rows, text
 from salticus.store.queries import QUERIES
 from salticus.store.searching import reindex
-from salticus.store.urls import canonical
 from salticus.types import Alert, Change, Told, Value
+from salticus.urls import canonical
 
 _BEFORE_ALL = -(2**63)
 

@@ -11,11 +11,11 @@ from salticus.config import Scope
 from salticus.errors import UnknownPage
 from salticus.store.base import SORTS, STATES, Edit, Hit, PageState, PageTable, Query, known
 from salticus.store.linking import Named
-from salticus.store.urls import canonical
 from salticus.testing.links import Links
 from salticus.testing.page import Page, fits, hit_of
 from salticus.testing.rows import table_of
 from salticus.types import Ints, NewPage, Record, Target
+from salticus.urls import canonical
 
 
 class PageBook:

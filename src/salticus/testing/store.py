@@ -16,7 +16,6 @@ from salticus.store.base import DROPPED, AlertState, Counted, Query, Summary
 from salticus.store.linking import named, place_of
 from salticus.store.scanning import FIELD_COLUMNS
 from salticus.store.telling import by_origin, kind_of
-from salticus.store.urls import canonical
 from salticus.testing.gauges import GaugeBook
 from salticus.testing.pages import PageBook
 from salticus.testing.readers import Readers
@@ -37,6 +36,7 @@ from salticus.types import (
     Told,
     Value,
 )
+from salticus.urls import canonical
 
 
 class MemoryStore(GaugeBook, PageBook):

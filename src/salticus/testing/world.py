@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from salticus.coins import coins
 from salticus.types import NEVER, Ints, Outcomes, Pages, Plan, Tick, Times
+from salticus.types.coins import coins
 
 
 class StillWorld:

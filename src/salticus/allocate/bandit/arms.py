@@ -9,9 +9,9 @@ import numpy as np
 from salticus import plugins
 from salticus.allocate import BUILTIN
 from salticus.allocate.base import Policy
-from salticus.columns import Remembers, State
 from salticus.errors import ConfigError
 from salticus.types import Floats, Outcomes, Pages
+from salticus.types.state import Remembers, State
 
 Arm = str | Callable[[], Policy]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from salticus.allocate.bandit.step import Step
-from salticus.columns import State
 from salticus.types import Floats, Ints
+from salticus.types.state import State
 
 KEPT = 1_000  # steps; twelve weeks of two-hour ticks
 

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from salticus.columns import State
 from salticus.types import Floats
+from salticus.types.state import State
 
 
 class Learner:

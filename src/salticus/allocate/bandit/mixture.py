@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from salticus.allocate.bandit.learners import Exp3
 from salticus.allocate.bandit.policy import Bandit
 from salticus.allocate.bandit.step import rows_of
-from salticus.columns import State
 from salticus.types import Floats, Ints, Pages
+from salticus.types.state import State
 
 _WHOLE = float(np.iinfo(np.uint16).max)
 

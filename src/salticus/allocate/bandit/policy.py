@@ -13,9 +13,9 @@ from salticus.allocate.bandit.learners import Exp3Anytime, Learner
 from salticus.allocate.bandit.reward import Stretch
 from salticus.allocate.bandit.step import Step, rows_of
 from salticus.allocate.base import known
-from salticus.coins import coins
-from salticus.columns import State
 from salticus.types import Floats, Outcomes, Pages
+from salticus.types.coins import coins
+from salticus.types.state import State
 
 _OTHERS = 11 << 32  # spacings and planners flip coins of the same seed
 

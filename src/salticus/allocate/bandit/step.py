@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from salticus.columns import State, places
 from salticus.types import (
     ANSWERED,
     CHANGED,
@@ -18,6 +17,7 @@ from salticus.types import (
     Tick,
     instant,
 )
+from salticus.types.state import State, places
 
 NONE = np.iinfo(np.int64).min
 _ANSWERED = [int(status) for status in ANSWERED]

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from salticus.columns import State
-from salticus.compiled import compiled
 from salticus.types import Floats
+from salticus.types.compiled import compiled
+from salticus.types.state import State
 
 MARKS = 1024
 SEEN, KEPT, NEXT, DEBT, GAMMA = range(5)

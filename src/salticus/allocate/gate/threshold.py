@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from salticus.allocate.gate.base import Decisions, a_share, decided, scored
 from salticus.allocate.gate.stream import by_threshold, new_book, restored, stored
-from salticus.columns import State
 from salticus.errors import ConfigError
 from salticus.types import Floats
+from salticus.types.state import State
 
 
 class ThresholdGate:

@@ -1,0 +1,148 @@
+"""The panel: a sample of pages that is visited often, on a budget of its own.
+
+After Han et al. 2019, §3.1: half drawn evenly from all pages, half by clicks, all watched at short
+intervals, so that what happens between the crawl's own visits is known for some pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from salticus.allocate.capacity import fitting, less
+from salticus.types import Bools, Floats, Ints, Member, Outcomes, Pages, Purpose, Times, instant
+from salticus.types.coins import coins
+from salticus.types.state import State, later, places
+
+_OTHERS = 31 << 32  # others flip coins of the same seed and page
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How often the pages of a panel are visited (days), from when until when (µs)."""
+
+    every: float
+    since: int
+    until: int | None = None
+
+
+def choose(pages: Pages, count: int, terms: Terms, *, seed: int = 0) -> list[Member]:
+    """Draw a panel of `count` pages: half evenly, half by demand, from small and large hosts.
+
+    In the uniform strata each host size gets its share of the pages. Those drawn by demand have a
+    chance in proportion to it (sequential Poisson sampling, Ohlsson 1998). A page's weight is one
+    over its chance. No page is in two strata.
+    """
+    names = np.where(_large(pages.host), "large hosts", "small hosts")
+    free = np.ones(len(pages), dtype=np.bool_)
+    found: list[Member] = []
+    strata = (("uniform", np.ones(len(pages))), ("click", pages.demand))
+    for number, (kind, weight) in enumerate(strata):
+        coin = coins(seed + _OTHERS, pages.ids, number)
+        half = min(count // 2 if kind == "click" else -(-count // 2), int(free.sum()))
+        rows, chance = _drawn(np.where(free, weight, 0.0), coin, half)
+        free[rows] = False
+        for row, p in zip(rows.tolist(), chance.tolist(), strict=True):
+            page, stratum = int(pages.ids[row]), f"{kind}, {names[row]}"
+            found.append(Member(page, stratum, 1.0 / p, terms.every, terms.since, terms.until))
+    return sorted(found, key=lambda member: member.page)
+
+
+def _large(host: Ints) -> Bools:
+    """Pages of hosts that have more pages than the host of the median page, or as many."""
+    size = np.bincount(host)[host]
+    return np.asarray(size >= np.median(size)) if len(host) else np.zeros(0, dtype=np.bool_)
+
+
+def _drawn(weight: Floats, coin: Floats, count: int) -> tuple[Ints, Floats]:
+    """So many rows in proportion to weight, and the chance of each."""
+    count = min(count, int(np.count_nonzero(weight)))
+    if not count:
+        return np.empty(0, dtype=np.int64), np.empty(0)
+    chance = np.minimum(weight * count / weight.sum(), 1.0)
+    for _ in range(20):  # what certain pages leave goes to the others
+        sure = chance >= 1.0
+        rest = weight[~sure].sum()
+        if rest <= 0:
+            break
+        chance = np.where(sure, 1.0, np.minimum(weight * (count - sure.sum()) / rest, 1.0))
+    order = np.argsort(coin / np.maximum(chance, 1e-300), kind="stable")[:count]
+    return order, chance[order]
+
+
+class Keeper(Protocol):
+    """Where the panel is kept; every store is one."""
+
+    async def panel(self) -> list[Member]: ...
+
+
+class Members(list[Member]):
+    """Members that do not change any more."""
+
+    async def panel(self) -> list[Member]:
+        return list(self)
+
+
+class Panel:
+    """Visits its pages at their intervals, beside the crawl and unknown to it.
+
+    To policy and predictor a page of the panel was last visited by the crawl's own last visit, so
+    that these go on as if there were no panel; what the panel finds still teaches predictors.
+    """
+
+    def __init__(self, keeper: Keeper | None = None) -> None:
+        self.keeper = keeper
+        self.pages_: Ints = np.empty(0, dtype=np.int64)
+        self.last_ = np.empty(0, dtype="M8[us]")  # the crawl's own last visits
+        self.rows: Ints = np.empty(0, dtype=np.int64)  # to visit in this tick
+        self.due: Times = np.empty(0, dtype="M8[us]")
+
+    async def veil(self, pages: Pages) -> Pages:
+        """The pages as they would be without the panel; remember which of it are due."""
+        now = int(instant(pages.tick.start).astype(np.int64))
+        members = await self._members(now)
+        ids = np.array([member.page for member in members], dtype=np.int64)
+        rows, here = places(pages.ids, ids)
+        rows, members = rows[here], [m for m, is_here in zip(members, here, strict=True) if is_here]
+        self._meet(pages, rows)
+        every = np.array([member.every for member in members], dtype=np.float64)
+        due = later(pages.last_visit[rows], every)
+        soon = ~(due >= instant(pages.tick.end)) & pages.open[rows]
+        self.rows = fitting(pages, rows[soon], int(pages.cost[rows[soon]].sum()), rows[:0])
+        self.due = due[np.isin(rows, self.rows)]
+        last = pages.last_visit.copy() if len(rows) else pages.last_visit
+        last[rows] = self.last_
+        return less(replace(pages, last_visit=last), self.rows)
+
+    async def apart(self) -> Panel:
+        """The same panel without its keeper, for those who look ahead."""
+        other = Panel(Members([] if self.keeper is None else await self.keeper.panel()))
+        other.restore(self.state())
+        return other
+
+    async def _members(self, now: int) -> Sequence[Member]:
+        every = [] if self.keeper is None else await self.keeper.panel()
+        return [m for m in every if m.since <= now and (m.until is None or now < m.until)]
+
+    def _meet(self, pages: Pages, rows: Ints) -> None:
+        """Keep the last own visits of exactly these pages; of new ones what is known."""
+        known, old = places(self.pages_, pages.ids[rows])
+        last = pages.last_visit[rows].copy()
+        last[old] = self.last_[known[old]]
+        self.pages_, self.last_ = pages.ids[rows], last
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """The crawl's own visits to pages of the panel."""
+        place, here = places(self.pages_, outcomes.page)
+        own = here & outcomes.made & (outcomes.purpose != Purpose.PANEL)
+        own_at = outcomes.at[own].astype("M8[us]").view(np.int64)
+        np.maximum.at(self.last_.view(np.int64), place[own], own_at)
+
+    def state(self) -> State:
+        return {"pages": self.pages_, "last": self.last_}
+
+    def restore(self, state: State) -> None:
+        self.pages_, self.last_ = state["pages"], state["last"].copy()

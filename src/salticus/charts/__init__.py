@@ -1,0 +1,1 @@
+"""One chart kit: what people would rather see than read."""

@@ -1,0 +1,161 @@
+"""The result of a simulation as a page: who was how fresh, on which budget, day by day."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from salticus.charts.sheet import WIDTH, Sheet
+from salticus.charts.spending import spending_charts
+
+_COLOURS = [
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A",
+]  # fmt: skip
+_MEASURES = {"click_freshness": "clicks that find a fresh copy", "page_freshness": "fresh pages"}
+
+
+def write_contest(report: dict[str, Any], path: Path) -> None:
+    """Write the page of `Contest.report()` to `path`."""
+    import altair as alt
+
+    log, rules, rows = report["log"], report["rules"], report["rows"]
+    sheet = Sheet(f"Crawling {log['name']} on a budget")
+    sheet.words(
+        f"{log['pages']:,} pages, replayed from {rules['start'][:10]}: history {rules['history']}, "
+        f"warm-up {rules['warmup']}, then {rules['days']} days scored; ticks of {rules['tick']}, "
+        f"{rules['spacing']} spacing, demand {rules['demand']}, runs: {rules['runs']}."
+    )
+    sheet.remarks(report["notes"])
+    for measure, words in _MEASURES.items():
+        sheet.heading(f"Share of {words}")
+        sheet.chart(_by_budget(alt, rows, measure), _caption(measure))
+        sheet.chart(_by_day(alt, rows, measure), "Day by day, median over the runs.")
+    if report["spending"]:
+        spending_charts(sheet, report["spending"], _colour(alt, report["spending"]))
+    _tables(sheet, report)
+    sheet.write(path)
+
+
+def _caption(measure: str) -> str:
+    point = "each day's clicks" if measure == "click_freshness" else "the pages at each midnight"
+    return f"Median over runs and days of {point}; bars hold the central 95 % of them."
+
+
+def _by_budget(alt: Any, rows: list[dict[str, Any]], measure: str) -> Any:
+    points = [
+        {
+            "policy": row["policy"],
+            "budget": float(row["visits_per_page_day"]),
+            **{k: row[measure][k] for k in ("median", "low", "high")},
+        }
+        for row in rows
+        if row[measure]["median"] is not None
+    ]
+    base = alt.Chart(alt.Data(values=points)).encode(
+        x=alt.X("budget:Q", title="visits made per page and day", scale=alt.Scale(type="log")),
+        color=_colour(alt, rows),
+    )
+    share = {"scale": alt.Scale(zero=False), "axis": _percent(alt)}
+    line = base.mark_line(point={"size": 50}).encode(
+        y=alt.Y("median:Q", title=f"share of {_MEASURES[measure]}", **share),
+        tooltip=["policy:N", alt.Tooltip("budget:Q", format=".4f"),
+                 *(alt.Tooltip(f"{k}:Q", format=".4f") for k in ("median", "low", "high"))],
+    )  # fmt: skip
+    bars = base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q", **share), y2="high:Q")
+    return (bars + line).properties(width=WIDTH, height=340)
+
+
+def _by_day(alt: Any, rows: list[dict[str, Any]], measure: str) -> Any:
+    points = [
+        {"policy": row["policy"], "budget": f"budget {row['budget']}", "day": day, "share": share}
+        for row in rows
+        for day, share in zip(row["daily"]["day"], row["daily"][measure], strict=True)
+        if share is not None
+    ]
+    axis = alt.Axis(format="%d %b", tickCount=10)
+    chart = (
+        alt.Chart(alt.Data(values=points))
+        .mark_line()
+        .encode(
+            x=alt.X("day:T", title="day (UTC)", axis=axis),
+            y=alt.Y(
+                "share:Q",
+                title="share fresh",
+                scale=alt.Scale(zero=False),
+                axis=_percent(alt),
+            ),
+            color=_colour(alt, rows),
+            tooltip=["policy:N", "day:T", alt.Tooltip("share:Q", format=".4f")],
+        )
+        .properties(width=WIDTH, height=150)
+    )
+    return chart.facet(row=alt.Row("budget:N", title=None, sort=_budgets(rows)))
+
+
+def _budgets(rows: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(f"budget {row['budget']}" for row in rows))
+
+
+def _colour(alt: Any, rows: list[dict[str, Any]]) -> Any:
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    colours = [_COLOURS[k % len(_COLOURS)] for k in range(len(policies))]
+    scale = alt.Scale(domain=policies, range=colours)
+    legend = alt.Legend(orient="top", columns=4, labelLimit=200)
+    return alt.Color("policy:N", title="policy", scale=scale, legend=legend)
+
+
+def table_of(report: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Header and rows of the league table: one line a policy and budget."""
+    header = (
+        "policy", "budget", "visits/page/day", "clicks fresh", "pages fresh", "age (days)",
+        "caught", "missed",
+    )  # fmt: skip
+    rows = [
+        (
+            row["policy"],
+            row["budget"],
+            row["visits_per_page_day"],
+            row["click_freshness"]["median"],
+            row["page_freshness"]["median"],
+            row["staleness_age_days"],
+            round(row["changes_caught"]),
+            round(row["changes_missed"]),
+        )
+        for row in report["rows"]
+    ]
+    return header, rows
+
+
+def _tables(sheet: Sheet, report: dict[str, Any]) -> None:
+    sheet.heading("All figures").table(*table_of(report))
+    sheet.remarks(
+        [
+            "Budget: visits per page and day that could be spent; medians over runs and days.",
+            "Age: days for which a copy has been stale, mean over all pages.",
+            "Caught: changes that a visit found; missed: changes that were over before any visit.",
+        ]
+    )
+    if report["increases"]:
+        sheet.heading("Against the first policy", rank=3).table(
+            ("policy", "against", "budget", "median increase of clicks fresh", "Wilcoxon p"),
+            [
+                (
+                    row["policy"],
+                    row["against"],
+                    row["budget"],
+                    row["median_increase"],
+                    row["p_value"],
+                )
+                for row in report["increases"]
+            ],
+        )
+    known = [row for row in report["savings"] if row["saving"] is not None]
+    if known:
+        sheet.heading("Visits saved at equal freshness", rank=3).table(
+            ("policy", "against", "at its budget", "clicks fresh", "saved", "95 % from", "to"),
+            [tuple(row.values()) for row in known],
+        )
+
+
+def _percent(alt: Any) -> Any:
+    return alt.Axis(format=".2~%")

@@ -1,0 +1,162 @@
+"""Charts of where the budget goes: visits by change rate and by demand, policy beside policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from salticus.charts.sheet import WIDTH, Sheet
+
+_AXES = {
+    "rate": "changes a day of the page",
+    "demand": "demand of the page, × the mean",
+}
+_SHARE = "share of all visits"
+_VISITS = "visits per page and day"
+_COLUMNS = 3
+
+Rows = Sequence[dict[str, Any]]
+
+
+def spending_charts(sheet: Sheet, spending: Rows, colour: Any) -> None:
+    """Add the charts of `Contest.report()["spending"]`, a set for each budget."""
+    sheet.heading("Where the visits go")
+    for budget, rows in _by_budget(spending).items():
+        sheet.heading(f"Budget {budget}", rank=3)
+        sheet.chart(_maps(rows), _MAPS)
+        sheet.chart(_lines(rows, colour), _LINES)
+
+
+_MAPS = (
+    "A field holds the pages of one change rate and one demand; its colour is how often each was "
+    "visited in the scored days, mean over the runs. The rate is the true one in these days, the "
+    "demand what was known when they began. Grey: no visit. Empty: no page."
+)
+_LINES = (
+    "The same, summed over the other of the two: how often a page of that kind is visited, and "
+    "what part of the budget all pages of the kind take."
+)
+
+
+def _by_budget(spending: Rows) -> dict[str, list[dict[str, Any]]]:
+    """The entries of each budget; what the log's own crawler did stands beside every one."""
+    logged = [row for row in spending if row["budget"] == "logged"]
+    budgets = dict.fromkeys(row["budget"] for row in spending if row["budget"] != "logged")
+    found = {b: [r for r in spending if r["budget"] == b] for b in budgets}
+    return {b: logged + rows for b, rows in found.items()} or {"logged": logged}
+
+
+def _maps(rows: Rows) -> Any:
+    """A heat map for each policy: demand over change rate, coloured by visits."""
+    import altair as alt
+
+    every = [field for row in rows for field in _fields(row)]
+    axes = {
+        "x": _ordinal(alt, alt.X, "rate", every),
+        "y": _ordinal(alt, alt.Y, "demand", every),
+    }
+    maps = [_map(alt, row, axes) for row in rows]
+    return alt.concat(*maps, columns=_COLUMNS).resolve_scale(color="shared")
+
+
+def _map(alt: Any, row: dict[str, Any], axes: dict[str, Any]) -> Any:
+    visited = "datum.visits_per_page_day > 0"
+    base = alt.Chart(_data(alt, _fields(row))).encode(**axes, tooltip=_tips(alt))
+    none = base.transform_filter(f"!({visited})").mark_rect(color="#d9d9d9")
+    seen = base.transform_filter(visited).mark_rect().encode(color=_heat(alt))
+    return alt.layer(none, seen).properties(title=row["policy"], width=184, height=220)
+
+
+def _heat(alt: Any) -> Any:
+    legend = alt.Legend(orient="bottom", gradientLength=300, format="~g", titleLimit=400)
+    scale = alt.Scale(type="log", scheme="viridis")
+    return alt.Color("visits_per_page_day:Q", title=_VISITS, scale=scale, legend=legend)
+
+
+def _ordinal(alt: Any, channel: Any, name: str, fields: Rows) -> Any:
+    """An axis of bins in their order, labelled by where they begin."""
+    known = sorted({(field[name], field[f"{name}_bin"]) for field in fields})
+    order = [words for _, words in known][:: 1 if channel is alt.X else -1]
+    angle = {"axis": alt.Axis(labelAngle=-45)} if channel is alt.X else {}
+    scale = alt.Scale(domain=order)
+    return channel(f"{name}_bin:O", sort=order, scale=scale, title=_AXES[name], **angle)
+
+
+def _fields(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for cell in row["cells"]:
+        bins = {f"{name}_bin": label(cell[name], cell[f"{name}_to"]) for name in _AXES}
+        yield {"policy": row["policy"], **cell, **bins}
+
+
+def label(low: float, high: float | None) -> str:
+    """A bin in words.
+
+    >>> label(0.0, 0.0), label(0.03, 0.1), label(100.0, None)
+    ('none', '0.03–0.1', '100+')
+    """
+    if high is None:
+        return f"{low:g}+"
+    return f"{low:g}–{high:g}" if high > 0 else "none"
+
+
+def _lines(rows: Rows, colour: Any) -> Any:
+    """Visits a page, and share of all visits, against change rate and against demand."""
+    import altair as alt
+
+    panels = [
+        _panel(alt, rows, name, measure, colour)
+        for measure in ("visits_per_page_day", "share")
+        for name in _AXES
+    ]
+    pairs = [alt.hconcat(*panels[:2], spacing=30), alt.hconcat(*panels[2:], spacing=30)]
+    return alt.vconcat(*pairs)
+
+
+def _panel(alt: Any, rows: Rows, name: str, measure: str, colour: Any) -> Any:
+    points = [point for row in rows for point in margin(row, name)]
+    if measure == "share":
+        y = alt.Y("share:Q", title=_SHARE, axis=alt.Axis(format=".2~%"))
+    else:
+        points = [point for point in points if point["visits_per_page_day"] > 0]
+        y = alt.Y(f"{measure}:Q", title=_VISITS, scale=alt.Scale(type="log"))
+        y = y.axis(format="~g", values=[k * 10.0**p for p in range(-6, 3) for k in (1, 3)])
+    return (
+        alt.Chart(_data(alt, points))
+        .mark_line(point={"size": 40})
+        .encode(x=_ordinal(alt, alt.X, name, points), y=y, color=colour, tooltip=_tips(alt, name))
+        .properties(width=WIDTH // 2 - 50, height=220)
+    )
+
+
+def margin(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The cells of an entry summed over all bins but those of `name`."""
+    sums: dict[tuple[float, float | None], dict[str, Any]] = {}
+    for cell in row["cells"]:
+        where = (cell[name], cell[f"{name}_to"])
+        one = sums.setdefault(where, {"pages": 0.0, "visits": 0.0, "share": 0.0, "page_days": 0.0})
+        for key in one:
+            one[key] += cell[key]
+    return [
+        {
+            "policy": row["policy"],
+            name: where[0],
+            f"{name}_bin": label(*where),
+            **one,
+            "visits_per_page_day": one["visits"] / one["page_days"],
+        }
+        for where, one in sorted(sums.items(), key=lambda item: item[0][0])
+    ]
+
+
+def _tips(alt: Any, *names: str) -> list[Any]:
+    return [
+        "policy:N",
+        *(alt.Tooltip(f"{name}_bin:N", title=_AXES[name]) for name in names or _AXES),
+        alt.Tooltip("pages:Q", format=",.4~r"),
+        alt.Tooltip("visits_per_page_day:Q", title=_VISITS, format=".3~g"),
+        alt.Tooltip("share:Q", title=_SHARE, format=".2~%"),
+    ]
+
+
+def _data(alt: Any, values: Any) -> Any:
+    return alt.Data(values=list(values))

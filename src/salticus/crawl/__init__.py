@@ -1,0 +1,1 @@
+"""A crawl: the loop and all that it holds, made from settings."""

@@ -1,0 +1,149 @@
+"""From settings to a crawler: every part is made here, and given to those who need it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from salticus.allocate.limits import check_feasible
+from salticus.clock import Clock, SystemClock
+from salticus.config import Config, check_hours
+from salticus.crawl.beside import Companion, hooks, retraining
+from salticus.crawl.loop import Loop
+from salticus.crawl.opening import clock_of, cost_of, stored
+from salticus.crawl.parts import parts_of
+from salticus.crawl.snapshot import Memory
+from salticus.errors import ConfigError
+from salticus.freshness.note import Gauging
+from salticus.store.lock import instance_lock
+from salticus.store.sqlite import SqliteStore
+from salticus.types import Tick
+
+if TYPE_CHECKING:
+    from salticus.crawl.live import Live
+    from salticus.fetch.base import Fetcher, Renderer
+    from salticus.fetch.polite import PoliteFetcher
+
+
+@asynccontextmanager
+async def crawler(
+    config: Config, *, once: bool = False, companions: Sequence[Companion] = ()
+) -> AsyncIterator[Loop]:
+    """A loop on the live web, ready to run; everything is closed at the end.
+
+    The `companions` are open as long as it is. With `once` the visits are due at once, and a day's
+    budget may have been saved up for them.
+    Raises StoreLocked if another crawler runs on the store, ConfigError and Infeasible for
+    settings that cannot be kept.
+    """
+    check_contact(config)
+    clock = clock_of(config)
+    async with (
+        fetching(config, clock) as fetcher,
+        guided(config, clock, fetcher, once=once, companions=companions) as (loop, _),
+    ):
+        yield loop
+
+
+@asynccontextmanager
+async def guided(
+    config: Config,
+    clock: SystemClock,
+    fetcher: Fetcher,
+    *,
+    once: bool = False,
+    companions: Sequence[Companion] = (),
+) -> AsyncIterator[tuple[Loop, Live]]:
+    """A loop and its world whose visits are made by the fetcher given, such as another crawler.
+
+    All that `crawler` says holds.
+    """
+    async with live(config, clock, fetcher) as (world, store):
+        await _check(config, world, clock)
+        loop = _loop(config, world, clock, store, once=once)
+        async with AsyncExitStack() as beside:
+            await beside.enter_async_context(hooks(config, store))
+            for companion in companions:
+                await beside.enter_async_context(companion(config, loop, world, clock))
+            await beside.enter_async_context(retraining(config, clock, store))
+            yield loop, world
+
+
+@asynccontextmanager
+async def live(
+    config: Config, clock: Clock, fetcher: Fetcher
+) -> AsyncIterator[tuple[Live, SqliteStore]]:
+    """The live web as a world on the store that the settings name, which is locked meanwhile."""
+    from salticus.crawl.live import Live  # aiohttp takes a while; other commands need it not
+    from salticus.extract.pool import Extraction
+    from salticus.extract.rules import check_rules
+
+    check_rules(config.pages)
+    with instance_lock(Path(config.store)):
+        async with stored(config) as store:
+            extraction = Extraction(config.extract, rules=config.pages)
+            try:
+                fetcher.restore(await store.hosts())
+                costs = [(rule, cost_of(rule)) for rule in config.pages]
+                world = Live(store, fetcher, extraction, clock, config, costs)
+                world.watch.restore([(a.host, a.kind) for a in await store.alerts()])
+                yield world, store
+            finally:
+                await extraction.close()
+
+
+@asynccontextmanager
+async def fetching(config: Config, clock: Clock) -> AsyncIterator[PoliteFetcher]:
+    """A polite fetcher; with a browser behind it if a rule asks for one."""
+    from salticus.fetch.http import HttpEngine
+    from salticus.fetch.identity import Identities
+    from salticus.fetch.polite import PoliteFetcher
+
+    engine = HttpEngine(config.fetch, clock, identities=Identities(config))
+    fetcher = PoliteFetcher(engine, config, clock, _renderer(config))
+    try:
+        yield fetcher
+    finally:
+        await fetcher.close()
+
+
+def check_contact(config: Config) -> None:
+    """Site owners must be able to turn to someone."""
+    if not config.fetch.contact:
+        raise ConfigError(
+            "fetch.contact is empty; give an e-mail or web address that site owners can turn to"
+        )
+
+
+def _renderer(config: Config) -> Renderer | None:
+    if not any(rule.render for rule in config.pages):
+        return None
+    from salticus.fetch.render import BrowserRenderer  # playwright is an extra
+
+    return BrowserRenderer(config.fetch)
+
+
+def _loop(
+    config: Config, world: Live, clock: SystemClock, store: SqliteStore, *, once: bool
+) -> Loop:
+    parts = parts_of(config, clock, store, once=once)
+    parts["gauge"] = Gauging(store)
+    memory = Memory({**parts, "demand": world.demand}, store)
+    return Loop(world=world, memory=memory, **parts)
+
+
+async def _check(config: Config, world: Live, clock: SystemClock) -> None:
+    """Refuse settings that cannot hold together.
+
+    What hosts can take is counted over a day: now they may be asleep, or asking for patience.
+    """
+    check_hours(config)  # again: the tick may come from the command line
+    now = clock.now()
+    pages = await world.pages(Tick(0, now, now + timedelta(days=1)))
+    tick = Tick(0, now, now + config.tick)
+    pages = replace(pages, tick=tick, capacity=pages.capacity * tick.days)
+    check_feasible(pages, config.budget.per_day(len(pages)), tick, world.census.hosts)

@@ -1,0 +1,175 @@
+"""All pages of a live store as columns in memory, kept in step with the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+
+import numpy as np
+
+from salticus.config import Rule
+from salticus.crawl.rules import Pins
+from salticus.signals.demand import Demand
+from salticus.store.base import DROPPED, PageTable, Store
+from salticus.types import DAY, Bools, Codes, Ints, Outcomes, Pages, Status, Tick, Times, instant
+
+_LONGEST = 30  # days that such a page rests at most
+_IDLE = (Status.GONE, Status.SOFT_404, Status.DISALLOWED, Status.UNSAFE)
+_ANSWERED = (Status.OK, Status.NOT_MODIFIED)
+
+
+class Census:
+    """The columns of all pages: read once, then only what was added or edited.
+
+    Hosts are numbered in the order in which they are met. A page without a maximum interval of
+    its own gets that of its rule, and without one `max_interval` (days). Pages that rest, and those
+    that a rule pauses, are left out, for as long as they do.
+    """
+
+    def __init__(
+        self, store: Store, *, max_interval: float = np.inf, rules: Sequence[Rule] = ()
+    ) -> None:
+        self.store = store
+        self.max_interval = max_interval
+        self.pins = Pins(rules)
+        self.demand = Demand()
+        self.hosts: list[str] = []
+        self._number: dict[str, int] = {}
+        self._host: Ints = np.empty(0, dtype=np.int64)
+        self._rule: Ints = np.empty(0, dtype=np.int64)
+        self._table: PageTable | None = None
+
+    async def refresh(self) -> None:
+        """Take up what was added or edited since the last time."""
+        after = -1 if self._table is None else self._table.revision
+        edited = await self.store.table(after)
+        if self._table is None or len(edited.ids):
+            old = edited.ids[:0] if self._table is None else self._table.ids
+            self._table = edited if self._table is None else _merge(self._table, edited)
+            rule = await self._rules(edited.ids)
+            self._rule = _placed(self._table.ids, (old, self._rule), (edited.ids, rule))
+            self._host = self._numbers(self._table.host)
+
+    async def heed(self) -> None:
+        """Take up what readers did since the last time."""
+        while len(counted := await self.store.counts(self.demand.mark_)):
+            self.demand.learn(counted)
+
+    def pages(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
+        """The columns, with what each host can take in `tick`."""
+        pages, up = self._columns(tick, capacity), self.up(tick)
+        return self._wanted(pages if up.all() else pages.take(up))
+
+    def everyone(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
+        """The columns of all pages, also of those that rest."""
+        return self._wanted(self._columns(tick, capacity))
+
+    def up(self, tick: Tick) -> Bools:
+        """Which pages may be visited in a tick as far as they do not rest."""
+        if self._table is None:
+            raise RuntimeError("refresh the census first")
+        rests = self._table.rests | self.pins.paused(self._rule)
+        return ~rests & awake(self._table.idle, self._table.last_visit, tick)
+
+    def _wanted(self, pages: Pages) -> Pages:
+        """The pages with what readers want of them by now, and their rules think of it."""
+        known = (pages.ids, pages.added, pages.demand, instant(pages.tick.start))
+        demand, impressions = self.demand.rates(*known)
+        if self.pins.scopes and self._table is not None:
+            rule = self._rule[np.searchsorted(self._table.ids, pages.ids)]
+            demand = demand * self.pins.importance(rule)
+        return replace(pages, demand=demand, impressions=impressions)
+
+    def _columns(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
+        if self._table is None:
+            raise RuntimeError("refresh the census first")
+        table, rule = self._table, self._rule
+        own = np.isfinite(table.max_interval)
+        return Pages(
+            tick=tick,
+            ids=table.ids,
+            host=self._host,
+            merchant=self._host,
+            category=np.full(len(table.ids), -1, dtype=np.int64),
+            added=table.added,
+            last_visit=table.last_visit,
+            demand=table.demand,
+            impressions=np.zeros(len(table.ids)),
+            cost=table.cost,
+            max_interval=np.where(
+                own, table.max_interval, self.pins.max_interval(rule, self.max_interval)
+            ),
+            interval=self.pins.interval(rule),
+            min_interval=self.pins.min_interval(rule),
+            open=self.pins.open(rule, tick),
+            capacity=np.array([capacity(name) for name in self.hosts], dtype=np.float64),
+        )
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """These pages were visited."""
+        if self._table is None:
+            return
+        made = outcomes.take(outcomes.made)
+        rows = np.searchsorted(self._table.ids, made.page)
+        known = rows < len(self._table.ids)
+        known[known] = self._table.ids[rows[known]] == made.page[known]
+        rows, made = rows[known], made.take(known)
+        self._table.last_visit[rows] = made.at
+        self._table.idle[rows] = _idle(self._table.idle[rows], made.status)
+
+    async def _rules(self, ids: Ints) -> Ints:
+        """The rule of each page, by its place in the settings; -1 = none, or none that matters."""
+        if not self.pins.scopes:
+            return np.full(len(ids), -1, dtype=np.int64)
+        return await self.store.fitting(ids, self.pins.scopes)
+
+    def _numbers(self, names: list[str]) -> Ints:
+        for name in names:
+            if name not in self._number:
+                self._number[name] = len(self.hosts)
+                self.hosts.append(name)
+        return np.array([self._number[name] for name in names], dtype=np.int64)
+
+
+def awake(idle: Ints, last_visit: Times, tick: Tick) -> Bools:
+    """Which pages may be visited in a tick, judged by how often there was nothing to come back for.
+
+    The first time may be a mishap. After the second a page rests for a day, then for two, four, up
+    to thirty; after the ninth it is dropped.
+
+    >>> from salticus.testing import a_tick
+    >>> now = np.repeat(instant(a_tick().start), 3)
+    >>> awake(np.array([0, 1, 2]), now, a_tick()).tolist()
+    [True, True, False]
+    """
+    if not idle.any():
+        return np.ones(len(idle), dtype=np.bool_)
+    days = np.minimum(2.0 ** np.clip(idle - 2, 0, 10), _LONGEST) * (idle > 1)
+    until = last_visit + (days * DAY.astype(np.int64)).astype("m8[us]")
+    return np.asarray((idle < DROPPED) & ~(until >= instant(tick.end)))
+
+
+def _idle(before: Ints, status: Codes) -> Ints:
+    """Visits in a row with nothing to come back for; a failure of the network says nothing."""
+    return np.where(np.isin(status, _ANSWERED), 0, before + np.isin(status, _IDLE))
+
+
+def _placed(ids: Ints, *parts: tuple[Ints, Ints]) -> Ints:
+    """The values of some ids each, in the order of all `ids`; the later part wins."""
+    placed = np.full(len(ids), -1, dtype=np.int64)
+    for some, values in parts:
+        placed[np.searchsorted(ids, some)] = values
+    return placed
+
+
+def _merge(old: PageTable, new: PageTable) -> PageTable:
+    """The rows of both, ordered by id; the newer wins."""
+    keep = np.flatnonzero(~np.isin(old.ids, new.ids))
+    order = np.argsort(np.concatenate([old.ids[keep], new.ids]), kind="stable")
+    columns = {}
+    for field in fields(PageTable):
+        if field.name not in ("host", "revision"):
+            both = [getattr(old, field.name)[keep], getattr(new, field.name)]
+            columns[field.name] = np.concatenate(both)[order]
+    names = [old.host[row] for row in keep] + new.host
+    return PageTable(host=[names[row] for row in order], revision=new.revision, **columns)

@@ -1,0 +1,108 @@
+"""Models trained beside a crawl, in a process of their own, so that the crawl never waits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import msgspec
+
+from salticus.clock import Clock, until_or
+from salticus.models.registry import NONE, Registry
+
+logger = logging.getLogger(__name__)
+
+LEAST_S = 600.0  # wall seconds from one training to the next, however fast the clock
+_KIND = 19  # the lowest priority
+_PATIENCE_S = 5.0  # that a process has to end when it is asked to
+_SHOWN = 300  # characters of what a process says at its end
+
+
+class Retraining:
+    """Trains a model every so often (world time) until stopped, one at a time.
+
+    `command` trains, judges and promotes; it says on its output, as JSON, what came of it. That it
+    fails is logged and written into the registry's history, and the crawl goes on.
+    """
+
+    def __init__(
+        self, command: Sequence[str], registry: Registry, every: timedelta, clock: Clock
+    ) -> None:
+        self.command, self.registry, self.every, self.clock = command, registry, every, clock
+
+    async def run(self, stop: asyncio.Event, first: datetime) -> None:
+        """Train at world time `first`, and again and again."""
+        due = first
+        while True:
+            await until_or(self.clock, due, stop)
+            if stop.is_set():
+                return
+            began, due = self.clock.wall(), self.clock.now() + self.every
+            await self._train(stop)
+            rest = timedelta(seconds=max(0.0, began + LEAST_S - self.clock.wall()))
+            due = max(due, self.clock.now() + rest * self.clock.speed)
+
+    async def _train(self, stop: asyncio.Event) -> None:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self.command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+            )
+        except OSError as error:
+            self._failed(str(error))
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.setpriority(os.PRIO_PROCESS, process.pid, _KIND)
+        said = asyncio.ensure_future(process.communicate())
+        stopped = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait([said, stopped], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+            if not said.done():
+                await _end(process, said)
+        if not stop.is_set():
+            self._ended(process.returncode, *said.result())
+
+    def _ended(self, code: int | None, told: bytes, fault: bytes) -> None:
+        if code != 0:
+            last = fault.decode(errors="replace").strip()[-_SHOWN:]
+            self._failed(last or f"it ended with {code}")
+            return
+        try:
+            found = msgspec.json.decode(told, type=dict)
+            logger.info("model %s was trained: %s", found["version"], found["why"])
+        except (msgspec.MsgspecError, KeyError) as error:
+            self._failed(f"it said what is not understood: {error}")
+
+    def _failed(self, why: str) -> None:
+        logger.error("a model could not be trained, the crawl goes on: %s", why)
+        with contextlib.suppress(OSError):
+            self.registry.note(self.clock.now(), "failed", NONE, why)
+
+
+async def _end(
+    process: asyncio.subprocess.Process, said: asyncio.Future[tuple[bytes, bytes]]
+) -> None:
+    """Ask a process to end, then make it."""
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    await asyncio.wait([said], timeout=_PATIENCE_S)
+    if not said.done():
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await asyncio.wait([said])
+
+
+def train_command(settings: Path) -> list[str]:
+    """Train on the store that a settings file names."""
+    return [sys.executable, "-m", "salticus", "train", "--config", str(settings), "--json", "-"]

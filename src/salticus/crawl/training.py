@@ -1,0 +1,175 @@
+"""A model from the visits of a crawl: trained on its store, judged beside the one that serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from salticus.crawl.contest import FAIR, Foretold, Stretch, contest, verdict
+from salticus.errors import InputError
+from salticus.exchange import Log
+from salticus.exchange.write import export_log
+from salticus.features.following import as_crawled
+from salticus.models.file import Saved, load_model
+from salticus.models.registry import NONE, YOUNG, Judgement, Registry
+from salticus.models.training.recipe import HAZARD, Recipe, Split
+from salticus.models.training.run import Request, train_model
+from salticus.store.base import Store
+from salticus.types import UNKNOWN, Instant, moment
+
+Told = Callable[[str], None]
+
+SPARE = 0.2  # share of the time, the latest, on which models are judged
+SHORT = (6, 24, 72)  # hours ahead, for a crawl that is not old enough for `HAZARD`
+_OLD = timedelta(days=90)
+_DAY = timedelta(days=1)
+_EXAMPLES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How long a tick is, how many fair visits a judgement takes, and the time by now."""
+
+    tick: timedelta
+    least: int
+    now: datetime
+    seed: int = 0
+
+
+async def train_stored(
+    store: Store,
+    registry: Registry,
+    request: Request,
+    terms: Terms,
+    told: Told = lambda step: None,
+) -> dict[str, Any]:
+    """Train a model on the visits of a store, judge it, and let it serve if it is the better one.
+
+    Returns its `version` (None if there is too little to learn from), whether it is `promoted`,
+    and `why`. The latest fifth of the time is kept from it, and is what it is judged on.
+    """
+    told("looking at the visits")
+    start, end, fair = _known(store)
+    when = Stretch(moment(start + (end - start) * (1 - SPARE)), moment(end), terms.tick)
+    if (lack := _lacking(moment(start), moment(end), fair, terms)) is not None:
+        return {"version": None, "promoted": False, "why": lack}
+    version = registry.following()
+    with TemporaryDirectory(prefix="salticus-") as space:
+        log = crawled_log(store, Path(space) / "log")
+        recipe = recipe_for(moment(start), when, seed=terms.seed)
+        request = replace(request, preset="visits", examples=Path(space) / "examples")
+        train_model(log, recipe, request, registry.path(version), told)
+    told("judging")
+    candidate = load_model(registry.path(version))
+    incumbent, rival = _incumbent(registry)
+    found = contest(store, await store.table(), (candidate, rival), when)
+    promoted, why = verdict(found, terms.least)
+    judgement = Judgement(
+        at=_iso(terms.now),
+        span=(_iso(moment(start)), _iso(when.start)),
+        judged=(_iso(when.start), _iso(when.end)),
+        visits=len(found.changed),
+        incumbent=incumbent,
+        candidate_figures=found.figures(0),
+        incumbent_figures=found.figures(1),
+        promoted=promoted,
+        why=why,
+    )
+    registry.judge(version, judgement)
+    serves = registry.pointer().serving == version
+    return {"version": version, "promoted": serves, "why": why, "judgement": judgement}
+
+
+async def compare(
+    store: Store, registry: Registry, versions: tuple[int, int], terms: Terms
+) -> tuple[Foretold, Stretch]:
+    """Two models, or 0 for none, on the latest fifth of the time."""
+    start, end, _ = _known(store)
+    when = Stretch(moment(start + (end - start) * (1 - SPARE)), moment(end), terms.tick)
+    rivals = [None if n == NONE else load_model(registry.path(n)) for n in versions]
+    return contest(store, await store.table(), rivals, when), when
+
+
+def crawled_log(store: Store, folder: Path) -> Log:
+    """The visits of a store as a log of what a crawl knows of its pages: no values, no merchants
+    but hosts, so that the features are those that the crawl itself keeps."""
+    import polars as pl
+
+    def rows(table: str) -> Iterator[dict[str, Any]]:
+        if table == "visits":
+            return ({**row, "value": None} for row in store.scan(table))
+        return store.scan(table) if table == "pages" else iter(())
+
+    export_log(rows, folder, name="crawl")
+    pages = pl.read_parquet(folder / "pages.parquet")
+    as_crawled(pages).write_parquet(folder / "pages.parquet")
+    return Log(folder)
+
+
+def recipe_for(start: datetime, when: Stretch, *, seed: int) -> Recipe:
+    """What is learnt from a crawl that began at `start` and is judged as given.
+
+    A quarter of the time before the judgement is for validation, in whole days.
+    """
+    first = (start + _DAY - timedelta(microseconds=1)).replace(
+        hour=0, minute=0, second=0, microsecond=0
+    )
+    known = when.start - first
+    validation = max(_DAY, known / 4 // _DAY * _DAY)
+    return Recipe(
+        edges=HAZARD if known >= _OLD else SHORT,
+        observe="partial",
+        split=Split(known - validation, validation, when.end - when.start, first),
+        every=timedelta(hours=6),
+        examples=_EXAMPLES,
+        unseen=0.0,
+        seed=seed,
+    )
+
+
+def _known(store: Store) -> tuple[Instant, Instant, int]:
+    """When the visits begin and end, and how many of the latest are fair judges."""
+    first: Instant | None = None
+    fair = []
+    for chunk in store.history():
+        first = chunk.at[0] if first is None else first
+        last = chunk.at[-1]
+        fair.append(chunk.at[np.isin(chunk.purpose, FAIR) & (chunk.changed != UNKNOWN)])
+    if first is None:
+        raise InputError("nothing was visited yet, so there is nothing to learn from")
+    late = first + (last - first) * (1 - SPARE)
+    return first, last, sum(int(np.count_nonzero(at >= late)) for at in fair)
+
+
+def _lacking(start: datetime, end: datetime, fair: int, terms: Terms) -> str | None:
+    """What is missing for a model that could take over, in words; None if nothing is."""
+    if end - start < YOUNG:
+        days = (end - start) / _DAY
+        return f"not enough yet: visits of {days:.1f} days, {YOUNG / _DAY:g} are needed"
+    if fair < terms.least:
+        return (
+            f"not enough yet: {fair} visits to explore or of the panel in the latest fifth of the "
+            f"time, {terms.least} are needed"
+        )
+    return None
+
+
+def _incumbent(registry: Registry) -> tuple[int, Saved | None]:
+    """The model that serves; none if it cannot be opened."""
+    version = registry.pointer().chain()[0]
+    if version == NONE:
+        return NONE, None
+    try:
+        return version, load_model(registry.path(version))
+    except InputError:
+        return NONE, None
+
+
+def _iso(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"

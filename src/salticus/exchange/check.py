@@ -1,0 +1,172 @@
+"""Whether a folder is a log: every promise of the format that it breaks, with where and what to do.
+
+Tables are streamed, never held: what is kept in memory is the ids of the pages, and one row a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from salticus.exchange.about import shown
+from salticus.exchange.checked import Checked, Faults
+from salticus.exchange.folder import Log
+from salticus.exchange.order import order_of
+from salticus.exchange.probe import damage
+from salticus.exchange.provenance import check_about
+from salticus.exchange.rules import rules_of
+from salticus.exchange.schema import TABLES
+from salticus.exchange.violation import Level, Promise, Tally, Violation
+
+if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
+    import polars as pl
+
+_SORTED = ("values", "texts")
+_ONCE: dict[str, Level] = {"values": "violation", "texts": "warning", "demand": "violation"}
+
+
+def check(folder: Path) -> list[Violation]:
+    """Everything that is wrong with a log, in order of its files.
+
+    Files are first read in a child process, so that even damage that kills a reader is named.
+    """
+    if not folder.is_dir():
+        return [Violation(str(folder), None, "no such folder", "name the folder of a log")]
+    files = (folder / f"{table}.parquet" for table in TABLES)
+    return examine(folder, damage([path for path in files if path.is_file()]))
+
+
+def examine(folder: Path, damaged: Mapping[Path, Faults] | None = None) -> list[Violation]:
+    """The same, where it is known already which files and columns cannot be read."""
+    about, found = check_about(folder)
+    log = Log(folder, about)
+    faults = damaged or {}
+    tables = {name: Checked(log, name, faults.get(log.path(name), {})) for name in TABLES}
+    for table in tables.values():
+        if log.has(table.name) or table.name == "pages":
+            found += _table(table, tables["pages"])
+    return found + list(_strangers(folder))
+
+
+def _strangers(folder: Path) -> Iterator[Violation]:
+    """Files that nobody reads, perhaps because their name is misspelt."""
+    for path in sorted(folder.glob("*.parquet")):
+        if path.stem not in TABLES:
+            problem = "not a table of the format, so it is not read"
+            yield Violation(path.name, None, problem, "rename or remove it", level="warning")
+
+
+def _table(table: Checked, pages: Checked) -> Iterator[Violation]:
+    yield from table.columns()
+    yield from _said(table)
+    if table.sound:
+        yield from _cells(table)
+        yield from _twice(table) if table is pages else _among(table, pages)
+
+
+def _said(table: Checked) -> Iterator[Violation]:
+    """A table of another length than `log.json` says."""
+    rows = table.log.about.rest.get("rows")
+    said = rows.get(table.name) if isinstance(rows, dict) else None
+    if said is not None and table.schema and said != (found := table.log.rows(table.name)):
+        problem = f"{shown(said)} for {table.file}, which has {found}"
+        yield Violation(
+            "log.json", "rows", problem, "correct it, or find the rest", level="warning"
+        )
+
+
+def _cells(table: Checked) -> Iterator[Violation]:
+    """What is wrong with single rows, found in one pass."""
+    import polars as pl
+
+    rules = rules_of(table.name, set(table.sound), table.log.about)
+    bad = [expression.fill_null(value=False) for _, expression in rules]
+    counts = [each.sum().alias(f"count{n}") for n, each in enumerate(bad)]
+    firsts = [pl.col("row").filter(each).min().alias(f"first{n}") for n, each in enumerate(bad)]
+    found = table.rows.select(counts + firsts).collect(engine="streaming").row(0)
+    for n, (promise, _) in enumerate(rules):
+        yield from table.broken(promise, Tally(found[n], found[len(rules) + n]))
+
+
+def _twice(pages: Checked) -> Iterator[Violation]:
+    """Pages that have more than one row."""
+    import polars as pl
+
+    if "page_id" not in pages.sound:
+        return
+    given = pages.rows.filter(pl.col("page_id").is_not_null())
+    if pages.tally(given).count > len(pages.ids):
+        again = given.filter(~pl.col("page_id").is_first_distinct())
+        promise = Promise("page_id", "{} has a row already", "keep one row a page")
+        yield from pages.broken(promise, pages.tally(again))
+
+
+def _among(table: Checked, pages: Checked) -> Iterator[Violation]:
+    """What is wrong with the ids of a table, and with the rows of a page beside one another."""
+    for column, kind in table.sound.items():
+        if kind == "id" and "page_id" in pages.sound:
+            yield from _ids(table, column, pages)
+    if "host" in table.sound and "host" in pages.sound:
+        yield from _unknown(table, "host", pages.distinct("host"), "warning")
+    if table.name in _ONCE and {"page_id", "at"} <= table.sound.keys():
+        yield from _order(table, pages)
+
+
+def _ids(table: Checked, column: str, pages: Checked) -> Iterator[Violation]:
+    """Ids that `pages` does not have; if they are of another type, that is all there is to say."""
+    mine, theirs = table.schema[column], pages.schema["page_id"]
+    if _alike(table, column, pages):
+        yield from _unknown(table, column, pages.ids)
+    else:
+        problem = f"{mine}, but `page_id` of pages.parquet is {theirs}"
+        yield Violation(table.file, column, problem, "use one type of id throughout")
+
+
+def _alike(table: Checked, column: str, pages: Checked) -> bool:
+    """Whether a column and the ids of `pages` are both text, or both numbers, or nothing at all."""
+    import polars as pl
+
+    types = (table.schema[column], pages.schema["page_id"])
+    return types[0].is_integer() == types[1].is_integer() or pl.Null in types
+
+
+def _unknown(
+    table: Checked, column: str, known: pl.DataFrame, level: Level = "violation"
+) -> Iterator[Violation]:
+    """Cells that are not among those known."""
+    import polars as pl
+
+    there = known.lazy().select(pl.exclude("code").alias(column))
+    asked = table.rows.select("row", column).filter(pl.col(column).is_not_null())
+    if len(known):
+        asked = asked.join(there, on=column, how="anti")
+    remedy = "add it there, or leave these rows out"
+    promise = Promise(column, "{} is not in pages.parquet", remedy, level)
+    yield from table.broken(promise, table.tally(asked))
+
+
+def _order(table: Checked, pages: Checked) -> Iterator[Violation]:
+    """Times out of order, two rows of a page at one time, change points without a change."""
+    known = "page_id" in pages.sound and _alike(table, "page_id", pages)
+    value = "value" if table.name == "values" and "value" in table.sound else None
+    order = order_of(table.rows, pages.ids if known else table.ids, value)
+    if table.name in _SORTED:
+        problem = "{} is earlier than the row before it of the same page"
+        yield from table.broken(Promise("at", problem, "sort by page_id, at"), order.early)
+    again = order.again if order.early.first is None else _again(table)
+    problem = "{} is the time of an earlier row of the same page"
+    promise = Promise("at", problem, "keep one row a page and time", _ONCE[table.name])
+    yield from table.broken(promise, again)
+    if order.early.first is None:  # else rows side by side are not neighbours in time
+        problem = "{} is what the page had before"
+        promise = Promise("value", problem, "keep only rows at which the value changes")
+        yield from table.broken(promise, order.repeated)
+
+
+def _again(table: Checked) -> Tally:
+    """Rows at a time that their page has had, in a table out of order; holds its ids and times."""
+    import polars as pl
+
+    given = table.rows.filter(pl.col("page_id").is_not_null() & pl.col("at").is_not_null())
+    return table.tally(given.filter(~pl.struct("page_id", "at").is_first_distinct()))

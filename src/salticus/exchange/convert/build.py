@@ -1,0 +1,190 @@
+"""From rows to a log: bad rows are counted and named, pages numbered, changes found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from salticus import plugins
+from salticus.errors import InputError
+from salticus.exchange.convert import BUILTIN
+from salticus.exchange.convert.base import COMPLAINTS, Found, Options, Problem, Reader
+from salticus.exchange.convert.pages import number_pages, page_table
+from salticus.exchange.convert.scan import CSV, ragged
+from salticus.exchange.place import check_free
+from salticus.exchange.tables import resolution_of, spelt, write_log
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SHOWN = 10  # bad rows that are named
+_PARTIAL = "visits are what a crawler saw, not the truth; between them nothing is known"
+_STATED = "stated to be every change (--complete)"
+
+
+def convert_log(
+    sources: Sequence[Path], out: Path, format: str, options: Options
+) -> dict[str, Any]:
+    """Convert sources to a log in a new or empty folder; what was written, and what was not.
+
+    Memory is linear in pages; rows are streamed and sorted by polars. Raises InputError with the
+    number of bad rows and the first of them, unless they are to be skipped; nothing is written.
+    """
+    check_free(out)
+    read: Reader = plugins.load("converter", format, BUILTIN)
+    found = read(sources, options)
+    try:
+        near = next(folder for folder in out.absolute().parents if folder.is_dir())
+        with TemporaryDirectory(prefix=f".{out.name}.", dir=near) as work:
+            return _convert(found, out, Path(work), format, options)
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written: {error}") from error
+
+
+def _convert(found: Found, out: Path, work: Path, format: str, options: Options) -> dict[str, Any]:
+    import polars as pl
+
+    rows = _staged(found, work / "rows.parquet")
+    rows = number_pages(rows, work / "pages.parquet")
+    seen = _sorted(rows, work / "seen.parquet")
+    bad = _judged(found, pl.concat([_bad(rows), _bad(seen)]), options)
+    repeated = _count(seen.filter(pl.col("problem").is_null() & pl.col("again")))
+    tables = _tables(found, rows, seen.filter(~pl.col("again")), options)
+    resolution = options.resolution or found.resolution
+    inferred = resolution is None and resolution_of(
+        work / "seen.parquet", options.timezone or "UTC"
+    )
+    about = _about(found, format, options) | {"resolution": resolution or inferred or None}
+    written = write_log(out, tables, {"name": options.name or out.name, **about})
+    return {
+        "out": str(out),
+        "rows": written,
+        "resolution": about["resolution"] and spelt(about["resolution"]),
+        "resolution_from": _origin(options.resolution, found.resolution),
+        "repeated": repeated,
+        "skipped": bad,
+    }
+
+
+def _origin(given: timedelta | None, known: timedelta | None) -> str:
+    return "given" if given else "the source" if known else "the times"
+
+
+def _staged(found: Found, path: Path) -> pl.LazyFrame:
+    """The rows read once, written as columns: what follows passes over them several times."""
+    import polars as pl
+
+    try:
+        found.rows.with_row_index("n").sink_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if "os error" in str(error):  # the disk is at fault, not the source
+            raise OSError(str(error)) from error
+        raise _unreadable(found, error) from error
+    rows = pl.scan_parquet(path, glob=False)
+    if not _count(rows):
+        raise InputError(f"{found.files[0].path if found.files else 'the source'}: no rows")
+    return rows
+
+
+def _unreadable(found: Found, error: Exception) -> InputError:
+    """Which file polars stumbled over, and where, as far as can be told."""
+    for path in (file.path for file in found.files if file.path.suffix.lower() in CSV):
+        if lines := ragged(path):
+            named = ", ".join(map(str, lines[:SHOWN]))
+            return InputError(
+                f"{path}: {len(lines):,} lines have more fields than the heading, the first are "
+                f"{named}; put fields that hold the separator in quotes"
+            )
+    names = ", ".join(str(file.path) for file in found.files[:3])
+    return InputError(f"{names}: cannot be read: {str(error).partition(chr(10))[0]}")
+
+
+def _sorted(rows: pl.LazyFrame, path: Path) -> pl.LazyFrame:
+    """The good rows by page and time. `again` marks those whose page has a row at that time
+    already; if that has another value, it is a problem."""
+    import polars as pl
+
+    good = rows.filter(pl.col("problem").is_null())
+    ordered = good.select("page_id", "at", "value", "n", "file", "line").sort("page_id", "at", "n")
+    again = pl.all_horizontal(pl.col(c) == pl.col(c).shift() for c in ("page_id", "at"))
+    other = pl.col("value").ne_missing(pl.col("value").shift())
+    marked = ordered.with_columns(again=again.fill_null(False), other=other)
+    clash = pl.when("again", "other").then(pl.lit(Problem.CLASH.value, dtype=pl.Int8))
+    marked.select(
+        pl.exclude("other"), problem=clash, shown=pl.when(clash.is_not_null()).then("value")
+    ).sink_parquet(path)
+    return pl.scan_parquet(path, glob=False)
+
+
+def _bad(rows: pl.LazyFrame) -> pl.LazyFrame:
+    import polars as pl
+
+    bad = rows.filter(pl.col("problem").is_not_null())
+    return bad.select(pl.col("n").cast(pl.Int64), pl.col("file").cast(pl.Int64),
+                      pl.col("line").cast(pl.Int64), "problem", "shown")  # fmt: skip
+
+
+def _judged(found: Found, bad: pl.LazyFrame, options: Options) -> int:
+    """How many rows are bad; raises if there are any and they are not to be skipped."""
+    count = _count(bad)
+    if count == 0 or options.skip_bad:
+        return count
+    first = bad.sort("n").head(SHOWN).collect(engine="streaming")
+    lines = [_complaint(found, row) for row in first.iter_rows(named=True)]
+    rest = [f"… and {count - SHOWN:,} more"] if count > SHOWN else []
+    raise InputError(
+        "\n  ".join([f"{count:,} bad row{'s'[: count > 1]}, nothing was written:", *lines, *rest])
+        + "\nmend them, or go on without them with --skip-bad"
+    )
+
+
+def _complaint(found: Found, row: dict[str, Any]) -> str:
+    file = found.files[row["file"]]
+    role, wrong, remedy = COMPLAINTS[Problem(row["problem"])]
+    column = "" if role == "row" else f"column `{file.columns.get(role, role)}` "
+    shown = f" ({row['shown'][:60]!r})" if row["shown"] else ""
+    return f"{file.path}, {file.unit} {row['line']}: {column}{wrong}{shown}; {remedy}"
+
+
+def _tables(
+    found: Found, rows: pl.LazyFrame, seen: pl.LazyFrame, options: Options
+) -> dict[str, pl.LazyFrame]:
+    """The tables of the log. `seen` has one row a page and time, in that order."""
+    import polars as pl
+
+    same_page = (pl.col("page_id") == pl.col("page_id").shift()).fill_null(False)
+    differs = pl.col("value").ne_missing(pl.col("value").shift())
+    visits = seen.select(
+        "page_id",
+        "at",
+        status=pl.lit("ok"),
+        changed=pl.when(same_page).then(differs),
+        value="value",
+    )
+    new = pl.col("changed").is_null() | pl.col("changed")
+    tables = {"pages": page_table(rows, found.kind)}
+    if not found.truth:
+        told = visits.with_columns(value=pl.when(new).then("value"))
+        tables["visits"] = told.sort("at", "page_id")
+    if found.truth or options.complete:
+        tables["values"] = visits.filter(new).select("page_id", "at", "value")
+    return tables
+
+
+def _about(found: Found, format: str, options: Options) -> dict[str, Any]:
+    names = [file.path.name for file in found.files]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    listed = found.source or ", ".join(names[:3]) + more
+    stated = _STATED if options.complete else "" if found.truth else _PARTIAL
+    caveats = "; ".join(filter(None, (stated, found.caveats)))
+    about: dict[str, Any] = {"source": f"{format}: {listed}", "caveats": caveats}
+    return about | ({"values_are": found.values_are} if found.values_are else {})
+
+
+def _count(rows: pl.LazyFrame) -> int:
+    import polars as pl
+
+    return int(rows.select(pl.len()).collect(engine="streaming").item())

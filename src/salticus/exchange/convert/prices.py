@@ -1,0 +1,17 @@
+"""`prices`: tables of (url, time, price), with currency, title and anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from salticus.exchange.convert.base import Found, Options
+from salticus.exchange.convert.table import price_values, read_table
+
+PRICE = ("price", "value", "amount", "price_eur", "price_usd")
+
+
+def read(sources: Sequence[Path], options: Options) -> Found:
+    """CSV or JSON of prices seen."""
+    files, rows = read_table(sources, options, PRICE, price_values)
+    return Found(files=files, rows=rows, kind="offer")

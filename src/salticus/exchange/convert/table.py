@@ -1,0 +1,171 @@
+"""Tables of (url, time, value): which column is which, and what is wrong with each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from salticus.errors import InputError
+from salticus.exchange.convert.base import File, Options, Problem
+from salticus.exchange.convert.scan import MARK, files_in, names, scan
+from salticus.exchange.convert.spell import availability, read_prices
+from salticus.exchange.convert.times import read_time, read_times
+
+if TYPE_CHECKING:
+    import polars as pl
+
+URL = ("url", "link", "page_url", "page", "loc")
+TIME = (
+    "time", "at", "timestamp", "datetime", "date", "scraped_at", "crawled_at", "fetched_at",
+    "visited_at", "seen_at", "crawl_time", "fetch_time",
+)  # fmt: skip
+CURRENCY = ("currency", "pricecurrency", "price_currency")
+
+# adds `value` and `value_problem` to rows whose value is the text in `raw`; also told are the
+# file's columns, and which of them that is
+Spelling = Callable[["pl.LazyFrame", Sequence[str], str], "pl.LazyFrame"]
+
+
+def read_table(
+    sources: Sequence[Path], options: Options, values: Sequence[str], spelling: Spelling
+) -> tuple[list[File], pl.LazyFrame]:
+    """The rows of all files, one after another; `values` are usual names of the value's column."""
+    import polars as pl
+
+    paths = files_in(sources)
+    if options.at is not None and len(paths) > 1:
+        raise InputError(f"--at gives one time, but there are {len(paths)} files; convert each")
+    files, frames = list[File](), list["pl.LazyFrame"]()
+    for number, path in enumerate(paths):
+        rows, unit = scan(path)
+        file = File(path, _roles(path, names(rows), options, values), unit)
+        frames.append(_read(rows, file, options, spelling).with_columns(file=pl.lit(number)))
+        files.append(file)
+    return files, pl.concat(frames, how="diagonal")
+
+
+def _roles(
+    path: Path, columns: Sequence[str], options: Options, values: Sequence[str]
+) -> dict[str, str]:
+    roles = {
+        "url": _pick(path, columns, options.url_column, URL, "url"),
+        "value": _pick(path, columns, options.value_column, values, "value"),
+    }
+    if options.at is None or options.time_column or _usual(columns, TIME):
+        roles["time"] = _pick(path, columns, options.time_column, TIME, "time")
+    return roles
+
+
+def _pick(
+    path: Path, columns: Sequence[str], given: str | None, usual: Sequence[str], role: str
+) -> str:
+    """The column for a role: the one given, else the first with a usual name."""
+    if given is not None and given not in columns:
+        raise InputError(f"{path}: column `{given}` is missing; it has {_listed(columns)}")
+    found = given or _usual(columns, usual)
+    if found is None:
+        raise InputError(
+            f"{path}: which column is the {role}? It has {_listed(columns)}; "
+            f"name one with --{role}-column"
+        )
+    return found
+
+
+def _usual(columns: Sequence[str], usual: Sequence[str]) -> str | None:
+    lower = {name.strip().lower(): name for name in reversed(columns)}
+    return next((lower[name] for name in usual if name in lower), None)
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in columns) or "no columns"
+
+
+def _cells(rows: pl.LazyFrame, **columns: str | None) -> pl.LazyFrame:
+    """Columns of the source under new names, as text without margins; null if empty.
+
+    Lists of one are unwrapped, as item loaders write them.
+    """
+    import polars as pl
+
+    trimmed = {
+        new: pl.lit(None, dtype=pl.String)
+        if name is None
+        else pl.col(MARK + name).str.strip_chars().str.replace(r'^\["?(.*?)"?\]$', "$1")
+        for new, name in columns.items()
+    }
+    filled = [pl.when(pl.col(new) != "").then(new).alias(new) for new in columns]
+    return rows.with_columns(**trimmed).with_columns(filled)
+
+
+def _read(rows: pl.LazyFrame, file: File, options: Options, spelling: Spelling) -> pl.LazyFrame:
+    import polars as pl
+
+    own, roles = names(rows), file.columns
+    rows = _cells(rows, url=roles["url"], time=roles.get("time"), raw=roles["value"])
+    rows = spelling(_with_times(rows, options), own, roles["value"])
+    rows = rows.with_columns(
+        problem=pl.coalesce(
+            flag(pl.col("broken"), Problem.NO_OBJECT),
+            flag(pl.col("url").is_null(), Problem.NO_URL),
+            "time_problem",
+            "value_problem",
+        )
+    )
+    shown = pl.when(pl.col("time_problem").is_not_null()).then("time").otherwise("raw")
+    rest = [MARK + name for name in own if name not in roles.values()]
+    return rows.select(
+        "line",
+        "url",
+        "at",
+        "value",
+        "problem",
+        pl.when(pl.col("problem").is_not_null()).then(shown).alias("shown"),
+        *rest,
+    )
+
+
+def _with_times(rows: pl.LazyFrame, options: Options) -> pl.LazyFrame:
+    """The rows with their times; where there is none, with the one given for the file."""
+    import polars as pl
+
+    rows = read_times(rows, options.timezone)
+    if options.at is None:
+        return rows
+    given = read_time(options.at, options.timezone, "--at")
+    empty = pl.col("time").is_null()
+    return rows.with_columns(
+        at=pl.when(empty).then(pl.lit(given)).otherwise("at"),
+        time_problem=pl.when(~empty).then("time_problem"),
+    )
+
+
+def flag(wrong: pl.Expr, problem: Problem) -> pl.Expr:
+    """The problem where something is wrong, else null."""
+    import polars as pl
+
+    return pl.when(wrong).then(pl.lit(problem.value, dtype=pl.Int8))
+
+
+def text_values(rows: pl.LazyFrame, columns: Sequence[str], value: str) -> pl.LazyFrame:
+    """Values that are text as they stand; a `Spelling`."""
+    import polars as pl
+
+    raw = pl.col("raw")
+    return rows.with_columns(value=raw, value_problem=flag(raw.is_null(), Problem.NO_VALUE))
+
+
+def price_values(rows: pl.LazyFrame, columns: Sequence[str], value: str) -> pl.LazyFrame:
+    """Values as the extractor of offers writes them: price, currency, availability, as far as the
+    columns tell; a `Spelling`."""
+    import polars as pl
+
+    currency, stock = _usual(columns, CURRENCY), _usual(columns, ("availability",))
+    rows = _cells(read_prices(rows), _currency=currency, _stock=stock)
+    known = ("price", pl.col("_currency").str.to_uppercase(), availability(pl.col("_stock")))
+    text = pl.concat_str(known, separator=" ", ignore_nulls=True)
+    none, unread = pl.col("raw").is_null(), pl.col("price").is_null()
+    return rows.with_columns(
+        value=pl.when(~unread).then(text),
+        value_problem=pl.coalesce(flag(none, Problem.NO_VALUE), flag(unread, Problem.BAD_PRICE)),
+    )

@@ -1,0 +1,154 @@
+"""A log as it lies on disk: its provenance, and its tables, scanned lazily."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from salticus.errors import InputError
+from salticus.exchange.about import About, about_of, shown
+from salticus.exchange.schema import REQUIRED, TABLES
+
+if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
+    import polars as pl
+
+_FAR_MS = 2**48  # the years -6950 and 10889
+
+
+class Log:
+    """A folder of Parquet tables. Opening it reads `log.json` alone (or is told `about`).
+
+    Every table but `pages` may be absent: `has` tells, and `scan` of what is absent says so by
+    the name of its file or column.
+    """
+
+    def __init__(self, folder: Path, about: About | None = None) -> None:
+        if not folder.is_dir():
+            raise InputError(f"{folder}: no such folder")
+        self.folder = folder
+        self.about = about or about_of(folder)
+
+    def path(self, table: str) -> Path:
+        return self.folder / f"{table}.parquet"
+
+    def has(self, table: str) -> bool:
+        return self.path(table).is_file()
+
+    def columns(self, table: str) -> set[str]:
+        """The columns that a table has; none if it is absent."""
+        return set(self.schema(table)) if self.has(table) else set()
+
+    def rows(self, table: str) -> int:
+        """How many rows a table has; 0 if it is absent."""
+        import polars as pl
+
+        if not self.has(table):
+            return 0
+        with reading(self.path(table)):
+            return int(self.raw(table).select(pl.len()).collect().item())
+
+    def scan(self, table: str, *needed: str, loose: Collection[str] = ()) -> pl.LazyFrame:
+        """A table with its required columns and those `needed`; others are there if the log has
+        them. Times are UTC in µs, text is String, ids as the log has them. A column in `loose`
+        comes as it is, whatever its type."""
+        schema = self.schema(table)
+        for column in (*REQUIRED[table], *needed):
+            if column not in schema:
+                raise InputError(f"{self.path(table)}: column `{column}` is missing")
+        known = {c: kind for c, kind in TABLES[table].items() if c in schema and c not in loose}
+        for column, kind in known.items():
+            if not fits(kind, schema[column]):
+                wrong = f"column `{column}` is {misfit(kind, schema[column])}"
+                raise InputError(f"{self.path(table)}: {wrong}; see `salticus log check`")
+        plain = [plainly(column, kind, schema[column]) for column, kind in known.items()]
+        return self.raw(table).with_columns(plain)
+
+    def schema(self, table: str) -> pl.Schema:
+        """The columns of a table and their types; InputError if it cannot be read."""
+        if not self.has(table):
+            raise InputError(f"{self.path(table)}: no such file")
+        with reading(self.path(table)):
+            return self.raw(table).collect_schema()
+
+    def raw(self, table: str) -> pl.LazyFrame:
+        """A table as it lies on disk, whatever it holds."""
+        import polars as pl
+
+        return pl.scan_parquet(self.path(table), glob=False)  # a folder may be called `[1]`
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """What the reader of Parquet says of a bad file becomes an InputError that names the file."""
+    import polars as pl
+
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        said = shown(str(error).partition("\n")[0])
+        raise InputError(f"{path}: not a Parquet file, or damaged ({said})") from error
+
+
+KINDS = {
+    "id": "text or integer",
+    "text": "text",
+    "texts": "a list of text",
+    "time": "a UTC timestamp",
+    "float": "a number",
+    "count": "a whole number",
+    "bool": "true or false",
+}
+
+
+def fits(kind: str, found: pl.DataType) -> bool:
+    """Whether a Parquet column may hold what the format wants; a column of nulls holds anything."""
+    import polars as pl
+
+    if found == pl.Null:
+        return True
+    if kind == "time":
+        return isinstance(found, pl.Datetime) and found.time_zone is not None
+    text = found in (pl.String, pl.Categorical) or isinstance(found, pl.Enum)
+    return {
+        "id": text or found.is_integer(),
+        "text": text,
+        "texts": isinstance(found, pl.List) and found.inner in (pl.String, pl.Null),
+        "float": found.is_numeric(),
+        "count": found.is_integer(),
+        "bool": found == pl.Boolean,
+    }[kind]
+
+
+def misfit(kind: str, found: pl.DataType) -> str:
+    """How a column that does not fit is described: what it holds, and what it should."""
+    import polars as pl
+
+    if kind == "time" and isinstance(found, pl.Datetime):
+        return "a timestamp without a time zone, not a UTC timestamp"
+    if kind == "time" and found == pl.Date:
+        return "a date without a time, not a UTC timestamp"
+    return f"{found}, not {KINDS[kind]}"
+
+
+def plainly(column: str, kind: str, found: pl.DataType) -> pl.Expr:
+    """A column that fits, in the one form that readers meet."""
+    import polars as pl
+
+    cell = pl.col(column)
+    if kind == "time" and isinstance(found, pl.Datetime):
+        if found.time_unit == "ms":  # what lies beyond our calendar may not have a µs
+            cell = cell.to_physical().clip(-_FAR_MS, _FAR_MS).cast(found)
+        return cell.dt.cast_time_unit("us").dt.convert_time_zone("UTC")
+    if kind in ("text", "id") and not found.is_integer():
+        return cell.cast(pl.String)
+    if kind == "texts":
+        return cell.cast(pl.List(pl.String))
+    empty: dict[str, pl.DataType] = {
+        "time": pl.Datetime("us", "UTC"),
+        "float": pl.Float64(),
+        "count": pl.Int64(),
+        "bool": pl.Boolean(),
+    }
+    return cell.cast(empty[kind]) if found == pl.Null else cell

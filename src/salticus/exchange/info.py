@@ -1,0 +1,169 @@
+"""What a log holds, in figures, and what it can be used for."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from salticus.errors import InputError
+from salticus.exchange.folder import Log, reading
+from salticus.exchange.schema import REQUIRED, TABLES
+from salticus.exchange.uses import uses_of
+
+if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
+    import polars as pl
+
+_DAY = timedelta(days=1)
+_MICROS = _DAY / timedelta(microseconds=1)
+
+
+def info(folder: Path) -> dict[str, Any]:
+    """The figures of a log; those that its tables do not give are absent. Rates are per day.
+
+    The log is taken to be sound; `check` tells whether it is.
+    """
+    log = Log(folder)
+    span = _span(log)
+    days = (span[1] - span[0]) / _DAY if span else 0.0
+    return {
+        "name": log.about.name,
+        "span": log.about.rest.get("span") or [str(when) for when in span or ()],
+        "resolution": log.about.rest.get("resolution"),
+        "rows": rows_of(log),
+        **_pages(log),
+        **(_changes(log, span[1]) if span else {}),
+        **(_visits(log, days) if log.has("visits") else {}),
+        **(_demand(log, days) if log.has("demand") else {}),
+        "uses": uses_of(log),
+    }
+
+
+def rows_of(log: Log) -> dict[str, int]:
+    """How many rows each table has that is there."""
+    return {table: log.rows(table) for table in TABLES if log.has(table)}
+
+
+def _span(log: Log) -> tuple[datetime, datetime] | None:
+    """From `log.json`, else the first and the last time in the tables."""
+    import polars as pl
+
+    try:
+        said = log.about.ends()
+    except ValueError as error:
+        raise InputError(f"{log.folder / 'log.json'}: `span`: {error}") from None
+    if said:
+        return said
+    ends: list[datetime] = []
+    for table in filter(log.has, TABLES):
+        for column in (c for c in REQUIRED[table] if TABLES[table][c] == "time"):
+            at = pl.col(column)
+            found = _row(log, table, log.scan(table), first=at.min(), last=at.max())
+            ends += [when for when in found.values() if when is not None]
+    return (min(ends), max(ends)) if ends else None
+
+
+def _pages(log: Log) -> dict[str, Any]:
+    """How many pages of each kind and so on; how many merchants."""
+    import polars as pl
+
+    pages, columns = log.scan("pages"), log.columns("pages")
+    facts: dict[str, Any] = {"pages": log.rows("pages")}
+    for column in ("kind", "stratum", "country"):
+        if column in columns:
+            facts[f"pages_by_{column}"] = _counts(log, "pages", column)
+    if "merchant" in columns:
+        count = pl.col("merchant").drop_nulls().n_unique()
+        facts |= _row(log, "pages", pages, merchants=count)
+    return facts
+
+
+def _changes(log: Log, end: datetime) -> dict[str, Any]:
+    """How often pages change, from values or else texts; the first row of a page is no change.
+
+    Page-days run from a page's first row to the end of the log, or until it is gone.
+    """
+    import polars as pl
+
+    table, column = ("values", "value") if log.has("values") else ("texts", "text")
+    if not log.has(table):
+        return {}
+    at, gone = pl.col("at"), pl.col("gone")
+    pages = (
+        log.scan(table)
+        .group_by("page_id")
+        .agg(
+            changes=pl.len() - 1,
+            first=at.min(),
+            last=at.max(),
+            gone=at.filter(pl.col(column).is_null()).max(),
+        )
+    )
+    until = pl.when(gone == pl.col("last")).then(gone).otherwise(pl.lit(end))
+    lived = ((until - pl.col("first")).dt.total_microseconds().clip(0) / _MICROS).sum()
+    changes = pl.col("changes")
+    figures = {
+        "median": changes.median(),
+        "p90": changes.quantile(0.9, "nearest"),
+        "max": changes.max(),
+        "rate": changes.cast(pl.Float64).sum() / lived,
+        "never": (changes == 0).mean(),
+        "pages": pl.len(),
+    }
+    found = _row(log, table, pages, **figures)
+    return {
+        f"pages_with_{table}": found["pages"],
+        "changes_per_page": {key: found[key] for key in ("median", "p90", "max")},
+        "changes_per_page_day": found["rate"],
+        "share_never_changed": found["never"],
+    }
+
+
+def _visits(log: Log, days: float) -> dict[str, Any]:
+    """How often pages are visited, and how visits end."""
+    visits, pages = log.rows("visits"), log.rows("pages")
+    facts: dict[str, Any] = {"visits_per_page_day": _neat(visits / (pages * days or math.nan))}
+    for column in ("status", "purpose"):
+        if column in log.columns("visits"):
+            counts = _counts(log, "visits", column)
+            facts[f"share_by_{column}"] = {key: _neat(n / visits) for key, n in counts.items()}
+    return facts
+
+
+def _demand(log: Log, days: float) -> dict[str, Any]:
+    """Clicks and impressions a day."""
+    import polars as pl
+
+    counted = [c for c in ("clicks", "impressions") if c in log.columns("demand")]
+    sums = {c: pl.col(c).cast(pl.Float64).sum() / (days or math.nan) for c in counted}
+    found = _row(log, "demand", log.scan("demand"), **sums)
+    return {f"{column}_per_day": found[column] for column in counted}
+
+
+def _counts(log: Log, table: str, column: str) -> dict[str, int]:
+    """Rows of each label, the most frequent first; those without one are "unknown"."""
+    import polars as pl
+
+    labels = log.scan(table).select(pl.col(column).fill_null("unknown"))
+    counts = labels.group_by(column).len().sort(["len", column], descending=[True, False])
+    with reading(log.path(table)):
+        return dict(counts.collect(engine="streaming").iter_rows())
+
+
+def _row(log: Log, table: str, rows: pl.LazyFrame, **figures: pl.Expr) -> dict[str, Any]:
+    """Figures over rows, by name."""
+    with reading(log.path(table)):
+        found = rows.select(**figures).collect(engine="streaming").row(0, named=True)
+    return {name: _neat(figure) for name, figure in found.items()}
+
+
+def _neat(figure: Any) -> Any:
+    """A number with four digits that mean something; None instead of what is no number.
+
+    >>> _neat(0.123456), _neat(1234567.8), _neat(7), _neat(float("nan"))
+    (0.1235, 1235000.0, 7, None)
+    """
+    if not isinstance(figure, float):
+        return figure
+    return float(f"{figure:.4g}") if math.isfinite(figure) else None

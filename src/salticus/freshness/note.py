@@ -1,0 +1,110 @@
+"""What is foretold of every tick as it is planned, and noted.
+
+The predictor's opinion of all pages is cheap and biased; what exploring visits find is neither.
+Both are kept, so that the second can correct the first (see `gauge.estimate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from salticus.allocate.explore import explorable
+from salticus.freshness.drift import SPAN, Drift, drift_alert, drift_of
+from salticus.predict.foretold import foretold
+from salticus.types import (
+    Alert,
+    Findings,
+    Floats,
+    Gauge,
+    Ints,
+    Pages,
+    Plan,
+    Purpose,
+    Sample,
+    Tick,
+    instant,
+)
+
+
+class Keeper(Protocol):
+    """Where it is kept; every store is one."""
+
+    async def gauge(self, tick: Gauge, sample: Sample) -> None: ...
+
+    async def gauged(self, start: int, end: int) -> tuple[list[Gauge], Findings]: ...
+
+    async def sound(self, alerts: Sequence[Alert]) -> None: ...
+
+
+class Gauging:
+    """Notes every tick, and sounds an alarm when predictor and world part.
+
+    Without a keeper it does nothing, as most simulations may. Cost: linear in pages, one evaluation
+    of the survival curves; and the exploring visits of the last days are read again.
+    """
+
+    def __init__(self, keeper: Keeper | None = None) -> None:
+        self.keeper = keeper
+        self.drift_: Drift | None = None
+
+    async def foretell(self, pages: Pages, plan: Plan, panel: Ints) -> Plan:
+        """The plan with what is foretold of its visits; note the same of all pages.
+
+        Nothing is foretold of pages of the `panel`: what a visit will find depends on the panel's
+        last visit, of which the curves do not know.
+        """
+        chance = foretold(pages, plan.due, pages.rows(plan.page))
+        plan = replace(plan, chance=np.where(np.isin(plan.page, panel), np.nan, chance))
+        if self.keeper is not None:
+            await self.keeper.gauge(*gauge_of(pages, plan, panel))
+            await self._watch(self.keeper, plan.tick)
+        return plan
+
+    async def _watch(self, keeper: Keeper, tick: Tick) -> None:
+        now = int(tick.start.timestamp() * 1e6)
+        self.drift_ = drift_of(*await keeper.gauged(now - SPAN, now))
+        if (alert := drift_alert(self.drift_, now)) is not None:
+            await keeper.sound([alert])
+
+
+def gauge_of(pages: Pages, plan: Plan, panel: Ints) -> tuple[Gauge, Sample]:
+    """The sums over all pages at the start of a tick, and the visits of its plan that explore.
+
+    A page without a copy is out of date for certain. Staleness is looked at when the tick starts:
+    whatever the policy does in the tick comes later, to pages that are explored and others alike.
+    Pages of the panel count as the predictor thinks they would be without it.
+    """
+    stale = foretold(pages, instant(plan.tick.start))
+    stale = np.where(np.isnan(stale), 1.0, stale)
+    coins = explorable(pages) & ~np.isin(pages.ids, panel)
+    rows = pages.rows(plan.page)
+    own = plan.purpose != Purpose.PANEL
+    ageing = _ageing(pages, plan, rows, stale)
+    tick = Gauge(
+        at=int(plan.tick.start.timestamp() * 1e6),
+        days=plan.tick.days,
+        pages=len(pages),
+        demand=float(pages.demand.sum()),
+        stale=float(stale.sum() + ageing.sum()),
+        stale_demand=float(stale @ pages.demand + ageing @ pages.demand[rows]),
+        coins=int(np.count_nonzero(coins)),
+        coin_demand=float(pages.demand[coins].sum()),
+        visits=float(pages.cost[rows[own]].sum()),
+    )
+    explores = np.flatnonzero((plan.purpose == Purpose.EXPLORE) & coins[rows])
+    drawn = rows[explores]
+    return tick, Sample(plan.visit[explores], stale[drawn], pages.demand[drawn])
+
+
+def _ageing(pages: Pages, plan: Plan, rows: Ints, stale: Floats) -> Floats:
+    """What the mean over a tick has of staleness beyond the mean of its start and end.
+
+    A page visited at a random moment grows older before, and after it again: with growth h in a
+    tick, ∫u(c + hu/2) + (1−u)²h/2 du is c/2 + h/3, the mean of start and end c/2 + h/4.
+    """
+    end = foretold(pages, instant(plan.tick.end), rows)
+    return np.nan_to_num(np.maximum(end - stale[rows], 0.0)) / 12.0

@@ -1,0 +1,1 @@
+"""The lab: simulation, worlds to crawl, studies, benchmarks, the demo."""

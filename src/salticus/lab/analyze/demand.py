@@ -1,0 +1,220 @@
+"""How clicks and impressions spread over pages and days, and over pages that change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from salticus.exchange.folder import Log
+from salticus.lab.analyze.pages import Known, key
+from salticus.lab.analyze.rates import top
+from salticus.lab.analyze.record import DAY, MICRO, Record
+from salticus.types import Floats, Ints
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_DAY_US = DAY // MICRO
+_POINTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Decile:
+    """Pages by their clicks: 0 are those without, 1 to 10 tenths of the others, least first."""
+
+    decile: int
+    pages: int
+    clicks: int
+    changes: int
+    page_days: float
+    rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Concentration of clicks over all pages, page-days with a click, clicks against change rates.
+
+    `lorenz` are points (share of pages, share of clicks), least clicked first. `click_days` and
+    `impression_days` are shares of page-days with at least one. `rank_correlation` is Spearman's,
+    of clicks a day and changes a day.
+    """
+
+    clicks: int | None
+    impressions: int | None
+    top_1_percent: float | None
+    top_10_percent: float | None
+    gini: float | None
+    lorenz: list[tuple[float, float]]
+    page_days: int | None
+    click_days: float | None
+    impression_days: float | None
+    deciles: list[Decile]
+    rank_correlation: float | None
+    notes: list[str]
+
+
+def demand_of(log: Log, known: Known, record: Record | None) -> Demand:
+    """The study of demand; what the log does not allow is empty, with its reason in `notes`."""
+    if not log.has("demand"):
+        reason = "demand.parquet is absent: nothing is known of clicks and impressions"
+        return Demand(None, None, None, None, None, [], None, None, None, [], None, [reason])
+    rows = _rows(log, known)
+    sums = _sums(rows, known)
+    clicks = sums["clicks"].to_numpy()
+    shown = int(sums["impressions"].sum()) if "impressions" in sums.columns else None
+    days, click_days, impression_days, notes = _days(log, rows, record, len(known))
+    deciles, correlation, more = _against(sums, record)
+    if shown is None:
+        notes.append("demand.parquet has no column `impressions`")
+    return Demand(
+        clicks=int(clicks.sum()),
+        impressions=shown,
+        top_1_percent=top(clicks, 0.01),
+        top_10_percent=top(clicks, 0.1),
+        gini=gini(clicks),
+        lorenz=_lorenz(clicks),
+        page_days=days,
+        click_days=click_days,
+        impression_days=impression_days,
+        deciles=deciles,
+        rank_correlation=correlation,
+        notes=notes + more,
+    )
+
+
+def _rows(log: Log, known: Known) -> pl.LazyFrame:
+    """The demand of known pages: `row`, `at` (µs), `clicks`, `impressions` if there."""
+    import polars as pl
+
+    counts = [c for c in ("clicks", "impressions") if c in log.columns("demand")]
+    demand = log.scan("demand").select(
+        key(log, "demand"), pl.col("at").cast(pl.Int64), *(pl.col(c).fill_null(0) for c in counts)
+    )
+    pages = known.frame.lazy().select("page_id", "row")
+    return demand.join(pages, on="page_id").drop("page_id").filter(pl.col("at").is_not_null())
+
+
+def _sums(rows: pl.LazyFrame, known: Known) -> pl.DataFrame:
+    import polars as pl
+
+    counts = pl.exclude("row", "at")
+    sums = rows.group_by("row").agg(counts.sum()).collect()
+    return known.frame.select("row").join(sums, on="row", how="left").fill_null(0)
+
+
+def gini(counts: Ints) -> float | None:
+    """Gini's coefficient: 0 if all are equal, towards 1 if one holds all; None without any.
+
+    >>> gini(np.array([5, 5])), gini(np.array([0, 0, 0, 8]))
+    (0.0, 0.75)
+    """
+    total, n = counts.sum(), len(counts)
+    if not total:
+        return None
+    ranks = np.arange(1, n + 1)
+    return float(2 * (ranks * np.sort(counts)).sum() / (n * total) - (n + 1) / n)
+
+
+def _lorenz(counts: Ints) -> list[tuple[float, float]]:
+    """Points of the curve, closer together near its steep end."""
+    total, n = counts.sum(), len(counts)
+    if not total:
+        return []
+    sums = np.append(0, np.cumsum(np.sort(counts))) / total
+    even = np.linspace(0, n, _POINTS)
+    steep = n - np.geomspace(1, n, _POINTS)
+    at = np.unique(np.rint(np.concatenate([even, steep])).astype(np.int64))
+    return [(float(k / n), float(sums[k])) for k in at]
+
+
+# ------------------------------------------------------------------------------------------- days
+
+
+def _days(
+    log: Log, rows: pl.LazyFrame, record: Record | None, pages: int
+) -> tuple[int | None, float | None, float | None, list[str]]:
+    """Page-days, the share of them with a click and with an impression, and remarks.
+
+    A page-day is a UTC date from a page's first download to its last. Without a record of changes,
+    every page counts from the first date of the demand to the last.
+    """
+    import polars as pl
+
+    bucket = log.about.demand_bucket
+    if bucket is not None and bucket > timedelta(days=1):
+        return (
+            None,
+            None,
+            None,
+            ["days with a click: `demand_bucket` in log.json is longer than a day"],
+        )
+    dated = rows.with_columns(day=pl.col("at") // _DAY_US)
+    notes = []
+    if record is None:
+        notes.append("days with a click are counted over all pages and all dates of demand.parquet")
+        ends = dated.select(pl.col("day").max() - pl.col("day").min() + 1).collect().item()
+        total = pages * int(ends or 0)
+    else:
+        life = record.pages.select(
+            "row", born=pl.col("first") // _DAY_US, died=pl.col("last") // _DAY_US
+        )
+        total = int(life.select((pl.col("died") - pl.col("born") + 1).sum()).item())
+        dated = dated.join(life.lazy(), on="row").filter(
+            pl.col("day").is_between(pl.col("born"), pl.col("died"))
+        )
+    found = [_share(dated, c, total) for c in ("clicks", "impressions")]
+    return total, found[0], found[1], notes
+
+
+def _share(dated: pl.LazyFrame, column: str, total: int) -> float | None:
+    import polars as pl
+
+    if column not in dated.collect_schema() or not total:
+        return None
+    days = dated.filter(pl.col(column) > 0).select("row", "day").unique().select(pl.len())
+    return int(days.collect().item()) / total
+
+
+# --------------------------------------------------------------------------- clicks against change
+
+
+def _against(
+    sums: pl.DataFrame, record: Record | None
+) -> tuple[list[Decile], float | None, list[str]]:
+    """Change rates by decile of clicks a day; pages with equal clicks stand in one decile."""
+    import polars as pl
+
+    if record is None:
+        return [], None, ["clicks against change rate: the log does not tell what changed"]
+    days = pl.col("watched") / _DAY_US
+    pages = (
+        record.pages.filter(pl.col("watched") > 0)
+        .join(sums, on="row", maintain_order="left")
+        .with_columns(pace=pl.col("clicks") / days, rate=pl.col("changes") / days)
+    )
+    clicked = pl.col("pace") > 0
+    rank = pl.when(clicked).then("pace").rank("average")
+    decile = ((rank - 0.5) * 10 / clicked.sum()).floor().cast(pl.Int64).clip(0, 9) + 1
+    rows = (
+        pages.with_columns(decile=decile.fill_null(0))
+        .group_by("decile")
+        .agg(
+            pl.col("clicks", "changes").sum(),
+            pages=pl.len(),
+            page_days=pl.col("watched").sum() / _DAY_US,
+        )
+        .with_columns(rate=pl.col("changes") / pl.col("page_days"))
+        .sort("decile")
+    )
+    found = [Decile(**row) for row in rows.to_dicts()]
+    return found, _spearman(pages["pace"], pages["rate"]), []
+
+
+def _spearman(a: pl.Series, b: pl.Series) -> float | None:
+    ranks: list[Floats] = [x.rank("average").cast(float).to_numpy() for x in (a, b)]
+    if any(not len(r) or np.ptp(r) == 0 for r in ranks):
+        return None
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])

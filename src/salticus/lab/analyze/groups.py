@@ -1,0 +1,82 @@
+"""Probability of change by country, category, merchant, stratum, kind (Han et al. 2019, 3.3-4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from salticus.lab.analyze.pages import GROUPS, Known
+from salticus.lab.analyze.record import Record
+from salticus.lab.analyze.shares import Share, percent, shares_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ENOUGH = 1000
+"""Downloads that a group needs to be named among the highest and lowest."""
+
+_SHOWN = {"merchant": 30}
+_MOST = 300  # groups of any other sort
+_EXTREMES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Shares of the groups by one column, most downloads first; UNKNOWN stands apart.
+
+    `groups` is how many there are in all, `rows` the largest of them, `highest` and `lowest` those
+    of highest and lowest probability among the groups with at least ENOUGH downloads.
+    """
+
+    by: str
+    groups: int
+    rows: list[Share]
+    highest: list[Share]
+    lowest: list[Share]
+    unknown: Share | None
+    notes: list[str]
+
+
+def groups_of(record: Record, known: Known) -> dict[str, Groups]:
+    """The shares by every column that pages may be grouped by."""
+    return {by: _grouped(record, known, by) for by in GROUPS}
+
+
+def _grouped(record: Record, known: Known, by: str) -> Groups:
+    import polars as pl
+
+    if not known.has(by):
+        return Groups(by, 0, [], [], [], None, [f"pages.parquet has no column `{by}`"])
+    joined = record.pages.join(known.frame.select("row", name=by), on="row")
+    total = joined.group_by("name").agg(
+        pl.col("downloads").sum(), pl.col("changes").sum(), pages=pl.len()
+    )
+    named = total.drop_nulls("name").sort(["downloads", "name"], descending=[True, False])
+    nobody = total.filter(pl.col("name").is_null()).with_columns(name=pl.lit("unknown"))
+    shown = _SHOWN.get(by, _MOST)
+    large = named.filter(pl.col("downloads") >= ENOUGH).with_columns(
+        p=pl.col("changes") / pl.col("downloads")
+    )
+    return Groups(
+        by=by,
+        groups=len(named),
+        rows=shares_of(named.head(shown)),
+        highest=shares_of(large.sort(["p", "name"], descending=[True, False]).head(_EXTREMES)),
+        lowest=shares_of(large.sort(["p", "name"]).head(_EXTREMES)),
+        unknown=next(iter(shares_of(nobody)), None),
+        notes=_notes(by, named, nobody, shown),
+    )
+
+
+def _notes(by: str, named: pl.DataFrame, nobody: pl.DataFrame, shown: int) -> list[str]:
+    notes = []
+    if named.is_empty():
+        notes.append(f"column `{by}` of pages.parquet is empty")
+    elif len(nobody):
+        share = nobody["pages"][0] / (named["pages"].sum() + nobody["pages"][0])
+        notes.append(
+            f"column `{by}` of pages.parquet is empty for {percent(share)} of the pages seen"
+        )
+    if len(named) > shown:
+        notes.append(f"of {len(named):,} groups the {shown} with most downloads are listed")
+    return notes

@@ -1,0 +1,107 @@
+"""How often pages change: rates, concentration, and changes that are soon undone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from salticus.lab.analyze.record import DAY, MICRO, Record
+from salticus.types import Floats, Ints
+
+_QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
+_PER_DECADE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Pages whose changes a day lie in [low, high)."""
+
+    low: float
+    high: float
+    pages: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Changes a day and page, over the days for which each page was watched.
+
+    `mean` is all changes over all page-days. `quantiles` are of the pages' rates. `top_1_percent`
+    is the share of all changes that comes from the 1 % of pages with most of them. `undone` is the
+    share of changes that bring back the value before the last change within two days.
+    """
+
+    pages: int
+    page_days: float
+    mean: float | None
+    never: float | None
+    quantiles: dict[str, float]
+    bins: list[Bin]
+    top_1_percent: float | None
+    top_10_percent: float | None
+    undone: float | None
+    notes: list[str]
+
+
+def rates_of(record: Record) -> Rates:
+    """Rates of all pages that were watched for a while."""
+    import polars as pl
+
+    watched = record.pages.filter(pl.col("watched") > 0)
+    changes, days = watched["changes"].to_numpy(), watched["watched"].to_numpy() / (DAY // MICRO)
+    notes = _notes(record, len(record.pages) - len(watched))
+    undone = record.changes["back"].mean() if record.valued else None
+    if not len(watched):
+        return Rates(0, 0.0, None, None, {}, [], None, None, None, [*notes, "no page was watched"])
+    rates = changes / days
+    return Rates(
+        pages=len(rates),
+        page_days=float(days.sum()),
+        mean=float(changes.sum() / days.sum()),
+        never=float(np.mean(changes == 0)),
+        quantiles={f"{q:g}": float(np.quantile(rates, q)) for q in _QUANTILES},
+        bins=_bins(rates),
+        top_1_percent=top(changes, 0.01),
+        top_10_percent=top(changes, 0.1),
+        undone=None if undone is None else float(undone),  # type: ignore[arg-type]
+        notes=notes,
+    )
+
+
+def _notes(record: Record, once: int) -> list[str]:
+    notes = []
+    if once:
+        notes.append(f"{once:,} pages were downloaded only once and have no rate")
+    if not record.valued:
+        notes.append("changes that are undone: visits.parquet has no column `value`")
+    return notes
+
+
+def top(counts: Ints | Floats, share: float) -> float | None:
+    """What part of the total the given share of members with the largest counts holds.
+
+    >>> top(np.array([6, 1, 1, 1, 1, 0, 0, 0, 0, 0]), 0.1)
+    0.6
+    """
+    total = counts.sum()
+    if not total:
+        return None
+    few = max(1, round(share * len(counts)))
+    return float(np.sort(counts)[-few:].sum() / total)
+
+
+def _bins(rates: Floats) -> list[Bin]:
+    """Five bins a decade, over the pages that change at all; shares are of all pages."""
+    some = rates[rates > 0]
+    if not len(some):
+        return []
+    # rates at an edge must not fall to either side by rounding
+    place = np.floor(np.log10(some) * _PER_DECADE + 1e-9).astype(np.int64)
+    first = int(place.min())
+    counts = np.bincount(place - first)
+    edges = 10.0 ** ((first + np.arange(len(counts) + 1)) / _PER_DECADE)
+    return [
+        Bin(float(edges[k]), float(edges[k + 1]), int(n), int(n) / len(rates))
+        for k, n in enumerate(counts)
+    ]

@@ -1,0 +1,164 @@
+"""Records of logs that hold the truth: values on a grid of hours or days, texts on the crawls."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from salticus.errors import InputError
+from salticus.exchange.folder import Log
+from salticus.exchange.tables import spelt
+from salticus.lab.analyze.ends import Ended, ended
+from salticus.lab.analyze.pages import Known, key, offsets_us
+from salticus.lab.analyze.record import DAY, HOUR, MICRO, Grid, Record, step_of, tally
+from salticus.lab.analyze.walk import Looks, look_of, stays
+from salticus.types import Ints
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def values_record(log: Log, known: Known) -> Record:
+    """Every page is downloaded once an hour (or once a day, if no more is known) while it is there.
+
+    The log ends with its `span` or its last row, whichever is later; a merchant that fell silent
+    for good ends with its own last row (see `ended`).
+    """
+    step, notes = step_of(log, "values")
+    points, more = points_of(log, "values", "value", known)
+    over = ended(points, known, end := _end(log, points, step), step)
+    grid, slot, stop = _hours(points, known, (end, over), step)
+    seen = stays(points["row"].to_numpy(), slot, _looks(points), stop)
+    means = f"a look at a page, one every {spelt(step)} for as long as the page is there"
+    return Record(
+        "values",
+        means,
+        step,
+        step,
+        *tally(seen, grid),
+        notes + more + [e.said for e in over.values()],
+    )
+
+
+def texts_record(log: Log, known: Known) -> Record:
+    """A page is downloaded whenever its host is crawled, from its first text on."""
+    step, notes = step_of(log, "texts")
+    points, more = points_of(log, "texts", "text", known)
+    grid, slot, stop = _crawls(log, points, known)
+    kept = np.flatnonzero(slot >= 0)
+    seen = stays(points["row"].to_numpy()[kept], slot[kept], _looks(points)[kept], stop[kept])
+    if lost := len(slot) - len(kept):
+        more.append(f"{lost:,} rows of texts.parquet are of hosts without a row in crawls.parquet")
+    unit = DAY if step >= DAY else HOUR
+    means = "a look at a page, one at every crawl of its host (crawls.parquet)"
+    return Record("texts", means, step, unit, *tally(seen, grid), notes + more)
+
+
+def points_of(log: Log, table: str, column: str, known: Known) -> tuple[pl.DataFrame, list[str]]:
+    """Rows of a table by page and time: `row`, `at` (µs), `look`; and what had to be left out."""
+    import polars as pl
+
+    rows = log.scan(table, column).select(
+        key(log, table), pl.col("at").cast(pl.Int64), look_of(column).alias("look")
+    )
+    pages = known.frame.lazy().select("page_id", "row")
+    found = rows.join(pages, on="page_id", how="left").drop("page_id").collect()
+    whole = found.drop_nulls(["row", "at"]).sort("row", "at", maintain_order=True)
+    lost = len(found) - len(whole)
+    note = f"{lost:,} rows of {table}.parquet are of no page in pages.parquet or without a time"
+    return whole, [note] * bool(lost)
+
+
+def _looks(points: pl.DataFrame) -> Looks:
+    looks: Looks = points["look"].to_numpy()
+    return looks
+
+
+def _end(log: Log, points: pl.DataFrame, step: timedelta) -> int:
+    """When the log ends, µs, not included."""
+    span = log.about.rest.get("span")
+    last = int(points["at"].to_numpy().max(initial=0)) + 1
+    if span is None or not isinstance(span, list) or len(span) != 2 or span[1] is None:
+        return last
+    return max(last, _instant(log, span[1]))
+
+
+def _instant(log: Log, text: Any) -> int:
+    try:
+        when = datetime.fromisoformat(str(text))
+    except ValueError:
+        path = log.folder / "log.json"
+        raise InputError(f"{path}: `span`: {text!r} is not a time in ISO 8601") from None
+    return ((when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH) // MICRO
+
+
+# ----------------------------------------------------------------------------------------- grids
+
+
+def _hours(
+    points: pl.DataFrame, known: Known, end: tuple[int, dict[str, Ended]], step: timedelta
+) -> tuple[Grid, Ints, Ints]:
+    """The grid of all zones side by side, the slot of each point, and where its page's slots end.
+
+    A zone whose clock is half an hour off has its slots at the half hour, so that a slot is an hour
+    of local time everywhere. Days are those of UTC.
+    """
+    import polars as pl
+
+    zones = known.frame["zone"].unique().sort()
+    at = points["at"].to_numpy()
+    us = step // MICRO
+    start = int(at.min()) if len(at) else 0
+    past = offsets_us(zones, start) if step < DAY else [0] * len(zones)
+    first = start // us - 1
+    width = -(-end[0] // us) - first + 1
+    ends = _ends(known, *end)
+    codes = known.frame["zone"].cast(pl.Enum(zones)).to_physical().cast(pl.Int64).to_numpy()
+    begin = -np.array(past, dtype=np.int64)  # of a zone's hours, relative to those of UTC
+    page = points["row"].to_numpy()
+    zone = codes[page]
+    base = zone * width - first
+    slot = base + (at - begin[zone]) // us
+    stop = base + -((begin[zone] - ends[page]) // us)
+    starts = (begin[:, None] + us * (first + np.arange(width))).ravel()
+    names = zones.gather(np.repeat(np.arange(len(zones)), width))
+    return Grid(starts, starts + us, names), slot, stop
+
+
+def _ends(known: Known, end: int, over: dict[str, Ended]) -> Ints:
+    """When each page is last heard of, µs, not included."""
+    ends = np.full(len(known), end)
+    for who in over.values():
+        ends[who.rows] = who.until
+    return ends
+
+
+def _crawls(log: Log, points: pl.DataFrame, known: Known) -> tuple[Grid, Ints, Ints]:
+    """The crawls of every host (once for each time zone of its pages), the crawl that brought each
+    point, -1 if its host was never crawled, and where its page's crawls end."""
+    import polars as pl
+
+    pairs = known.frame.select("host", "zone").unique().sort("host", "zone").with_row_index("pair")
+    crawls = log.scan("crawls").select("host", pl.col("at").cast(pl.Int64)).drop_nulls().unique()
+    slots = pairs.lazy().join(crawls, on="host").sort("pair", "at").collect()
+    pair = slots["pair"].to_numpy().astype(np.int64)
+    at = slots["at"].to_numpy()
+    of_page = known.frame.join(pairs, on=["host", "zone"], how="left", maintain_order="left")
+    mine = (
+        of_page["pair"].fill_null(len(pairs)).to_numpy().astype(np.int64)[points["row"].to_numpy()]
+    )
+    low, high = np.searchsorted(pair, mine), np.searchsorted(pair, mine, side="right")
+    both = np.concatenate([at, points["at"].to_numpy()])
+    late = np.repeat([0, 1], [len(at), len(points)])
+    order = np.lexsort((late, both, np.concatenate([pair, mine])))
+    before = np.cumsum(order < len(at))[order >= len(at)]
+    slot = np.empty(len(points), dtype=np.int64)
+    slot[order[order >= len(at)] - len(at)] = before - 1
+    slot = np.where(low < high, np.maximum(slot, low), -1)
+    until = np.append(at[1:], 0)
+    until[np.append(pair[1:] != pair[:-1], True)] = 0
+    return Grid(at, np.maximum(at, until), slots["zone"]), slot, high

@@ -1,0 +1,93 @@
+"""Probability of change by weekday and hour of the day, in local time (Han et al. 2019, Fig. 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from salticus.exchange.tables import spelt
+from salticus.lab.analyze.pages import Known
+from salticus.lab.analyze.record import DAY, HOUR, Record
+from salticus.lab.analyze.shares import Share, shares
+from salticus.types import Ints
+
+if TYPE_CHECKING:
+    import polars as pl
+
+WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+HOURS = [f"{hour:02d}" for hour in range(24)]
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """Shares by weekday, by hour, and by both (Monday 00 to Sunday 23); empty where not known.
+
+    `unzoned` is the share of pages whose local time is taken to be UTC.
+    """
+
+    weekdays: list[Share]
+    hours: list[Share]
+    cells: list[Share]
+    unzoned: float
+    notes: list[str]
+
+
+def week_of(record: Record, known: Known) -> Week:
+    """Count the looks of every zone by its own clock."""
+    if record.step > DAY:
+        step = spelt(record.step)
+        return Week(
+            [], [], [], known.unzoned, [f"weekday and hour: times are known to {step} only"]
+        )
+    if record.step == DAY:
+        downloads, changes = _counts(record.looks, local=False)
+        notes = [
+            "hours of the day are unknown, since times are known to the day only",
+            "weekdays are those of the UTC date and `timezone` is not applied, because a time of "
+            "which only the day is known is written as 00:00 UTC, whatever the page's clock said",
+        ]
+        days = shares(WEEKDAYS, downloads.sum(axis=1), changes.sum(axis=1))
+        return Week(days, [], [], known.unzoned, notes)
+    downloads, changes = _counts(record.looks, local=True)
+    return Week(
+        weekdays=shares(WEEKDAYS, downloads.sum(axis=1), changes.sum(axis=1)),
+        hours=shares(HOURS, downloads.sum(axis=0), changes.sum(axis=0)),
+        cells=shares(_names(), downloads.ravel(), changes.ravel()),
+        unzoned=known.unzoned,
+        notes=known.notes + _delays(record),
+    )
+
+
+def _names() -> list[str]:
+    return [f"{day} {hour}" for day in WEEKDAYS for hour in HOURS]
+
+
+def _delays(record: Record) -> list[str]:
+    """How far the hour of a download may lie behind that of the change."""
+    if record.source == "visits":
+        return ["the hour is that of the visit that found the change, which happened earlier"]
+    if record.step > HOUR:
+        by = spelt(record.step)
+        return [f"the hour is that of the download, up to {by} from the change (`resolution`)"]
+    return []
+
+
+def _counts(looks: pl.DataFrame, *, local: bool) -> tuple[Ints, Ints]:
+    """Downloads and changes, 7 weekdays × 24 hours."""
+    counts = np.zeros((2, 7 * 24), dtype=np.int64)
+    for (zone,), part in looks.partition_by("zone", as_dict=True).items():
+        cell = _cells(part["at"], str(zone) if local else "UTC")
+        for count, column in zip(counts, ("downloads", "changes"), strict=True):
+            np.add.at(count, cell, part[column].to_numpy())
+    return counts[0].reshape(7, 24), counts[1].reshape(7, 24)
+
+
+def _cells(at: pl.Series, zone: str) -> Ints:
+    """The hour of the local week of each time (µs), from 0 = Monday 00."""
+    import polars as pl
+
+    clock = at.cast(pl.Datetime("us", "UTC")).dt.convert_time_zone(zone).dt
+    cells: Ints = ((clock.weekday() - 1).cast(pl.Int64) * 24 + clock.hour()).to_numpy()
+    return cells

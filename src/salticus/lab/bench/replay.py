@@ -1,0 +1,126 @@
+"""`salticus bench simulate`: page-ticks a second of the real loop, beside a bare NumPy loop."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from salticus import allocate
+from salticus.config import Budget
+from salticus.errors import SalticusError
+from salticus.exchange.folder import Log
+from salticus.lab.simulate.poisson import START, poisson_log
+from salticus.lab.simulate.run import run
+from salticus.lab.simulate.stage import Rules, Stage, set_stage
+from salticus.types import instant
+
+SIZES = (10_000, 100_000, 1_000_000)
+POLICIES = (*allocate.BUILTIN, "clairvoyant")
+BARE = "bare NumPy, uniform"
+_BUDGET = 0.1  # visits per page and day
+_TICK = timedelta(hours=2)
+
+
+def bench(
+    *,
+    sizes: Sequence[int] = SIZES,
+    policies: Sequence[str] = POLICIES,
+    days: int = 3,
+    told: Callable[[str], None] = lambda step: None,
+) -> Iterator[dict[str, Any]]:
+    """A row for each policy and number of pages, and for the bare loop, each in its own process.
+
+    2 h ticks, 10 % budget, even spacing, rates lognormal around 0.08 changes a day (mean 0.25).
+    """
+    for pages in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            told(f"making a log of {pages:,} pages")
+            rates = np.random.default_rng(1).lognormal(-2.5, 1.5, pages)
+            poisson_log(Path(folder) / "log", rates, days, seed=1)
+            bare = _measure(BARE, Path(folder), days)
+            for policy in (BARE, *policies):
+                told(f"{policy}, {pages:,} pages")
+                got = bare if policy == BARE else _measure(policy, Path(folder), days)
+                yield _row(policy, pages, got, bare)
+
+
+def _row(policy: str, pages: int, got: dict[str, float], bare: dict[str, float]) -> dict[str, Any]:
+    rate = got["page_ticks"] / got["seconds"]
+    return {
+        "policy": policy,
+        "pages": pages,
+        "M page-ticks/s": round(rate / 1e6, 1),
+        "ns/page-tick": round(1e9 / rate, 1),
+        "x bare NumPy": round(rate * bare["seconds"] / bare["page_ticks"], 2),
+        "MB": round(got["bytes"] / 1e6),
+        "bytes/page": round((got["bytes"] - got["before"]) / pages),
+        "clicks fresh": round(got["fresh"], 4),
+    }
+
+
+def _measure(policy: str, folder: Path, days: int) -> dict[str, float]:
+    command = [sys.executable, "-m", "salticus.lab.bench.replay", policy, str(folder), str(days)]
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        raise SalticusError(f"{policy}: {done.stderr.decode(errors='replace').strip()}")
+    return msgspec.json.decode(done.stdout, type=dict[str, float])
+
+
+def _contestant(policy: str, folder: Path, days: int) -> dict[str, float]:
+    """One run; the seconds are those of the loop, without reading the log."""
+    import polars  # noqa: F401 so that its size does not count as the simulation's
+
+    before = _peak()
+    rules = Rules(start=START, history=timedelta(0), warmup=timedelta(0), days=days, tick=_TICK)
+    stage = set_stage(Log(folder / "log"), rules)
+    if policy == BARE:
+        found = _bare(stage)
+    else:
+        score = run(stage, policy, Budget(_BUDGET, per_page=True))
+        found = {
+            "page_ticks": score.page_ticks,
+            "seconds": score.seconds,
+            "fresh": float(np.mean(score.clicks)),
+        }
+    return {**found, "before": before, "bytes": _peak()}
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+
+
+def _bare(stage: Stage) -> dict[str, float]:
+    """The least that any simulator of uniform crawling must do, without budget or loop."""
+    truth, n = stage.truth, len(stage.truth)
+    weights = stage.readers.known(stage.start, n)[0]
+    true, held = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    credit, share = np.random.default_rng(0).random(n), _BUDGET * (_TICK / timedelta(days=1))
+    ticks = (stage.end - stage.crawl) // _TICK
+    edges = instant(stage.crawl) + np.arange(ticks + 1) * np.timedelta64(_TICK)
+    points = np.searchsorted(truth.at, edges)
+    clicks, began = 0.0, time.perf_counter()
+    for first, last in zip(points[:-1], points[1:], strict=True):
+        true[truth.page[first:last]] = truth.value[first:last]
+        credit += share
+        rows = np.flatnonzero(credit >= 1.0)
+        credit[rows] -= 1.0
+        held[rows] = true[rows]
+        clicks += float(weights[held == true].sum())
+    seconds = time.perf_counter() - began
+    share = clicks / float(weights.sum()) / ticks
+    return {"page_ticks": n * ticks, "seconds": seconds, "fresh": share}
+
+
+if __name__ == "__main__":
+    name, where, length = sys.argv[1:]
+    sys.stdout.buffer.write(msgspec.json.encode(_contestant(name, Path(where), int(length))))

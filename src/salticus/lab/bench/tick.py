@@ -1,0 +1,179 @@
+"""`salticus bench tick`: what one tick costs a crawl, from the store to the plan and back."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from salticus.config import Budget, Config, Fetch
+from salticus.crawl.assembly import crawler
+from salticus.crawl.loop import Loop
+from salticus.crawl.opening import stored
+from salticus.errors import SalticusError
+from salticus.lab.bench.memory import new_peak, peak
+from salticus.types import Count, Ints, NewPage, Observation, Tick
+from salticus.types.coins import coins
+
+SIZES = (10_000, 100_000, 1_000_000)
+START = datetime(2026, 1, 10, tzinfo=UTC)
+_HOSTS = 1000
+_TICK = timedelta(hours=2)
+_ROUNDS = 3
+_CHUNK = 50_000
+_DAY_US = 86_400_000_000
+
+Told = Callable[[str], None]
+
+
+def bench(
+    *, sizes: Sequence[int] = SIZES, told: Told = lambda step: None
+) -> Iterator[dict[str, Any]]:
+    """A row for each number of pages: a real store with two visits and some clicks a page, and the
+    loop of `salticus run` with leap on a budget of 10 %, in a process of its own.
+
+    `plan s` is wall time from the columns to the visits, the median of three ticks; `first s` the
+    same with everything read from the store; `save s` and `MB saved` are the snapshot, `restart s`
+    is the time from an empty process to the next plan. `MB` is the peak of the planning process.
+    """
+    for pages in sizes:
+        with TemporaryDirectory(prefix="salticus-bench-") as folder:
+            told(f"{pages:,} pages: filling the store")
+            asyncio.run(_fill(Path(folder), pages))
+            told(f"{pages:,} pages: planning")
+            first, again = _measured(folder, "learn"), _measured(folder, "recall")
+        yield {
+            "pages": pages,
+            "plan s": round(first["plan"], 3),
+            "us/page": round(1e6 * first["plan"] / pages, 2),
+            "visits": round(first["visits"]),
+            "first s": round(first["first"], 2),
+            "save s": round(first["save"], 2),
+            "MB saved": round(first["saved"] / 1e6, 1),
+            "restart s": round(again["first"], 2),
+            "MB": round(max(first["bytes"], again["bytes"]) / 1e6),
+        }
+
+
+def _measured(folder: str, how: str) -> dict[str, float]:
+    command = [sys.executable, "-m", "salticus.lab.bench.tick", folder, how]
+    ended = subprocess.run(command, capture_output=True, check=False)
+    if ended.returncode:
+        raise SalticusError(f"the bench failed: {ended.stderr.decode().strip()[-500:]}")
+    return msgspec.json.decode(ended.stdout, type=dict[str, float])
+
+
+def _config(folder: Path) -> Config:
+    return Config(
+        store=str(folder / "salticus.db"),
+        budget=Budget.parse("10%"),
+        policy="leap",
+        fetch=Fetch(contact="bench@example.org"),
+        folder=str(folder),
+    )
+
+
+# ------------------------------------------------------------------------------------- the store
+
+
+async def _fill(folder: Path, pages: int) -> None:
+    """Pages of a thousand hosts, two visits each within ten days, clicks on every fifth."""
+    chunks = range(0, pages, _CHUNK)
+    async with stored(_config(folder)) as store:
+        await store.load(
+            ([NewPage(_url(k)) for k in range(low, min(pages, low + _CHUNK))] for low in chunks),
+            lambda ids: (_visits(ids, number) for number in range(2)),
+            at=_at(0.0),
+            most=2 * pages,
+        )
+        for low in chunks:
+            clicked = range(low, min(pages, low + _CHUNK), 5)
+            await store.count([Count(_url(k), _at(9.0), 1 + k % 3, 20) for k in clicked])
+
+
+def _url(k: int) -> str:
+    return f"http://shop{k % _HOSTS}.example/offer/{k}"
+
+
+def _at(days: float) -> int:
+    """µs, so many days into the ten before the first tick."""
+    return int((START - timedelta(days=10 - days)).timestamp() * 1e6)
+
+
+def _visits(ids: Ints, number: int) -> list[Observation]:
+    """The first answer of each page, or a second one that may have found a change."""
+    chance, found = coins(1, ids, number), coins(2, ids, number)
+    first = _at(0.0) + (coins(1, ids, 0) * 4 * _DAY_US).astype(np.int64)
+    at = first if number == 0 else first + ((1 + 4 * chance) * _DAY_US).astype(np.int64)
+    changed = found < 0.3
+    return [
+        Observation(
+            visit=0,
+            page=page,
+            at=when,
+            purpose="policy",
+            propensity=1.0,
+            status="ok",
+            changed=None if number == 0 else new,
+            since=None if number == 0 else before,
+        )
+        for page, when, new, before in zip(
+            ids.tolist(), at.tolist(), changed.tolist(), first.tolist(), strict=True
+        )
+    ]
+
+
+# ------------------------------------------------------------------------------------- the ticks
+
+
+async def _plan(folder: Path, how: str) -> dict[str, float]:
+    new_peak()  # a process begins with that of its parent
+    began = time.perf_counter()
+    async with crawler(_config(folder)) as loop:
+        if how == "recall":
+            await loop.memory.recall()
+        await loop.plan(_tick(0))
+        pages = len(await loop.world.pages(_tick(0)))
+        first = time.perf_counter() - began
+        if how == "recall":
+            return {"first": first, "bytes": peak()}
+        await _learn(loop, 2 * pages)
+        seconds, plan = [], None
+        for number in range(1, _ROUNDS + 1):
+            start = time.perf_counter()
+            plan = await loop.plan(_tick(number))
+            seconds.append(time.perf_counter() - start)
+        assert plan is not None
+        start = time.perf_counter()
+        await loop.memory.save(plan)
+        save = time.perf_counter() - start
+        saved = len(await loop.memory.keeper.recall() or b"") if loop.memory.keeper else 0
+        facts = {"first": first, "plan": median(seconds), "visits": len(plan), "save": save}
+        return {**facts, "saved": saved, "bytes": peak()}
+
+
+async def _learn(loop: Loop, visits: int) -> None:
+    """Let the predictor learn what is stored, as after an import."""
+    assert loop.memory.keeper is not None
+    for low in range(-visits, 0, _CHUNK):
+        numbers = np.arange(low, min(0, low + _CHUNK))
+        loop.predictor.learn(await loop.memory.keeper.outcomes(numbers))
+
+
+def _tick(number: int) -> Tick:
+    return Tick(number, START + number * _TICK, START + (number + 1) * _TICK)
+
+
+if __name__ == "__main__":
+    found = asyncio.run(_plan(Path(sys.argv[1]), sys.argv[2]))
+    sys.stdout.buffer.write(msgspec.json.encode(found))

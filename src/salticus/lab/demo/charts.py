@@ -1,0 +1,94 @@
+"""The demo's page: staleness over time, and a few offers with their true prices and visits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from salticus.charts.histories import History, history_chart
+from salticus.charts.sheet import BLUE, GREY, ORANGE, WIDTH, Sheet
+from salticus.lab.demo.copies import Copies
+from salticus.lab.worlds.mall.stock import Stock
+from salticus.types import Times, instant, moment
+
+SHOWN = 6
+
+
+Scene = tuple[Stock, Copies, tuple[datetime, datetime]]
+
+
+def write_charts(path: Path, curves: Mapping[str, list[dict[str, Any]]], scene: Scene) -> None:
+    """How stale the copy was that people clicked on, and what the last policy saw of offers."""
+    sheet = Sheet("Two crawls of one mall")
+    sheet.chart(
+        _staleness(curves),
+        "Share of clicks that met a copy out of date, by half days of world time. Both crawls "
+        "begin with nothing; both spend the same budget.",
+    )
+    sheet.heading("True prices, and visits")
+    for history in _histories(*scene):
+        sheet.chart(history_chart(history))
+    sheet.write(path)
+
+
+def _staleness(curves: Mapping[str, list[dict[str, Any]]]) -> Any:
+    import altair as alt
+
+    points = [{"policy": policy, **point} for policy, curve in curves.items() for point in curve]
+    colours = alt.Scale(domain=list(curves), range=[GREY, BLUE, ORANGE][: len(curves)])
+    return (
+        alt.Chart({"values": points}, width=WIDTH, height=300)
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("at:T", title="world time (UTC)", scale=alt.Scale(type="utc")),
+            y=alt.Y(
+                "stale:Q",
+                title="clicks on a stale copy (square-root scale)",
+                axis=alt.Axis(format="%", values=[0, 0.01, 0.05, 0.1, 0.25, 0.5, 1]),
+                scale=alt.Scale(type="sqrt"),
+            ),
+            color=alt.Color("policy:N", title=None, scale=colours),
+            tooltip=["policy:N", "at:T", alt.Tooltip("stale:Q", format=".1%")],
+        )
+    )
+
+
+def _histories(stock: Stock, copies: Copies, span: tuple[datetime, datetime]) -> list[History]:
+    """The offers that changed often, seldom and in between, of those there and visited."""
+    start, end = (instant(t) for t in span)
+    inside = (stock.times > start) & (stock.times < end)
+    changes = np.add.reduceat(inside.astype(np.int64), stock.offsets[:-1])
+    there = stock.times[stock.offsets[:-1]] <= start
+    changes[~(there & np.isin(np.arange(len(stock)), copies.rows))] = 0
+    lively = np.flatnonzero(changes)
+    ranked = lively[np.argsort(-changes[lively], kind="stable")]
+    rows = ranked[np.linspace(0, len(ranked) - 1, min(SHOWN, len(ranked))).astype(np.int64)]
+    return [_history(stock, copies, int(row), span) for row in rows]
+
+
+def _history(stock: Stock, copies: Copies, row: int, span: tuple[datetime, datetime]) -> History:
+    page = stock.pages[row]
+    prices = [(max(at, span[0]), _price(v)) for at, v in stock.history(row) if v and at < span[1]]
+    before = max(k for k, (at, _) in enumerate(prices) if at <= span[0])
+    mine = np.flatnonzero(copies.visited_rows == row)
+    held = _held(copies, row, copies.visited_at[mine])
+    visits = [
+        (moment(copies.visited_at[k]), price, copies.visited_changed[k])
+        for k, price in zip(mine, held, strict=True)
+    ]
+    return History(f"{page.title} ({page.currency})", prices[before:], visits, span[1])
+
+
+def _held(copies: Copies, row: int, times: Times) -> list[float]:
+    """The price held after each visit."""
+    mine = np.flatnonzero(copies.rows == row)
+    latest = np.searchsorted(copies.at[mine], times, side="right") - 1
+    return [_price(copies.values[mine[max(k, 0)]]) for k in latest]
+
+
+def _price(value: str) -> float:
+    return float(value.split(" ", 1)[0])

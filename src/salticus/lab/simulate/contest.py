@@ -1,0 +1,224 @@
+"""A contest: several policies and budgets on one stage, over several runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from salticus import allocate, plugins
+from salticus.config import Budget
+from salticus.exchange.folder import Log
+from salticus.exchange.tables import spelt
+from salticus.exchange.truth import read_truth
+from salticus.lab.simulate.clairvoyant import bound
+from salticus.lab.simulate.compare import Entry, increases, savings, spread
+from salticus.lab.simulate.estimates import FITTED, model_notes
+from salticus.lab.simulate.fitting import fitted
+from salticus.lab.simulate.run import run
+from salticus.lab.simulate.spending import spending, together
+from salticus.lab.simulate.stage import Rules, Stage, runs_of, set_stage
+
+Told = Callable[[str], None]
+
+PEERS = (
+    "uniform",
+    "fixed_interval",
+    "nutch",
+    "stormcrawler",
+    "change_proportional",
+    "lambdacrawl",
+    "leap",
+    "clairvoyant",
+)
+"""Who competes if nobody is named; what the log's own crawler did comes first if it is known."""
+
+
+ALL_KNOWING = ("clairvoyant", "logged")
+"""Policies that know more than a crawler can; they are made for the log."""
+
+COMPANY = ("lambdacrawl", "uniform")
+"""Beside whom a policy that competes alone is drawn."""
+
+
+def in_company(policies: Sequence[str]) -> tuple[str, ...]:
+    """The policies, and for one alone those that show what is special about it.
+
+    >>> in_company(["leap"]), in_company(["leap", "nutch"])
+    (('leap', 'lambdacrawl', 'uniform'), ('leap', 'nutch'))
+    """
+    return tuple(dict.fromkeys([*policies, *COMPANY])) if len(policies) == 1 else tuple(policies)
+
+
+def usual_policies(log: Log) -> tuple[str, ...]:
+    """The contestants if nobody is named."""
+    return ("logged", *PEERS) if log.has("visits") else PEERS
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """What a simulation found: an entry for each policy and budget, and remarks on the log."""
+
+    log: dict[str, Any]
+    rules: dict[str, Any]
+    entries: tuple[Entry, ...]
+    notes: tuple[str, ...]
+
+    def report(self, shown: Sequence[str] | None = None) -> dict[str, Any]:
+        """The result as plain data.
+
+        Of other policies than those `shown` (not given: all) it tells only where the visits went.
+        """
+        entries = [e for e in self.entries if shown is None or e.policy in shown]
+        several = len({e.policy for e in entries}) > 1
+        return {
+            "log": self.log,
+            "rules": self.rules,
+            "rows": [self._row(entry) for entry in entries],
+            "increases": increases(entries) if several else [],
+            "savings": savings(entries) if several else [],
+            "spending": [_spent(entry) for entry in self.entries if entry.spending],
+            "notes": list(self.notes),
+        }
+
+    def _row(self, entry: Entry) -> dict[str, Any]:
+        row = {
+            "policy": entry.policy,
+            "budget": entry.label,
+            "spacing": spacing_of(entry.policy, self.rules["spacing"]),
+            "runs": len(entry.scores),
+            "click_freshness": spread(entry.values("clicks")),
+            "page_freshness": spread(entry.values("midnight")),
+            "page_freshness_ticks": spread(entry.values("ticks")),
+            "untouched": spread(entry.values("untouched")),
+            "staleness_age_days": round(entry.mean("age"), 6),
+            "harmonic_staleness": round(entry.mean("harmonic"), 6),
+            "visits_per_page_day": round(entry.mean("visits_per_page_day"), 6),
+            "visits_failed": round(entry.mean("failed") / max(1.0, entry.mean("visits")), 6),
+            "changes_caught": entry.mean("caught"),
+            "changes_missed": entry.mean("missed"),
+            "interval_days": _known(entry.mean("gap")),
+            "seconds": round(entry.mean("seconds"), 3),
+            "daily": entry.daily(),
+        }
+        return row if entry.bound is None else {**row, "bound": round(entry.bound, 6)}
+
+
+def _spent(entry: Entry) -> dict[str, Any]:
+    """Where the visits of an entry went."""
+    cells = [] if entry.spending is None else entry.spending.cells()
+    return {"policy": entry.policy, "budget": entry.label, "cells": cells}
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else round(value, 6)
+
+
+def spacing_of(policy: str, usual: str) -> str:
+    """How the visits of a policy are spaced: as its name says, as it must be, or as is usual.
+
+    >>> spacing_of("uniform@coin", "even"), spacing_of("uniform", "even")
+    ('coin', 'even')
+    """
+    name, _, spacing = policy.partition("@")
+    if spacing or name in ALL_KNOWING:
+        return spacing or usual
+    wanted: str = getattr(plugins.load("policy", name, allocate.BUILTIN), "spacing", usual)
+    return wanted
+
+
+def simulate(
+    log: Log,
+    rules: Rules,
+    policies: Sequence[str],
+    budgets: Sequence[Budget],
+    told: Told = lambda step: None,
+) -> Contest:
+    """Let every policy crawl the log with every budget. `told` hears of each step.
+
+    The same seed gives the same result, whatever else is in the contest.
+    """
+    told("reading the log")
+    runs = runs_of(log, rules)
+    truth = read_truth(log, seed=rules.seed)
+    stages = [set_stage(log, rules, run=number, truth=truth) for number in range(runs)]
+    if rules.estimates == FITTED:
+        told("fitting a rhythm to the history")
+        fitted(stages[0])  # the runs share what it finds
+    entries = []
+    for policy in dict.fromkeys(policies):
+        for budget in budgets if policy != "logged" else (None,):
+            entries.append(_entry(stages, policy, budget, told))
+    first = stages[0]
+    return Contest(
+        log={"name": log.about.name, "folder": str(log.folder), "pages": len(first.truth)},
+        rules=plain({**asdict(rules), **spans(first), "demand": _demand(first), "runs": runs}),
+        entries=tuple(entries),
+        notes=tuple(_notes(first)),
+    )
+
+
+def _entry(stages: Sequence[Stage], policy: str, budget: Budget | None, told: Told) -> Entry:
+    pages = len(stages[0].truth)
+    each = None if budget is None else budget.per_day(pages) / pages
+    label = "logged" if each is None else f"{each:.6g}"
+    scores, spent = [], []
+    for number, stage in enumerate(stages, 1):
+        told(f"{policy}, budget {label}, run {number} of {len(stages)}")
+        score = run(stage, policy, budget)
+        spent.append(spending(stage, score.visited))
+        scores.append(replace(score, visited=score.visited[:0]))  # a column a run is too much
+    least = None
+    if policy == "clairvoyant" and each is not None:
+        least = float(np.mean([bound(stage, _most(stage, each)) for stage in stages]))
+    if each is None:
+        each = float(np.mean([score.visits_per_page_day for score in scores]))
+    return Entry(policy, each, label, tuple(scores), least, together(spent))
+
+
+def _most(stage: Stage, each: float) -> float:
+    """Visits that the ledger can have granted by the end, its opening balance included."""
+    days = (stage.end - stage.crawl + 2 * stage.rules.tick) / timedelta(days=1)
+    return each * len(stage.truth) * days + 1
+
+
+def spans(stage: Stage) -> dict[str, Any]:
+    """The times of a stage as the rules name them."""
+    return {
+        "start": stage.start,
+        "history": stage.crawl - stage.start,
+        "warmup": stage.score - stage.crawl,
+        "days": (stage.end - stage.score).days,
+    }
+
+
+def _demand(stage: Stage) -> str:
+    return stage.rules.demand or ("zipf:1.1" if stage.readers.synthetic else "file")
+
+
+def _notes(stage: Stage) -> list[str]:
+    notes = []
+    if stage.truth.imputed:
+        notes.append(
+            "the log has visits but no values.parquet: changes are imputed, at random between the "
+            "visits that enclose them, anew in each run; low and high show the spread"
+        )
+    if stage.readers.synthetic and _demand(stage) != "uniform":
+        notes.append(f"demand is synthetic ({_demand(stage)}), drawn anew in each run")
+    if stage.log.about.resolution is None and not stage.truth.imputed:
+        notes.append("log.json gives no resolution; ticks finer than its times exploit artefacts")
+    return [*notes, *model_notes(stage)]
+
+
+def plain(rules: dict[str, Any]) -> dict[str, Any]:
+    """The rules with times and spans as text."""
+
+    def text(value: Any) -> Any:
+        if isinstance(value, timedelta):
+            return spelt(value)
+        return value.isoformat() if isinstance(value, datetime) else value
+
+    return {name: text(value) for name, value in rules.items()}

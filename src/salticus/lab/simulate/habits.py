@@ -1,0 +1,138 @@
+"""How often a policy visits a page once it has settled, by the page's change rate and demand."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from salticus import allocate, plugins, schedule
+from salticus.allocate.base import Policy
+from salticus.clock import VirtualClock
+from salticus.config import Budget
+from salticus.crawl.loop import Loop
+from salticus.crawl.snapshot import Memory
+from salticus.exchange.truth import Truth
+from salticus.lab.simulate.readers import Drawn, zipf
+from salticus.lab.simulate.referee import Referee
+from salticus.lab.worlds.replay import Replay
+from salticus.predict.poisson import PoissonSurvival
+from salticus.schedule.ledger import Ledger
+from salticus.schedule.planner import Planner
+from salticus.schedule.ticks import Ticks
+from salticus.types import DAY, Floats, Ints, Outcomes, Pages, Survival, instant
+
+DEMANDS = (0.1, 1.0, 10.0)
+"""The demands that are looked at, in parts of the mean."""
+
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+_TICK = timedelta(hours=6)
+_SETTLE, _DAYS = 120, 360
+_CROWD, _MEDIAN, _SPREAD = 3000, 0.1, 1.5  # lognormal rates of the other pages, a day
+_RATES = 10.0 ** np.linspace(-2.5, 1.25, 16)
+_ALIKE = 5
+_BUDGET = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """Visits a day of pages of one change rate (a day) and demand (× the mean)."""
+
+    rate: float
+    demand: float
+    visits: float
+
+
+class Told:
+    """A predictor that was told the true change rates, so that only the policy is seen."""
+
+    def __init__(self, rates: Floats) -> None:
+        self.rates = rates
+
+    def survival(self, pages: Pages, now: datetime) -> Survival:
+        return PoissonSurvival(self.rates)
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """Nothing: it knows."""
+
+
+def habits(
+    name: str, *, settle: int = _SETTLE, days: int = _DAYS, crowd: int = _CROWD
+) -> list[Habit]:
+    """What a policy does on a fixed set of pages with a budget of 10 %, in ticks of six hours.
+
+    A crowd of pages with lognormal change rates and Zipf demand sets the price. Among them are a
+    few of each rate and demand that is looked at; their visits are counted over `days`, after so
+    many in which the policy may `settle`. It knows the true rates. Visits are spaced evenly unless
+    the policy must be drawn by coins. Impressions are as demand.
+    """
+    rates, demand = _pages(crowd)
+    truth = _truth(rates, settle + days)
+    readers = Drawn(demand)
+    referee = Referee(readers, _START + timedelta(days=settle))
+    world = Replay(truth, readers, [referee])
+    world.begin(_START)
+    loop = _loop(name, world, rates)
+    loop.watchers.append(referee)
+    asyncio.run(loop.run(_START + timedelta(days=settle + days)))
+    visited = np.append(referee.score.visited, np.zeros(len(rates), dtype=np.int64))
+    each = visited[crowd : len(rates)].reshape(len(_RATES), len(DEMANDS), _ALIKE).mean(axis=2)
+    return [
+        Habit(float(rate), mean, float(each[i, j]) / days)
+        for j, mean in enumerate(DEMANDS)
+        for i, rate in enumerate(_RATES)
+    ]
+
+
+def _pages(crowd: int) -> tuple[Floats, Floats]:
+    """Change rates and demands: those of the crowd, then of the pages that are looked at."""
+    rng = np.random.default_rng(0)
+    rates = _MEDIAN * np.exp(_SPREAD * rng.standard_normal(crowd))
+    demand = zipf(np.arange(crowd), 1.1, seed=0)
+    shown = len(DEMANDS) * _ALIKE
+    return (
+        np.append(rates, np.repeat(_RATES, shown)),
+        np.append(demand, np.tile(np.repeat(DEMANDS, _ALIKE), len(_RATES))),
+    )
+
+
+def _truth(rates: Floats, days: int) -> Truth:
+    """Pages that change at random, always to a new value; all are born an hour before the start."""
+    import polars as pl
+
+    rng = np.random.default_rng(1)
+    n = len(rates)
+    page = np.repeat(np.arange(n), rng.poisson(rates * days))
+    at = instant(_START) + (rng.random(len(page)) * days * DAY.astype(np.int64)).astype("m8[us]")
+    order = np.argsort(at)
+    born = np.full(n, instant(_START) - DAY // 24)
+    none: Ints = np.full(n, -1, dtype=np.int64)
+    return Truth(
+        names=pl.Series(np.arange(n)),
+        ids=np.arange(n, dtype=np.int64),
+        born=born,
+        failure=np.zeros(n),
+        host=np.zeros(n, dtype=np.int64),
+        merchant=none,
+        category=none,
+        page=np.append(np.arange(n), page[order]),
+        at=np.append(born, at[order]),
+        value=np.arange(n + len(page)),
+    )
+
+
+def _loop(name: str, world: Replay, rates: Floats) -> Loop:
+    policy: Policy = plugins.make("policy", name, allocate.BUILTIN, seed=0)
+    spacing = getattr(policy, "spacing", "even")
+    return Loop(
+        world=world,
+        ticks=Ticks(VirtualClock(_START), _TICK),
+        predictor=Told(rates),
+        policy=policy,
+        spacing=plugins.make("spacing", spacing, schedule.BUILTIN, seed=0),
+        ledger=Ledger(Budget(_BUDGET, per_page=True)),
+        planner=Planner(at_once=True),
+        memory=Memory({}),
+    )

@@ -1,0 +1,162 @@
+"""The stage on which policies compete: a log, a span of it, and the rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from salticus.errors import ConfigError, InputError
+from salticus.exchange.folder import Log
+from salticus.exchange.tables import spelt
+from salticus.exchange.truth import Truth, read_truth, sample
+from salticus.lab.simulate.logged import Past, logged_past
+from salticus.lab.simulate.readers import Readers, readers_of
+from salticus.types import instant, moment
+
+_DAY = timedelta(days=1)
+_USUAL = {"history": 60 * _DAY, "warmup": 15 * _DAY, "days": 30 * _DAY}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a simulation is run; everything that holds for all policies alike.
+
+    The log is replayed from `start`: `history` that is only observed, `warmup` that is crawled but
+    not scored, and `days` that are; those not given are 60, 15 and 30 days, or as much less as
+    the log is shorter. `estimates` of change are the `predictor`'s ("history"), those of a trained
+    model (its folder), or the rates that the pages will have ("oracle"). `observe`: "full" (the
+    history was watched step by step, and every copy is fresh at its end) or "partial" (the log's
+    own visits are the history). With `frozen`, predictors learn nothing after the history. `runs`
+    not given are 5 where something is drawn or imputed anew in each, else 1. The share `explore` of
+    the visits goes to pages drawn by a coin of their own.
+    """
+
+    start: datetime | None = None
+    tick: timedelta = timedelta(hours=2)
+    history: timedelta | None = None
+    warmup: timedelta | None = None
+    days: int | None = None
+    pages: int | None = None
+    spacing: str = "even"
+    predictor: str = "rhythm"
+    estimates: str = "history"
+    observe: str = "full"
+    frozen: bool = False
+    explore: float = 0.0
+    demand: str | None = None
+    runs: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One run's world before anyone crawls it: the truth, the readers, and the four times.
+
+    `past` is what the log's own crawler had learnt and held by the start of the crawl, if the
+    rules ask for that.
+    """
+
+    log: Log
+    rules: Rules
+    truth: Truth
+    readers: Readers
+    start: datetime
+    crawl: datetime
+    score: datetime
+    end: datetime
+    seed: int
+    past: Past | None = None
+
+
+def set_stage(log: Log, rules: Rules, *, run: int = 0, truth: Truth | None = None) -> Stage:
+    """The stage of one run; each run draws its own demand, coins and imputation.
+
+    Raises ConfigError if the rules ask for more than the log has. `truth` saves reading it again.
+    """
+    _check(log, rules)
+    seed = rules.seed + 1_000_003 * run
+    if truth is None or truth.imputed:
+        truth = read_truth(log, seed=seed)
+    start = rules.start or _midnight(moment(truth.at[0]))
+    last = moment(_last(log, truth))
+    crawl, score, end = _times(rules, start, last)
+    if end > last:
+        raise ConfigError(
+            f"{log.folder}: the log ends {last:%Y-%m-%d}, but history, warm-up and days end "
+            f"{end:%Y-%m-%d}; shorten them, or choose another --start"
+        )
+    if rules.pages is not None:
+        truth = sample(truth, rules.pages, start, seed=rules.seed)
+    truth = _until(truth, end)
+    readers = readers_of(rules.demand, log, truth, seed=seed)
+    past = logged_past(log, truth, start, crawl) if rules.observe == "partial" else None
+    return Stage(log, rules, truth, readers, start, crawl, score, end, seed, past)
+
+
+def usual_tick(log: Log) -> timedelta:
+    """Two hours, or as long as the log's times are known to."""
+    return max(timedelta(hours=2), log.about.resolution or timedelta(0))
+
+
+def runs_of(log: Log, rules: Rules) -> int:
+    """How many runs the rules want."""
+    drawn = (rules.demand or ("file" if log.has("demand") else "zipf")).startswith("zipf")
+    imputed = not (log.has("values") or log.has("texts"))
+    return rules.runs if rules.runs is not None else 5 if drawn or imputed else 1
+
+
+def _check(log: Log, rules: Rules) -> None:
+    fine = log.about.resolution
+    truthful = log.has("values") or log.has("texts")
+    if fine is not None and truthful and rules.tick < fine:
+        raise ConfigError(
+            f"{log.folder}: times are known to {spelt(fine)} only, so ticks of "
+            f"{spelt(rules.tick)} would exploit an artefact; use --tick {spelt(fine)} or more"
+        )
+    if rules.observe not in ("full", "partial"):
+        raise ConfigError(f"--observe is full or partial, not {rules.observe!r}")
+    if rules.observe == "partial" and not log.has("visits"):
+        raise InputError(f"{log.path('visits')}: no such file; --observe partial needs it")
+    if min(rules.days or 1, rules.runs or 1) < 1:
+        raise ConfigError("--days and --runs must be 1 or more")
+
+
+def _times(rules: Rules, start: datetime, last: datetime) -> tuple[datetime, datetime, datetime]:
+    """When the crawl, the score and the end come; spans not given share what the others leave."""
+    given = {"history": rules.history, "warmup": rules.warmup}
+    if rules.days is not None:
+        given["days"] = rules.days * _DAY
+    known = sum((span for span in given.values() if span is not None), timedelta(0))
+    usual = {name: span for name, span in _USUAL.items() if given.get(name) is None}
+    wanted = sum(usual.values(), timedelta(0))
+    share = min(1.0, max(0.0, (last - start - known) / wanted)) if wanted else 1.0
+    fitted = {name: max(span * share // _DAY, 1) * _DAY for name, span in usual.items()}
+    spans = {**fitted, **{name: span for name, span in given.items() if span is not None}}
+    crawl = start + spans["history"]
+    score = crawl + spans["warmup"]
+    return crawl, score, score + spans["days"]
+
+
+def _last(log: Log, truth: Truth) -> np.datetime64:
+    """When the log ends: by its `span`, or its last change if that is later."""
+    try:
+        ends = log.about.ends()
+    except ValueError as error:
+        raise InputError(f"{log.folder / 'log.json'}: `span`: {error}") from None
+    after = truth.end + np.timedelta64(1, "us")
+    return after if ends is None else max(instant(ends[1]) + np.timedelta64(1, "us"), after)
+
+
+def _until(truth: Truth, end: datetime) -> Truth:
+    """The pages born before `end`, and what they did before it."""
+    stop = truth.before(instant(end))
+    cut = replace(truth, page=truth.page[:stop], at=truth.at[:stop], value=truth.value[:stop])
+    return cut.take(truth.born < instant(end))
+
+
+def _midnight(when: datetime) -> datetime:
+    """The first midnight (UTC) at or after a time."""
+    day = when.replace(hour=0, minute=0, second=0, microsecond=0)
+    return day if day == when else day + timedelta(days=1)

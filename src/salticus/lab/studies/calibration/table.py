@@ -1,0 +1,129 @@
+"""The calibration table: published, ours, difference, bound, and whether it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from salticus.lab.studies.calibration.published import ABOVE, SAME, Measured, Statistic
+
+HEADER = ("statistic", "source", "published", "ours", "difference", "bound", "holds")
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One line of the table. `spread` is a standard deviation over subsets, if there is one."""
+
+    preset: str
+    statistic: str
+    source: str
+    published: float | tuple[str, ...]
+    ours: float | tuple[str, ...]
+    difference: float | str
+    bound: float | str
+    ok: bool
+    spread: float | None = None
+    note: str = ""
+
+    def cells(self) -> tuple[str, ...]:
+        """The line as text, in the order of HEADER."""
+        ours = _shown(self.ours)
+        return (
+            self.statistic,
+            self.source,
+            "above 1" if self.bound == "> 1" else _shown(self.published),
+            ours if self.spread is None else f"{ours} ({self.spread:.3f})",
+            self._difference(),
+            self.bound if isinstance(self.bound, str) else f"{self.bound:g}",
+            "ok" if self.ok else "miss",
+        )
+
+    def _difference(self) -> str:
+        """With a digit more than usual where the bound is small."""
+        if isinstance(self.difference, str):
+            return self.difference
+        fine = isinstance(self.bound, float) and self.bound < 0.01
+        return f"{self.difference:+.4f}" if fine else f"{self.difference:+.3f}"
+
+
+def rows(
+    statistics: Iterable[Statistic],
+    measured: Mapping[str, Measured],
+    spreads: Mapping[str, float] | None = None,
+) -> list[Row]:
+    """A line for every statistic that was measured."""
+    return [
+        _row(s, measured[s.key], (spreads or {}).get(s.key))
+        for s in statistics
+        if s.key in measured
+    ]
+
+
+def _row(statistic: Statistic, ours: Measured, spread: float | None) -> Row:
+    difference, bound, ok = _compared(statistic, ours)
+    return Row(
+        preset=statistic.preset,
+        statistic=statistic.name,
+        source=statistic.source,
+        published=statistic.value,
+        ours=ours,
+        difference=difference,
+        bound=bound,
+        ok=ok,
+        spread=spread,
+        note=statistic.note,
+    )
+
+
+def _compared(statistic: Statistic, ours: Measured) -> tuple[float | str, float | str, bool]:
+    """Difference, bound and verdict; a figure that is not a number is a miss.
+
+    >>> _compared(Statistic("k", "n", "s", "p", ("a", "b"), SAME), ("b", "c"))
+    ('1 of 2 agree', 'same', False)
+    """
+    published = statistic.value
+    if isinstance(published, tuple) or isinstance(ours, tuple):
+        wanted, found = set(_names(published)), set(_names(ours))
+        return f"{len(wanted & found)} of {len(wanted)} agree", SAME, wanted == found
+    difference = ours - published
+    if statistic.rule == ABOVE:
+        return difference, f"> {published:g}", difference > 0
+    bound = statistic.bound or 0.0
+    return difference, bound, abs(difference) <= bound
+
+
+def _names(value: Measured) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else ()
+
+
+def _shown(value: Measured) -> str:
+    """A value in words or with four digits.
+
+    >>> _shown(("a", "b")), _shown(1 / 49), _shown(0.746)
+    ('a, b', '0.0204', '0.746')
+    """
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return f"{value:.4f}" if abs(value) < 0.1 else f"{value:.3f}"
+
+
+def summary(table: Sequence[Row]) -> dict[str, object]:
+    """How many lines hold, and which do not."""
+    missed = [f"{row.preset}: {row.statistic}" for row in table if not row.ok]
+    return {"ok": len(table) - len(missed), "missed": missed}
+
+
+def markdown(table: Sequence[Row]) -> str:
+    """The table as Markdown, one for each preset, then the notes."""
+    parts = []
+    for preset in dict.fromkeys(row.preset for row in table):
+        lines = [row for row in table if row.preset == preset]
+        parts.append(f"## {preset}\n\n{_grid(lines)}\n")
+    return "\n".join(parts)
+
+
+def _grid(table: Sequence[Row]) -> str:
+    head = [HEADER, tuple("---" for _ in HEADER)]
+    lines = ["| " + " | ".join(cells) + " |" for cells in (*head, *(r.cells() for r in table))]
+    notes = [f"{row.statistic}: {row.note}." for row in table if row.note]
+    return "\n".join([*lines, "", *notes] if notes else lines)

@@ -1,0 +1,141 @@
+"""Daily logs of real changes: do models beat simple rules, on later days and on new merchants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from salticus.errors import ConfigError
+from salticus.exchange.folder import Log
+from salticus.lab.studies.prediction.arena import Arena, Plan, Told, arenas, judged, raw
+from salticus.lab.studies.prediction.entrants import DAILY, RULES, Entrant, some
+from salticus.lab.studies.prediction.verdicts import Row, at_least, at_most
+from salticus.models.training.recipe import Recipe, Split
+from salticus.types import Bools
+
+_DAY = timedelta(days=1)
+HOURS = 24
+CALIBRATED = 0.01  # expected calibration error
+RULE_KEYS = tuple(rule.key for rule in RULES)
+
+
+@dataclass(frozen=True, slots=True)
+class Dates:
+    """Training from `start` on, the last `validation` days of it kept for calibration; the test
+    from `test` to `end`, both half-open."""
+
+    start: datetime
+    test: datetime
+    end: datetime
+    validation: timedelta = 21 * _DAY
+
+    def split(self) -> Split:
+        """The same as lengths of time."""
+        if not self.start + self.validation < self.test < self.end:
+            raise ConfigError("the days of training, validation and test must follow one another")
+        train = self.test - self.validation - self.start
+        return Split(train, self.validation, self.end - self.test, self.start)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What is asked on a log: an AUC, and how far above the best rule."""
+
+    dates: Dates
+    auc: float
+    above: float = 0.0
+
+
+def _day(year: int, month: int, day: int) -> datetime:
+    return datetime(year, month, day, tzinfo=UTC)
+
+
+BARS = {
+    "grocery": Bar(Dates(_day(2023, 7, 1), _day(2024, 1, 1), _day(2024, 7, 1)), 0.83, 0.03),
+    "fuel": Bar(Dates(_day(2026, 1, 2), _day(2026, 3, 15), _day(2026, 5, 1), 10 * _DAY), 0.81),
+}
+"""The days and the bars of two public logs, by the name that the log gives itself."""
+
+
+def daily_study(
+    log: Log, plan: Plan, told: Told, *, dates: Dates | None = None, without: Sequence[str] = ()
+) -> Row:
+    """Rules and models on the same later rows; then models that never met one of the merchants."""
+    bar = BARS.get(log.about.name)
+    days = dates if dates is not None or bar is None else bar.dates
+    if days is None:
+        raise ConfigError("tell the first day, that of the test and the end")
+    entrants = some(DAILY, plan.models)
+    places = arenas(log, daily_recipe(days), plan, told, "daily")
+    rows: list[Row] = []
+    for entrant in entrants:
+        rows += _rows(places(entrant), entrant, "all", None)
+    for merchant in without:
+        for entrant in entrants:
+            rows += _left_out(places(entrant), entrant, merchant)
+    return {
+        "table": "daily",
+        "log": log.about.name,
+        "recipe": {"split": {n: str(getattr(days, n)) for n in ("start", "test", "end")}},
+        "rows": rows,
+        "checks": _checks(rows, bar if dates is None else None),
+    }
+
+
+def daily_recipe(days: Dates) -> Recipe:
+    """A prediction a page and day, of the day that follows; a tenth of the pages is never met."""
+    return Recipe(edges=(HOURS,), split=days.split(), every=_DAY, visits=False, unseen=0.1)
+
+
+def _rows(place: Arena, entrant: Entrant, group: str, among: Bools | None) -> list[Row]:
+    """The figures of a model, before and after calibration; `among`: of which pages."""
+
+    def figures() -> list[Row]:
+        model = place.fit(entrant)
+        found, before = place.scored(entrant, model), place.scored(entrant, raw(model))
+        groups = {
+            group: np.ones(len(found), dtype=np.bool_) if among is None else among[found.page]
+        }
+        if among is None:
+            groups |= {"seen": found.seen, "unseen": ~found.seen}
+        return [
+            {
+                "model": entrant.key,
+                "name": entrant.name,
+                "group": name,
+                **judged(found, who),
+                "uncalibrated_error": judged(before, who)["calibration_error"],
+            }
+            for name, who in groups.items()
+        ]
+
+    return place.remembered(entrant, figures)
+
+
+def _left_out(place: Arena, entrant: Entrant, merchant: str) -> list[Row]:
+    pages = place.shards.pages
+    theirs = np.asarray((pages["merchant"] == merchant).fill_null(False).to_numpy())
+    if not theirs.any():
+        raise ConfigError(f"the log has no merchant {merchant!r}")
+    other = Arena(place.shards, place.plan, place.told, without=theirs)
+    return _rows(other, entrant, f"{merchant}, never met", theirs)
+
+
+def _checks(rows: list[Row], bar: Bar | None) -> list[Row]:
+    whole = {row["model"]: row for row in rows if row["group"] == "all"}
+    models = {key: row for key, row in whole.items() if key not in RULE_KEYS and row["auc"]}
+    rules = [whole[key]["auc"] for key in RULE_KEYS if key in whole and whole[key]["auc"]]
+    if not models:
+        return []
+    best = max(models.values(), key=lambda row: row["auc"])
+    checks = [at_most(f"{best['model']}: calibration error", best["calibration_error"], CALIBRATED)]
+    if bar is not None:
+        checks.append(at_least(f"{best['model']}: AUC", best["auc"], bar.auc))
+    if rules:
+        above = best["auc"] - max(rules)
+        least = bar.above if bar is not None else 0.0
+        checks.append(at_least(f"{best['model']}: above the best rule", above, least))
+    return checks

@@ -1,0 +1,1 @@
+"""Worlds to crawl: a replayed log, a synthetic market, the local mall."""

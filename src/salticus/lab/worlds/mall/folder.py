@@ -1,0 +1,162 @@
+"""A mall that another process can crawl: a folder with its addresses, settings and access log."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import KW_ONLY, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from salticus.clock import SystemClock
+from salticus.errors import InputError
+from salticus.lab.worlds.mall.cages import cages
+from salticus.lab.worlds.mall.faults import Fault
+from salticus.lab.worlds.mall.from_log import stock_from_log
+from salticus.lab.worlds.mall.generate import generate
+from salticus.lab.worlds.mall.markup import STYLES
+from salticus.lab.worlds.mall.server import Mall, serve
+from salticus.lab.worlds.mall.shoppers import Shoppers, shopping_of
+from salticus.lab.worlds.mall.stock import Stock
+from salticus.types import moment
+
+_SETTINGS = """\
+# A crawl of the mall in this folder.
+store = "salticus.db"
+budget = "100%"
+tick = "2h"
+
+[fetch]
+contact = "mall@example.org"
+delay = "{delay}s"
+timeout = "5s"
+allow_private = ["127.0.0.1"]
+
+[clock]
+speed = {speed}
+world_origin = {world}
+wall_origin = {wall}
+"""
+_DESK = """
+[desk]
+listen = "{desk}"
+"""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What to build: a generated mall, or the log in folder `log`.
+
+    `speed` is world seconds a wall second; `delay` the seconds between two requests to a shop. The
+    shops write their offers in the styles of `markup` in turn; the last `zoo` shops are zoos.
+    `shoppers` click at the crawler's desk as the log's people did.
+    """
+
+    _: KW_ONLY
+    shops: int = 20
+    offers: int = 2000
+    days: float = 30
+    seed: int = 0
+    speed: float = 3600.0
+    delay: float = 0.05
+    page_size: int | None = None
+    faults: Sequence[Fault] = ()
+    log: Path | None = None
+    markup: Sequence[str] = ("jsonld",)
+    zoo: int = 0
+    shoppers: bool = False
+
+    def stock(self) -> Stock:
+        """The truth; the same for the same plot."""
+        if self.log is not None:
+            return self._dressed(stock_from_log(self.log, self.shops))
+        return self._dressed(generate(self.shops, self.offers, self.days, self.seed))
+
+    def _dressed(self, stock: Stock) -> Stock:
+        """The same stock, each shop's pages in its style."""
+        if unknown := sorted({*self.markup} - {*STYLES}):
+            raise InputError(f"no markup is called {unknown[0]!r}; known: {', '.join(STYLES)}")
+        pages = [
+            msgspec.structs.replace(page, markup=self.markup[page.shop % len(self.markup)])
+            for page in stock.pages
+        ]
+        return replace(stock, pages=pages)
+
+
+def paths(folder: Path) -> dict[str, Path]:
+    """The files of a mall's folder."""
+    return {
+        "settings": folder / "salticus.toml",
+        "urls": folder / "urls.txt",
+        "access": folder / "access.jsonl",
+    }
+
+
+async def open_mall(
+    folder: Path, plot: Plot, stop: asyncio.Event, opened: Callable[[int], None]
+) -> None:
+    """Serve the mall until told to stop. `urls.txt` is written last, when all shops are open; then
+    `opened` is called with the number of pages."""
+    files, stock = paths(folder), plot.stock()
+    clock = SystemClock(
+        speed=plot.speed, world_origin=moment(stock.times.min()), wall_origin=datetime.now(UTC)
+    )
+    desk = _free_address() if plot.shoppers else None
+    _furnish(folder, plot, clock, desk)
+    mall = Mall(
+        stock,
+        clock,
+        faults=[*plot.faults, *cages(stock, plot.zoo)],
+        seed=plot.seed,
+        page_size=plot.page_size,
+        log_path=files["access"],
+    )
+    async with _shopping(plot, mall, desk):
+        await serve(mall, _announced(mall, files["urls"], stop, opened))
+
+
+@asynccontextmanager
+async def _shopping(plot: Plot, mall: Mall, desk: str | None) -> AsyncIterator[None]:
+    """Shoppers come meanwhile, if there are any; they look for the shops' addresses themselves."""
+    if desk is None or plot.log is None:
+        yield
+        return
+    shopping = shopping_of(plot.log, mall.stock, seed=plot.seed)
+    going = asyncio.create_task(Shoppers(shopping, mall, desk).shop(), name="shoppers")
+    try:
+        yield
+    finally:
+        going.cancel()
+        await asyncio.gather(going, return_exceptions=True)
+
+
+def _free_address() -> str:
+    """An address at which nobody listens now, for the crawler's desk."""
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return f"127.0.0.1:{sock.getsockname()[1]}"
+
+
+def _furnish(folder: Path, plot: Plot, clock: SystemClock, desk: str | None) -> None:
+    """Write the settings of a crawl of this mall."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if paths(folder)["urls"].exists():
+        raise InputError(f"{folder} holds a mall already; choose another folder, or delete it")
+    origins = (t.isoformat() for t in (clock.world_origin, clock.wall_origin) if t is not None)
+    world, wall = origins
+    text = _SETTINGS.format(delay=plot.delay, speed=float(plot.speed), world=world, wall=wall)
+    text += _DESK.format(desk=desk) if desk else ""
+    paths(folder)["settings"].write_text(text, "utf-8")
+
+
+async def _announced(
+    mall: Mall, path: Path, stop: asyncio.Event, opened: Callable[[int], None]
+) -> None:
+    part = path.with_suffix(".part")
+    part.write_text("\n".join(mall.urls) + "\n", "utf-8")
+    part.rename(path)
+    opened(len(mall.urls))
+    await stop.wait()

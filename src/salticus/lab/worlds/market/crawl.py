@@ -1,0 +1,104 @@
+"""What the production crawler saw: batch visits, InstaCrawl visits, and those that failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from salticus.lab.worlds.market.clicks import Requests
+from salticus.lab.worlds.market.prices import GONE, Points
+from salticus.lab.worlds.market.scene import Scene
+from salticus.types import CHANGED, UNCHANGED, UNKNOWN, Bools, Codes, Columns, Ints, Purpose, Status
+
+_JITTER = 0.2  # of the interval, to either side
+_DELAY = 60  # seconds: InstaCrawl visits follow their request within it
+_FAULTS = np.array([Status.TIMEOUT, Status.HTTP, Status.BUSY], dtype=np.int8)
+_FAULT_SHARES = (0.5, 0.3, 0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Visits(Columns):
+    """Visits of a block in order of offer and time.
+
+    `code` is the value that an answered visit saw and GONE for the others; `changed` compares it
+    with the answer before, CHANGED, UNCHANGED or UNKNOWN.
+    """
+
+    row: Ints
+    second: Ints
+    purpose: Codes
+    status: Codes
+    code: Ints
+    changed: Codes
+
+
+def visits_of(scene: Scene, points: Points, requests: Requests, rng: np.random.Generator) -> Visits:
+    """All visits of the production crawler to the offers of a block."""
+    batch, insta = _batch(scene, rng), _insta(scene, requests, rng)
+    purpose = np.repeat([Purpose.POLICY, Purpose.INSTA], [len(batch), len(insta)]).astype(np.int8)
+    planned = batch.join(insta)
+    order = np.lexsort((planned.second, planned.row))
+    planned, purpose = planned.take(order), purpose[order]
+    failed = rng.random(len(order)) < scene.failure[planned.row]
+    fault = _FAULTS[rng.choice(len(_FAULTS), len(order), p=_FAULT_SHARES)]
+    code = _truth(points, planned, scene.calendar.hours)
+    told = np.where(code == GONE, Status.GONE, Status.OK)
+    return _seen(planned, purpose, np.where(failed, fault, told).astype(np.int8), code)
+
+
+def _batch(scene: Scene, rng: np.random.Generator) -> Requests:
+    """Periodic visits, with jitter, of those offers that the batch scheduler selected."""
+    preset, hours = scene.preset, scene.calendar.hours
+    row = np.flatnonzero(rng.random(len(scene)) < preset.batch_share)
+    every = preset.batch_hours * np.exp(rng.normal(0.0, preset.batch_spread, len(row)))
+    phase = rng.random(len(row)) * every
+    many = np.ceil((hours - phase) / every).clip(0).astype(np.int64)
+    number = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
+    steps = number + rng.uniform(-_JITTER, _JITTER, len(number))
+    at = np.repeat(phase, many) + np.repeat(every, many) * steps
+    row = np.repeat(row, many)
+    inside = (at >= scene.catalogue.born[row]) & (at < hours)
+    return Requests(row[inside], (3600 * at[inside]).astype(np.int64))
+
+
+def _insta(scene: Scene, requests: Requests, rng: np.random.Generator) -> Requests:
+    """Visits that follow their request after some seconds."""
+    crawled = requests.take(rng.random(len(requests)) < scene.preset.insta)
+    second = crawled.second + rng.integers(1, _DELAY, len(crawled))
+    return Requests(crawled.row, np.minimum(second, 3600 * scene.calendar.hours - 1))
+
+
+def _truth(points: Points, planned: Requests, hours: int) -> Ints:
+    """The value that each visit meets."""
+    starts = points.row * (hours + 1) + points.hour
+    visits = planned.row * (hours + 1) + planned.second // 3600
+    return np.asarray(points.code[np.searchsorted(starts, visits, side="right") - 1])
+
+
+def _seen(planned: Requests, purpose: Codes, status: Codes, code: Ints) -> Visits:
+    """What was learnt. The crawler forgets a page that it found gone."""
+    kept = _before(planned.row, status == Status.GONE) < 0
+    row, status, code = planned.row[kept], status[kept], code[kept]
+    answered = status == Status.OK
+    before = _before(row, answered)
+    told = np.where(code == code[before], UNCHANGED, CHANGED)
+    return Visits(
+        row=row,
+        second=planned.second[kept],
+        purpose=purpose[kept],
+        status=status,
+        code=np.where(answered, code, GONE),
+        changed=np.where(answered & (before >= 0), told, UNKNOWN).astype(np.int8),
+    )
+
+
+def _before(row: Ints, event: Bools) -> Ints:
+    """Place of the latest event before each visit of the same offer; -1 if there is none.
+
+    >>> _before(np.array([0, 0, 0, 1, 1]), np.array([False, True, False, False, True]))
+    array([-1, -1,  1, -1, -1])
+    """
+    latest = np.full(len(row), -1)
+    latest[1:] = np.maximum.accumulate(np.where(event, np.arange(len(row)), -1))[:-1]
+    return np.where((latest >= 0) & (row[latest] == row), latest, -1)

@@ -1,0 +1,239 @@
+"""A replayed log: the world changes, then the crawler visits, then people read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Protocol
+
+import numpy as np
+
+from salticus.exchange.truth import GONE, Truth
+from salticus.lab.worlds.copies import NOTHING, UNBORN, Copies
+from salticus.types import (
+    CHANGED,
+    NEVER,
+    UNCHANGED,
+    UNKNOWN,
+    Bools,
+    Floats,
+    Instant,
+    Ints,
+    Outcomes,
+    Pages,
+    Plan,
+    Status,
+    Tick,
+    Times,
+    instant,
+)
+from salticus.types.coins import coins
+
+
+class Demand(Protocol):
+    """What is known at a time of how much each page is read, per day."""
+
+    def known(self, now: datetime, pages: int) -> tuple[Floats, Floats]:
+        """Clicks and impressions a day of the first `pages` rows, from what came before `now`."""
+
+
+class Reader(Protocol):
+    """Someone who looks at the copies at the end of every tick."""
+
+    def read(self, tick: Tick, copies: Copies) -> None: ...
+
+
+class Replay:
+    """The pages of a log, on a virtual clock.
+
+    A simulated tick is one step: all changes of [start, end) happen, the visits see the result,
+    then the `readers` look at the copies. A page is known from its birth on; a share `failure` of
+    the visits fails, by a hash of (seed, page, tick), and teaches nothing. Hosts take any number
+    of visits, because a log does not tell what they could take.
+
+    Cost: linear in the visits and change points of a tick; nothing is done for the other pages.
+    """
+
+    def __init__(
+        self, truth: Truth, demand: Demand, readers: Sequence[Reader] = (), *, seed: int = 0
+    ) -> None:
+        self.truth = truth
+        self.demand = demand
+        self.readers = readers
+        self.seed = seed
+        self.copies = Copies(len(truth), origin=truth.at[0])
+        self.last_visit_: Times = np.full(len(truth), NEVER)
+        self.last_answer_: Times = np.full(len(truth), NEVER)
+        self._all = int(truth.ids[-1]) == len(truth) - 1  # ids are row numbers, not a sample's
+        self._done = 0  # change points that have happened
+        self._ones, self._unlimited = np.ones(len(truth)), np.full(len(truth), np.inf)
+        self._unpinned, self._unspaced = np.full(len(truth), np.nan), np.zeros(len(truth))
+        self._open = np.ones(len(truth), dtype=np.bool_)
+        self._capacity = np.full(int(truth.host.max(initial=0)) + 1, np.inf)
+        self._cut: Pages | None = None
+
+    def begin(self, start: datetime) -> None:
+        """Let everything before `start` have happened."""
+        self._change(instant(start))
+
+    def sync(self, at: datetime) -> None:
+        """Let every page that is born have been visited at that time, after the last change."""
+        rows = np.flatnonzero(self.copies.true != UNBORN)
+        self.hold(rows, self.copies.true[rows], np.full(len(rows), instant(at)))
+
+    def hold(self, rows: Ints, values: Ints, at: Times) -> None:
+        """Let the copies of these pages be what an answer at that time left."""
+        self.copies.hold(rows, values)
+        self.last_visit_[rows] = self.last_answer_[rows] = at
+
+    def fails(self, rows: Ints, tick: Tick) -> Bools:
+        """Whether a visit of each row fails in that tick."""
+        chance = coins(self.seed, self.truth.ids[rows], tick.number)
+        return np.asarray(chance < self.truth.failure[rows])
+
+    def coming(self, when: Instant) -> Ints:
+        """The true values as they will be at `when`."""
+        true = self.copies.true.copy()
+        soon = slice(self._done, self.truth.before(when))
+        true[self.truth.page[soon]] = self.truth.value[soon]
+        return true
+
+    # ------------------------------------------------------------------------------ the contract
+
+    async def pages(self, tick: Tick) -> Pages:
+        n = int(np.searchsorted(self.truth.born, instant(tick.start), side="right"))
+        if self._cut is None or len(self._cut) != n:
+            self._cut = self._first(n, tick)
+        clicks, impressions = self.demand.known(tick.start, n)
+        return replace(self._cut, tick=tick, demand=clicks, impressions=impressions)
+
+    async def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
+        self._change(instant(plan.tick.end))
+        yield self._outcomes(plan)
+        for reader in self.readers:
+            reader.read(plan.tick, self.copies)
+
+    def stop(self) -> None:
+        """Nothing is in flight."""
+
+    async def finish(self) -> AsyncIterator[Outcomes]:
+        nothing: list[Outcomes] = []
+        for outcomes in nothing:
+            yield outcomes
+
+    # ----------------------------------------------------------------------------------- inside
+
+    def _first(self, n: int, tick: Tick) -> Pages:
+        """The columns of the first `n` rows; views, so that they stay true."""
+        return Pages(
+            tick=tick,
+            ids=self.truth.ids[:n],
+            host=self.truth.host[:n],
+            merchant=self.truth.merchant[:n],
+            category=self.truth.category[:n],
+            added=self.truth.born[:n],
+            last_visit=self.last_visit_[:n],
+            demand=self._ones[:n],
+            impressions=self._ones[:n],
+            cost=self._ones[:n],
+            max_interval=self._unlimited[:n],
+            interval=self._unpinned[:n],
+            min_interval=self._unspaced[:n],
+            open=self._open[:n],
+            capacity=self._capacity,
+        )
+
+    def _change(self, until: Instant) -> None:
+        stop = self.truth.before(until)
+        now = slice(self._done, stop)
+        self._done = max(self._done, stop)
+        self.copies.change(self.truth.page[now], self.truth.value[now], self.truth.at[now])
+
+    def _outcomes(self, plan: Plan) -> Outcomes:
+        rows = plan.page if self._all else np.searchsorted(self.truth.ids, plan.page)
+        failed = self.fails(rows, plan.tick)
+        here = np.flatnonzero(~failed)
+        held, true = self.copies.held[rows], self.copies.true[rows]
+        comparable = ~failed & (held >= 0) & (true >= 0)
+        told = np.where(held == true, UNCHANGED, CHANGED)
+        ended = np.where(true == GONE, Status.GONE, Status.OK)
+        outcomes = Outcomes(
+            visit=plan.visit,
+            page=plan.page,
+            at=plan.due,
+            made=np.ones(len(plan), dtype=np.bool_),
+            status=np.where(failed, Status.TIMEOUT, ended).astype(np.int8),
+            changed=np.where(comparable, told, UNKNOWN).astype(np.int8),
+            since=np.where(held == NOTHING, NEVER, self.last_answer_[rows]),
+            age_s=np.full(len(plan), np.nan),
+            purpose=plan.purpose,
+            propensity=plan.propensity,
+            chance=plan.chance,
+        )
+        self.hold(rows[here], true[here], plan.due[here])
+        self.last_visit_[rows] = plan.due
+        return outcomes
+
+
+def fully_observed(
+    truth: Truth, start: datetime, end: datetime, step: timedelta
+) -> Iterator[Outcomes]:
+    """What someone who visited every page at every `step` from `start` to `end` would have learnt.
+
+    A run of visits that saw no change is told as one, of the whole run: it says the same to any
+    likelihood. So the cost is linear in change points and pages, not in visits.
+    """
+    first, gap = instant(start), np.timedelta64(step)
+    here = slice(truth.before(first), truth.before(instant(end)))
+    page, number = truth.page[here], (truth.at[here] - first) // gap
+    birth = np.maximum((truth.born - first) // gap, 0)
+    seen = birth.copy()  # the step of each page's last visit so far
+    for some in np.split(np.arange(len(page)), np.flatnonzero(np.diff(number)) + 1):
+        now = number[some[0]] if len(some) else 0
+        rows = np.unique(page[some])
+        rows = rows[birth[rows] < now]
+        quiet = rows[seen[rows] < now - 1]
+        yield told_of(truth, quiet, first + seen[quiet] * gap, first + (now - 1) * gap, UNCHANGED)
+        yield told_of(
+            truth, rows, np.full(len(rows), first + (now - 1) * gap), first + now * gap, CHANGED
+        )
+        seen[rows] = now
+    last = (instant(end) - first) // gap - 1
+    rest = np.flatnonzero(seen < last)
+    yield told_of(truth, rest, first + seen[rest] * gap, first + last * gap, UNCHANGED)
+
+
+def visit_by_visit(
+    truth: Truth, start: datetime, end: datetime, step: timedelta
+) -> Iterator[Outcomes]:
+    """The same without taking visits together, for those that count them. Cost: all visits."""
+    first, gap = instant(start), np.timedelta64(step)
+    here = slice(truth.before(first), truth.before(instant(end)))
+    page, number = truth.page[here], (truth.at[here] - first) // gap
+    birth = np.maximum((truth.born - first) // gap, 0)
+    cuts = np.searchsorted(number, np.arange((instant(end) - first) // gap + 1))
+    for now in range(1, len(cuts) - 1):
+        moved = np.zeros(len(truth), dtype=np.bool_)
+        moved[page[cuts[now] : cuts[now + 1]]] = True
+        rows = np.flatnonzero(birth < now)
+        changed = np.where(moved[rows], CHANGED, UNCHANGED).astype(np.int8)
+        since = np.full(len(rows), first + (now - 1) * gap)
+        yield replace(told_of(truth, rows, since, first + now * gap, UNCHANGED), changed=changed)
+
+
+def told_of(truth: Truth, rows: Ints, since: Times, now: Instant, changed: int) -> Outcomes:
+    """Answered visits to pages by their rows, since when each tells, and what all of them found."""
+    n = len(rows)
+    return Outcomes(
+        visit=np.full(n, -1, dtype=np.int64),
+        page=truth.ids[rows],
+        at=np.full(n, now),
+        made=np.ones(n, dtype=np.bool_),
+        status=np.full(n, Status.OK, dtype=np.int8),
+        changed=np.full(n, changed, dtype=np.int8),
+        since=since,
+        age_s=np.full(n, np.nan),
+        purpose=np.zeros(n, dtype=np.int8),
+        propensity=np.ones(n),
+    )

@@ -1,0 +1,337 @@
+"""Models as folders: a manifest that people can read, and arrays; nothing in them is executed.
+
+``manifest.json`` tells what the model is and how it came about, ``arrays.npz`` holds its numbers.
+The same model makes the same bytes, so that equal training can be told by equal hashes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from salticus.errors import InputError
+from salticus.models.calibrated import Calibrated
+from salticus.models.model import Model
+from salticus.types import STEP, Inputs, Metadata
+from salticus.types.state import State
+from salticus.version import VERSION
+
+FORMAT = 1
+"""Counts up whenever older versions could not read, or would misread, what this one writes."""
+
+MANIFEST, ARRAYS = "manifest.json", "arrays.npz"
+
+KINDS = {
+    "dnn": "salticus.models.deep:DeepModel",
+    "sequence": "salticus.models.sequence:SequenceModel",
+    "trees": "salticus.models.trees:TreesModel",
+    "frequency": "salticus.models.linear:LinearModel",
+}
+"""The kinds of models by name; none needs what only training needs."""
+
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file knows
+_TRIED = 3  # rows
+_OPEN = ("threshold",)  # arrays in which infinity means something: every known value is below
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A model that can be used: calibrated, with its vocabulary, and where it comes from.
+
+    `vocabulary` is the settings and arrays of ``features.metadata.Vocabulary``. `manifest` is plain
+    data; what a file needs besides is added to it when it is written. It must hold `inputs`: what
+    the model is to be asked with, as `asked` tells.
+    """
+
+    model: Calibrated
+    vocabulary: tuple[dict[str, Any], State]
+    manifest: dict[str, Any] = field(default_factory=dict)
+
+
+def save_model(folder: Path, saved: Saved) -> str:
+    """Write a model into a new or empty folder, whole or not at all; its fingerprint.
+
+    A model whose numbers are not all finite is refused: training has gone wrong.
+    """
+    check_free(folder)
+    states = {
+        "model": saved.model.model.arrays(),
+        "calibration": saved.model.arrays(),
+        "vocabulary": saved.vocabulary[1],
+    }
+    flat = _flat(states)
+    for name, array in flat.items():
+        _check_finite(folder, name, array)
+    blob = packed(flat)
+    manifest = {
+        "format": FORMAT,
+        "salticus": VERSION,
+        "kind": saved.model.model.kind,
+        **saved.manifest,
+        "vocabulary_hashes": {
+            name: _digest(a.tobytes()) for name, a in states["vocabulary"].items()
+        },
+        "settings": {
+            "model": saved.model.model.settings(),
+            "calibration": saved.model.settings(),
+            "vocabulary": saved.vocabulary[0],
+        },
+        "arrays": {name: [str(a.dtype), list(a.shape)] for name, a in flat.items()},
+        "arrays_sha256": _digest(blob),
+        "trial": _trial(saved.model, saved.manifest),
+    }
+    text = _sealed(_plain(manifest))
+    with _appearing(folder) as part:
+        (part / ARRAYS).write_bytes(blob)
+        (part / MANIFEST).write_text(text, "utf-8")
+    return fingerprint(folder)
+
+
+def load_model(folder: Path) -> Saved:
+    """The model of a folder; InputError names the file and says what is wrong with it."""
+    manifest = read_manifest(folder)
+    states = _states(folder, manifest)
+    kind, settings = _kind(folder, manifest), manifest["settings"]
+    with _fitting(folder):
+        inner = kind.of(settings["model"], states.get("model", {}))
+        model = Calibrated.of(settings["calibration"], states.get("calibration", {}), inner)
+        _check_trial(model, manifest)
+    vocabulary = settings["vocabulary"], states.get("vocabulary", {})
+    return Saved(model, vocabulary, manifest)
+
+
+def fingerprint(folder: Path) -> str:
+    """SHA-256 of a model's two files: equal for models that are equal in every bit."""
+    return _digest(b"".join((folder / name).read_bytes() for name in (MANIFEST, ARRAYS)))
+
+
+def check_free(folder: Path) -> None:
+    """Refuse a folder with something in it, before any work is done for it."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder}: already there and not empty; name another folder")
+
+
+def asked(names: tuple[str, ...], steps: int, metadata: Metadata) -> dict[str, Any]:
+    """What rows for a model look like, for its manifest."""
+    return {
+        "names": list(names),
+        "steps": steps,
+        "fields": list(metadata.fields),
+        "sizes": list(metadata.sizes),
+        "words": metadata.words.shape[1],
+        "buckets": metadata.buckets,
+    }
+
+
+# --------------------------------------------------------------------------------------- writing
+
+
+def packed(arrays: State) -> bytes:
+    """Arrays as the bytes of an npz file, the same every time: no clock, no order, no pickle."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(arrays):
+            entry = io.BytesIO()
+            np.lib.format.write_array(
+                entry, np.asarray(arrays[name], order="C"), allow_pickle=False
+            )
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy", _LONG_AGO), entry.getvalue())
+    return buffer.getvalue()
+
+
+@contextmanager
+def _appearing(folder: Path) -> Iterator[Path]:
+    """A hidden sibling to write to; it gets the folder's name at the end, or vanishes."""
+    part = folder.parent / f".{folder.name}.{os.getpid()}"
+    try:
+        part.mkdir(parents=True)
+        yield part
+        if folder.exists():
+            folder.rmdir()
+        part.rename(folder)
+    except BaseException as error:
+        shutil.rmtree(part, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise InputError(f"{folder}: cannot be written: {error}") from error
+        raise
+
+
+def _flat(states: dict[str, State]) -> State:
+    return {
+        f"{part}/{name}": np.asarray(array)
+        for part, state in states.items()
+        for name, array in state.items()
+    }
+
+
+def _plain(data: Any) -> Any:
+    """Data as JSON can hold it: what is not a number is null."""
+    if isinstance(data, dict):
+        return {str(key): _plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_plain(value) for value in data]
+    if isinstance(data, np.ndarray | np.generic):
+        return _plain(data.tolist())
+    if isinstance(data, float) and not np.isfinite(data):
+        return None
+    return data
+
+
+def _sealed(manifest: dict[str, Any]) -> str:
+    """The manifest as text, with a hash of all the rest as its last entry."""
+    whole = {**manifest, "manifest_sha256": _seal(manifest)}
+    return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _seal(manifest: dict[str, Any]) -> str:
+    rest = {key: value for key, value in manifest.items() if key != "manifest_sha256"}
+    return _digest(json.dumps(rest, sort_keys=True).encode())
+
+
+def _digest(blob: bytes) -> str:
+    return hashlib.sha256(blob).hexdigest()
+
+
+# --------------------------------------------------------------------------------------- reading
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What a model says of itself, checked; InputError if it is not a model or not for us."""
+    path = folder / MANIFEST
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; `salticus train` makes models")
+    if not path.is_file():
+        raise InputError(f"{folder}: not a model: it has no {MANIFEST}")
+    try:
+        manifest = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: damaged: not JSON ({error}); train the model again") from error
+    if not isinstance(manifest, dict) or "format" not in manifest:
+        raise InputError(f"{path}: not the manifest of a model")
+    if manifest["format"] != FORMAT:
+        raise InputError(
+            f"{path}: made by salticus {manifest.get('salticus', '?')} in format "
+            f"{manifest['format']}; this is salticus {VERSION}, which reads format {FORMAT}: "
+            "train the model again, or use the version that made it"
+        )
+    if manifest.get("manifest_sha256") != _seal(manifest):
+        raise InputError(f"{path}: altered since it was written; train the model again")
+    return manifest
+
+
+def _states(folder: Path, manifest: dict[str, Any]) -> dict[str, State]:
+    """The arrays of each part, as the manifest lists them."""
+    path = folder / ARRAYS
+    if not path.is_file():
+        raise InputError(f"{folder}: not a whole model: {ARRAYS} is missing; train it again")
+    blob = path.read_bytes()
+    if _digest(blob) != manifest.get("arrays_sha256"):
+        raise InputError(
+            f"{path}: damaged, or of another model: its hash is not the one in {MANIFEST}; "
+            "train the model again"
+        )
+    states: dict[str, State] = {}
+    for name, array in _arrays(path, blob).items():
+        _check_listed(path, manifest, name, array)
+        _check_finite(path, name, array)
+        part, _, rest = name.partition("/")
+        states.setdefault(part, {})[rest] = array
+    return states
+
+
+def _arrays(path: Path, blob: bytes) -> State:
+    try:
+        with np.load(io.BytesIO(blob), allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: damaged: {error}; train the model again") from error
+
+
+def _check_listed(path: Path, manifest: dict[str, Any], name: str, array: NDArray[Any]) -> None:
+    listed = manifest["arrays"].get(name)
+    found = [str(array.dtype), list(array.shape)]
+    if listed != found:
+        raise InputError(f"{path}: {name} is {_spelt(found)}, but {MANIFEST} says {_spelt(listed)}")
+
+
+def _spelt(kind: list[Any] | None) -> str:
+    return "nothing of it" if kind is None else f"{kind[0]} {tuple(kind[1])}"
+
+
+def _check_finite(path: Path, name: str, array: NDArray[Any]) -> None:
+    if array.dtype.kind != "f":
+        return
+    wrong = np.isnan(array) if name.endswith(_OPEN) else ~np.isfinite(array)
+    if wrong.any():
+        count = int(np.count_nonzero(wrong))
+        raise InputError(
+            f"{path}: {name} holds {count:,} numbers that are not finite; training went wrong: "
+            "train again with other settings"
+        )
+
+
+def _kind(folder: Path, manifest: dict[str, Any]) -> type[Model]:
+    kind = manifest.get("kind")
+    if kind not in KINDS:
+        raise InputError(
+            f"{folder}: a model of the kind {kind!r}, which is not known here "
+            f"(known: {', '.join(KINDS)}); is this the version that made it?"
+        )
+    where, _, name = KINDS[kind].partition(":")
+    found: type[Model] = getattr(import_module(where), name)
+    return found
+
+
+def _trial(model: Calibrated, manifest: dict[str, Any]) -> list[Any]:
+    """What a model says of three made-up rows: all unknown, all 0, all 1."""
+    shape = manifest["inputs"]
+    rows = np.arange(_TRIED)
+    dense = np.repeat([[np.nan], [0.0], [1.0]], len(shape["names"]), axis=1)
+    steps = np.full((_TRIED, shape["steps"], len(STEP)), np.nan)
+    codes = [np.minimum(rows, size - 1) for size in shape["sizes"]]
+    words = np.full((_TRIED, shape["words"]), -1)
+    words[1:, :1] = shape["buckets"] - 1
+    inputs = Inputs(
+        rows, rows, dense.astype(np.float32), steps.astype(np.float32), tuple(shape["names"])
+    )
+    metadata = Metadata(
+        np.array(codes, dtype=np.int32).reshape(-1, _TRIED).T,
+        words.astype(np.int32),
+        tuple(shape["fields"]),
+        tuple(shape["sizes"]),
+        shape["buckets"],
+    )
+    answer: list[Any] = model.probabilities(inputs, metadata).tolist()
+    return answer
+
+
+def _check_trial(model: Calibrated, manifest: dict[str, Any]) -> None:
+    """ValueError unless the model says what it said when it was saved, but for rounding."""
+    said, now = np.array(manifest["trial"]), np.array(_trial(model, manifest))
+    if said.shape != now.shape or not np.allclose(said, now, rtol=1e-4, atol=1e-6):
+        raise ValueError("its answers are not those that it gave when it was saved")
+
+
+@contextmanager
+def _fitting(folder: Path) -> Iterator[None]:
+    """What a model says of arrays that are not its own becomes an error that names the folder."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        said = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"{folder}: arrays and settings do not fit together ({said}); train the model again"
+        ) from error

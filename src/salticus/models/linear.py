@@ -1,0 +1,125 @@
+"""The baselines: change frequencies as they are, in a line together, or as a Gamma posterior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from salticus.types import Floats, Floats32, Inputs, Metadata
+from salticus.types.state import State
+
+HAN2019 = (
+    "page_day",
+    "page_week",
+    "page_month",
+    "page_recent",
+    "category_day",
+    "category_week",
+    "category_month",
+    "category_recent",
+)
+"""The single-feature models of Han 2019, Table 2."""
+
+COMBINED, GAMMA, RULE = "combined", "gamma", "rule"
+NAMES = (*HAN2019, COMBINED, GAMMA, RULE)
+
+_LEAST = 1e-5  # changes an hour, below which rates are alike: one in eleven years
+
+
+def columns_of(which: str) -> tuple[str, ...]:
+    """The features that a baseline reads; any other name is a feature by itself."""
+    return {
+        COMBINED: HAN2019,
+        GAMMA: ("page_changes", "page_age", "page_rate", "page_month"),
+        RULE: ("merchant_weekday", "page_month"),
+    }.get(which, (which,))
+
+
+def straight(inputs: Inputs, which: str) -> Floats:
+    """Rows × columns that a line is fitted to: logarithms, each rising with the change rate.
+
+    NaN where unknown. The rule is one column, ln(merchant's weekday × page's month).
+    """
+    columns = [_log(inputs.column(name), name) for name in columns_of(which)]
+    out = np.stack(columns, axis=1)
+    return out.sum(axis=1, keepdims=True) if which == RULE else out
+
+
+def _log(column: Floats32, name: str) -> Floats:
+    wide = np.maximum(column.astype(np.float64), 0.0)
+    return -np.log1p(wide) if name.endswith("recent") else np.log(wide + _LEAST)
+
+
+@dataclass(frozen=True, slots=True)
+class LinearModel:
+    """A baseline of Han 2019 §4.3.1: P from one frequency, or from several in a line.
+
+    `slope` is horizons × columns, `intercept` of each horizon; `unknown` is horizons × columns:
+    what a column adds where it is not known. Of one column the slope is positive, so that the
+    order of the pages, and the AUC, is the feature's own. The Gamma baseline has a `prior` instead
+    (changes, hours, and the memory in hours) and `edges`, the ends of the stretches in hours.
+    """
+
+    kind: ClassVar[str] = "frequency"
+    which: str
+    edges: tuple[int, ...]
+    slope: Floats
+    unknown: Floats
+    intercept: Floats
+    prior: Floats
+
+    def logits(self, inputs: Inputs, metadata: Metadata) -> Floats:
+        """Log-odds, rows × horizons."""
+        if self.which == GAMMA:
+            return gamma_logits(gamma_evidence(inputs), self.prior, self.edges)
+        x = straight(inputs, self.which)
+        out = np.tile(self.intercept, (len(inputs), 1))
+        for at in range(x.shape[1]):  # column by column: a row's sum is the same in any company
+            column = x[:, at, None]
+            out += np.where(np.isnan(column), self.unknown[:, at], self.slope[:, at] * column)
+        return out
+
+    def settings(self) -> dict[str, Any]:
+        """What besides arrays makes the model."""
+        return {"which": self.which, "edges": list(self.edges)}
+
+    def arrays(self) -> State:
+        """Its coefficients."""
+        return {name: getattr(self, name) for name in ("slope", "unknown", "intercept", "prior")}
+
+    @classmethod
+    def of(cls, settings: dict[str, Any], arrays: State) -> Self:
+        """The inverse of `settings` and `arrays`."""
+        return cls(settings["which"], tuple(settings["edges"]), **arrays)
+
+
+def gamma_evidence(inputs: Inputs) -> tuple[Floats, Floats]:
+    """Changes and hours of each page: (0, 0) where nothing is known.
+
+    Visits miss what changes twice between them. The month's rate by Cho & Garcia-Molina (2003),
+    `page_rate`, over the rate as found says by how much; all changes found are scaled up by it.
+    """
+    columns = (inputs.column(name).astype(np.float64) for name in columns_of(GAMMA))
+    changes, age, rate, found = columns
+    with np.errstate(divide="ignore", invalid="ignore"):
+        missed = np.where(found > 0, rate / found, 1.0)
+    missed = np.where(np.isfinite(missed), np.clip(missed, 1.0, 24.0), 1.0)
+    known = ~np.isnan(changes) & ~np.isnan(age)
+    return np.where(known, changes * missed, 0.0), np.where(known, age, 0.0)
+
+
+def gamma_logits(evidence: tuple[Floats, Floats], prior: Floats, edges: tuple[int, ...]) -> Floats:
+    """Rows × horizons, from S(u) = (b/(b+u))^a with the posterior Gamma(a, b) of each page.
+
+    a and b are the prior's and the page's changes and hours, of which no more than the memory
+    counts (ALGORITHMS §5).
+    """
+    (changes, hours), (a0, b0, memory) = evidence, prior
+    kept = memory / np.maximum(hours, memory)
+    a, b = a0 + kept * changes, b0 + kept * hours
+    ends = np.array((0, *edges), dtype=np.float64)
+    stays = -a[:, None] * np.log1p(ends / b[:, None])  # ln S
+    risk = np.maximum(stays[:, :-1] - stays[:, 1:], 1e-12)  # -ln(1 - p)
+    return np.asarray(np.log(np.expm1(np.minimum(risk, 700.0))))

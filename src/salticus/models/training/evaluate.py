@@ -1,0 +1,233 @@
+"""A model on rows that it has not seen: figures overall, and by group of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from salticus.features.groups import groups_of
+from salticus.features.metadata import Vocabulary
+from salticus.models.training.metrics import (
+    auc,
+    brier,
+    calibration_error,
+    log_loss,
+    pr_auc,
+    reliability,
+    subset_aucs,
+)
+from salticus.types import Bools, Bytes, Examples, Floats, Inputs, Ints, Metadata
+from salticus.types.columns import Columns
+
+if TYPE_CHECKING:
+    import polars as pl
+
+KNOWN = (0, 1, 2, 5, 10, 30)
+"""Where the groups by number of known observations begin."""
+
+MERCHANTS = 20  # the largest, which are reported one by one
+
+
+class Scores(Protocol):
+    """What gives the probability of the event within each edge, rows × edges."""
+
+    def probabilities(self, inputs: Inputs, metadata: Metadata) -> Floats: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scored(Columns):
+    """Rows of which both is known: what a model said, and what came.
+
+    `probability` is of the event within each edge, `label` is of each stretch, as in `Examples`.
+    """
+
+    page: Ints
+    hour: Ints
+    probability: Floats
+    label: Bytes
+    weight: Floats
+    seen: Bools
+    known: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Shops:
+    """Over pages: the merchant of each (-1 = unknown); and which merchants a model knows."""
+
+    names: Sequence[str]
+    of_page: Ints
+    known: Bools
+
+
+def shops_of(pages: pl.DataFrame, metadata: Metadata, vocabulary: Vocabulary) -> Shops | None:
+    """The merchants of pages, if they are told; a model knows those that its vocabulary numbers."""
+    if "merchant" not in pages.columns or "merchant" not in metadata.fields:
+        return None
+    merchant = groups_of(pages).merchant
+    names = pages["merchant"].drop_nulls().cast(str).unique().sort().to_list()
+    code = metadata.codes[:, metadata.fields.index("merchant")]
+    numbered = (merchant >= 0) & (code >= 1) & (code <= len(vocabulary.known["merchant"]))
+    known = np.zeros(len(names), dtype=np.bool_)
+    known[merchant[numbered]] = True
+    return Shops(names, merchant, known) if names else None
+
+
+def scored(model: Scores, parts: Iterable[Examples], metadata: Metadata) -> Scored:
+    """What a model says of the rows of the uniform stratum, part by part."""
+    found = [_scored(model, part.take(part.uniform), metadata) for part in parts]
+    if not found:
+        raise ValueError("there is nothing to score")
+    columns = {
+        name: np.concatenate([getattr(each, name) for each in found])
+        for name in Scored.__dataclass_fields__
+    }
+    return Scored(**columns)
+
+
+def _scored(model: Scores, rows: Examples, metadata: Metadata) -> Scored:
+    probability = model.probabilities(rows.inputs, metadata)
+    return Scored(
+        rows.inputs.page,
+        rows.inputs.hour,
+        probability,
+        rows.label,
+        rows.weight,
+        rows.seen,
+        rows.known,
+    )
+
+
+def evaluate(rows: Scored, edges: tuple[int, ...], shops: Shops | None = None) -> dict[str, Any]:
+    """All figures, as JSON can hold them; None where rows of one kind are missing.
+
+    `figures` has a row for each edge and group of rows: all, seen and unseen pages, pages by number
+    of known observations, and by merchant. `stretches` judges the probability of each stretch among
+    the rows still at risk, which is what a hazard says, if there is more than one. `reliability` is
+    the table from which the calibration error is taken.
+    """
+    within = labels_within(rows.label)
+    within[_too_late(rows)] = -1
+    figures, tables = [], []
+    for at, edge in enumerate(edges):
+        known = within[:, at] >= 0
+        for (by, name), among in groups(rows, shops):
+            some = known & among
+            said, came = rows.probability[some, at], within[some, at] == 1
+            found = figures_of(said, came, rows.weight[some])
+            figures.append({"by": by, "group": name, "edge": edge, **found})
+        said, came = rows.probability[known, at], within[known, at] == 1
+        table = reliability(said, came, rows.weight[known])
+        tables += [{"edge": edge, **asdict(each)} for each in table]
+    stretches = _stretches(rows, edges) if len(edges) > 1 else []
+    return {
+        "rows": len(rows),
+        "edges": list(edges),
+        "figures": figures,
+        "stretches": stretches,
+        "reliability": tables,
+    }
+
+
+def labels_within(label: Bytes) -> Bytes:
+    """From labels of stretches to labels of edges: did it happen up to here? -1 = not known.
+
+    >>> labels_within(np.array([[0, 1, -1], [0, 0, -1]], dtype=np.int8)).tolist()
+    [[0, 1, 1], [0, 0, -1]]
+    """
+    happened = np.logical_or.accumulate(label == 1, axis=1)
+    quiet = np.logical_and.accumulate(label == 0, axis=1)
+    return np.where(happened, 1, np.where(quiet, 0, -1)).astype(np.int8)
+
+
+def _too_late(rows: Scored) -> Bools:
+    """Rows × edges: those so near to the end that quiet ones of their hour are not known.
+
+    If events that came soon enough to be known counted there, a share of events would be too high.
+    """
+    last = np.where(rows.label >= 0, rows.hour[:, None], np.iinfo(np.int64).min).max(axis=0)
+    return np.asarray(rows.hour[:, None] > last)
+
+
+def hazards_of(probability: Floats) -> Floats:
+    """Of each stretch: the probability of the event in it, if it did not come before.
+
+    >>> hazards_of(np.array([[0.5, 0.75]])).tolist()
+    [[0.5, 0.5]]
+    """
+    quiet = 1.0 - probability
+    before = np.concatenate([np.ones((len(quiet), 1)), quiet[:, :-1]], axis=1)
+    return np.asarray(1.0 - quiet / np.maximum(before, np.finfo(float).tiny))
+
+
+def figures_of(said: Floats, came: Bools, weight: Floats) -> dict[str, Any]:
+    """Every figure of some rows; None where it is not defined."""
+    mean, deviation = subset_aucs(said, came, weight)
+    total = float(weight.sum())
+    found = {
+        "share": float(weight @ came) / total if total else np.nan,
+        "said": float(weight @ said) / total if total else np.nan,
+        "auc": auc(said, came, weight),
+        "auc_mean": mean,
+        "auc_sd": deviation,
+        "pr_auc": pr_auc(said, came, weight),
+        "log_loss": log_loss(said, came, weight),
+        "brier": brier(said, came, weight),
+        "ece": calibration_error(reliability(said, came, weight)),
+        "ece_width": calibration_error(reliability(said, came, weight, equal="width")),
+    }
+    known = {name: None if np.isnan(value) else value for name, value in found.items()}
+    return {"rows": len(said), "events": int(np.count_nonzero(came)), **known}
+
+
+def groups(rows: Scored, shops: Shops | None) -> Iterator[tuple[tuple[str, str], Bools]]:
+    """(What rows are told apart by, group), and which rows are in it; no empty ones."""
+    for name, among in _groups(rows, shops):
+        if among.any():
+            yield name, among
+
+
+def _groups(rows: Scored, shops: Shops | None) -> Iterator[tuple[tuple[str, str], Bools]]:
+    yield ("all", "all"), np.ones(len(rows), dtype=np.bool_)
+    yield ("seen", "seen"), rows.seen
+    yield ("seen", "unseen"), ~rows.seen
+    for low, high in zip(KNOWN, (*KNOWN[1:], None), strict=True):
+        above = rows.known >= low
+        yield ("known", _spelt(low, high)), above if high is None else above & (rows.known < high)
+    if shops is not None:
+        yield from _by_merchant(rows, shops)
+
+
+def _by_merchant(rows: Scored, shops: Shops) -> Iterator[tuple[tuple[str, str], Bools]]:
+    merchant = shops.of_page[rows.page]
+    known = merchant >= 0
+    fresh = np.zeros(len(rows), dtype=np.bool_)
+    fresh[known] = ~shops.known[merchant[known]]
+    yield ("merchant", "(new to the model)"), fresh
+    sizes = np.bincount(merchant[known], minlength=len(shops.names))
+    for at in np.argsort(-sizes, kind="stable")[:MERCHANTS]:
+        yield ("merchant", shops.names[at]), merchant == at
+
+
+def _spelt(low: int, high: int | None) -> str:
+    """The name of a range.
+
+    >>> _spelt(0, 1), _spelt(2, 5), _spelt(30, None)
+    ('0', '2 to 4', '30 and more')
+    """
+    if high is None:
+        return f"{low} and more"
+    return str(low) if high == low + 1 else f"{low} to {high - 1}"
+
+
+def _stretches(rows: Scored, edges: tuple[int, ...]) -> list[dict[str, Any]]:
+    hazard = hazards_of(rows.probability)
+    found = []
+    for at, edge in enumerate(edges):
+        risk = rows.label[:, at] >= 0
+        said, came = hazard[risk, at], rows.label[risk, at] == 1
+        start = edges[at - 1] if at else 0
+        found.append({"from": start, "to": edge, **figures_of(said, came, rows.weight[risk])})
+    return found

@@ -1,0 +1,326 @@
+"""From a log to a model in a folder: examples, vocabulary, fitting, calibration, figures."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from salticus.errors import ConfigError, InputError
+from salticus.exchange import Log
+from salticus.features.metadata import Vocabulary
+from salticus.features.names import Choice, chosen
+from salticus.models.calibrated import Calibrated
+from salticus.models.file import KINDS, Saved, asked, check_free, save_model
+from salticus.models.linear import NAMES, columns_of
+from salticus.models.model import Model
+from salticus.models.training.calibrate import calibrate
+from salticus.models.training.evaluate import evaluate, scored, shops_of
+from salticus.models.training.examples import make_examples
+from salticus.models.training.network import jax_of
+from salticus.models.training.recipe import Recipe
+from salticus.models.training.shards import Shards
+from salticus.models.training.span import provenance
+from salticus.models.trees import TreesModel
+from salticus.types import Bools, Examples, Metadata
+
+Told = Callable[[str], None]
+
+DEPTH = 16  # changes of a page that a sequence model looks back to
+LEAST = {"train": 20, "validation": 5}  # events without which a model is worth nothing
+
+_STEPS = 100  # of an epoch, at least
+_USES = {
+    "dnn": ("numpy", "jax", "jaxlib", "optax"),
+    "sequence": ("numpy", "jax", "jaxlib", "optax"),
+    "trees": ("numpy", "scikit-learn"),
+    "frequency": ("numpy", "scikit-learn"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Which model is wanted.
+
+    `model`: dnn, trees, sequence or frequency; None: dnn where JAX is installed, else trees.
+    `features` (metadata, history, both) and `preset` (see `features.names`) choose what it looks
+    at; `baseline` is the frequency model's (`predict.linear.NAMES`). `published` takes the preset
+    han2019 and its settings of the network; `fitting` changes single settings of the fit, such as
+    {"trees": 100}. `examples` is a folder in which the examples are kept,
+    to be used again; without it they lie beside the model until it is done.
+    """
+
+    model: str | None = None
+    features: str = "both"
+    preset: str = "full"
+    baseline: str = "combined"
+    published: bool = False
+    calibration: str = "best"
+    fitting: Mapping[str, Any] = field(default_factory=dict)
+    examples: Path | None = None
+
+
+def usual_kind() -> str:
+    """The kind of model that is trained if none is named."""
+    return "dnn" if find_spec("jax") and find_spec("optax") else "trees"
+
+
+def train_model(
+    log: Log,
+    recipe: Recipe,
+    request: Request,
+    folder: Path,
+    told: Told = lambda step: None,
+) -> dict[str, Any]:
+    """Train a model on a log and save it in a new folder; its manifest, with all figures.
+
+    The model is fitted on the first span of the split, stopped early and calibrated on the second
+    and judged on the third. Work that was interrupted is taken up where it was if the same is asked
+    again. The same log, recipe and request give the same files.
+    """
+    request, recipe = _settled(request, recipe)
+    check_free(folder)
+    place = request.examples or folder.parent / f".{folder.name}.examples"
+    shards = make_examples(log, recipe, place, told)
+    checkpoint = place / f"checkpoint-{_mark(request)}"
+    saved = fitted(shards, recipe, request, told, checkpoint=checkpoint)
+    saved.manifest["data"]["provenance"] = provenance(log)
+    told("saving")
+    save_model(folder, saved)
+    shutil.rmtree(checkpoint if request.examples else place, ignore_errors=True)
+    return saved.manifest
+
+
+def _mark(request: Request) -> str:
+    """A short name for what is asked, whatever the place."""
+    said = repr(replace(request, examples=None))
+    return blake2b(said.encode(), digest_size=8).hexdigest()
+
+
+def _settled(request: Request, recipe: Recipe) -> tuple[Request, Recipe]:
+    """Request and recipe with nothing left open; ConfigError if there is no such thing."""
+    kind = request.model or usual_kind()
+    if kind not in KINDS:
+        raise ConfigError(f"no model is called {kind!r}; known: {', '.join(KINDS)}")
+    if request.published and kind != "dnn":
+        raise ConfigError("only the model `dnn` has published settings")
+    if kind == "frequency" and request.baseline not in NAMES:
+        raise ConfigError(f"no baseline is called {request.baseline!r}; known: {', '.join(NAMES)}")
+    if kind == "frequency" and request.baseline == "gamma" and recipe.task != "change":
+        raise ConfigError(f"the baseline gamma tells of changes ahead, not of {recipe.task}")
+    if kind in ("dnn", "sequence"):
+        jax_of()
+    depth = max(recipe.depth, DEPTH) if kind == "sequence" else recipe.depth
+    return replace(request, model=kind), replace(recipe, depth=depth)
+
+
+def choice_of(request: Request, edges: tuple[int, ...]) -> Choice:
+    """The features of a request."""
+    return chosen("han2019" if request.published else request.preset, request.features, edges)
+
+
+def fitted(
+    shards: Shards,
+    recipe: Recipe,
+    request: Request,
+    told: Told = lambda step: None,
+    *,
+    checkpoint: Path | None = None,
+) -> Saved:
+    """A model of examples that are there already: fitted, calibrated, judged.
+
+    `checkpoint` is a folder from which the training of a network is continued.
+    """
+    kind = request.model or usual_kind()
+    choice = choice_of(request, recipe.edges)
+    columns = _columns(kind, choice, request, shards)
+    told("reading examples")
+    train = shards.part("train", columns=columns)
+    validation = shards.part("validation", columns=columns)
+    validation = validation.take(validation.seen)  # others decide nothing, not even when to stop
+    for part, rows in (("train", train), ("validation", validation)):
+        _check_events(part, rows, recipe)
+    vocabulary = Vocabulary.fit(shards.pages, _pages_of(train, shards), choice.metadata)
+    metadata = vocabulary.encode(shards.pages)
+    choice = choice if kind == "frequency" else _told(choice, train)
+    told("fitting")
+    settings, fit = _FITS[kind](request, recipe)
+    if kind in ("dnn", "sequence"):
+        batch = settings.batch if request.published else min(settings.batch, _batch(len(train)))
+        settings = replace(settings, folder=checkpoint, batch=batch)
+    settings = replace(settings, **request.fitting)
+    model: Model = fit(train, validation, metadata, choice, settings, told)
+    told("calibrating")
+    ready = calibrate(model, validation, metadata, method=request.calibration)
+    ready = renewed(ready, (train, validation), metadata, settings, told)
+    del train
+    told("judging")
+    test = scored(ready, shards.days("test", columns), metadata)
+    shops = shops_of(shards.pages, metadata, vocabulary)
+    about = {
+        "kind": kind,
+        **_about(shards, recipe),
+        "features": _features(request, kind, columns, choice),
+        "inputs": asked(shards.names, recipe.depth, metadata),
+        "fitting": {**_plain(settings), "calibration": request.calibration},
+        "metrics": {**evaluate(test, edges_of(recipe), shops), "notes": _notes(validation, recipe)},
+        "libraries": {name: version(name) for name in _USES[kind]},
+    }
+    return Saved(ready, (vocabulary.settings(), vocabulary.arrays()), about)
+
+
+def renewed(
+    ready: Calibrated,
+    parts: tuple[Examples, Examples],
+    metadata: Metadata,
+    settings: Any,
+    told: Told = lambda step: None,
+) -> Calibrated:
+    """The model with the latest examples learnt too, where its kind can: the curves stay."""
+    if not isinstance(ready.model, TreesModel) or not settings.refit:
+        return ready
+    from salticus.models.training.trees import refit_trees
+
+    return replace(ready, model=refit_trees(ready.model, parts, metadata, settings, told))
+
+
+def edges_of(recipe: Recipe) -> tuple[int, ...]:
+    """The ends of what is foretold, in hours: of the next UTC day 24, of what is so already 0."""
+    if recipe.task == "change":
+        return recipe.edges
+    return (0,) if recipe.task == "stale" else (24,)
+
+
+def _columns(kind: str, choice: Choice, request: Request, shards: Shards) -> tuple[str, ...]:
+    """The dense features that a model looks at, in the order of the examples."""
+    wanted = columns_of(request.baseline) if kind == "frequency" else choice.dense
+    return tuple(name for name in shards.names if name in wanted)
+
+
+def _notes(validation: Examples, recipe: Recipe) -> list[str]:
+    """The edges whose probabilities can hardly be set right, for want of later events."""
+    events = np.count_nonzero(validation.label == 1, axis=0)
+    poor = [e for e, n in zip(edges_of(recipe), events, strict=True) if n < LEAST["validation"]]
+    if not poor:
+        return []
+    what = "the validation span has fewer than {} events {} h ahead, too few to calibrate by"
+    told = what.format(LEAST["validation"], ", ".join(map(str, poor)))
+    return [told + "; make that span longer"]
+
+
+def _features(
+    request: Request, kind: str, columns: tuple[str, ...], choice: Choice
+) -> dict[str, Any]:
+    """What a model looks at, for its manifest."""
+    if kind == "frequency":
+        return {
+            "preset": request.baseline,
+            "kind": "history",
+            "dense": list(columns),
+            "metadata": [],
+        }
+    return {
+        "preset": "han2019" if request.published else request.preset,
+        "kind": request.features,
+        "dense": list(choice.dense),
+        "metadata": list(choice.metadata),
+    }
+
+
+def _told(choice: Choice, train: Examples) -> Choice:
+    """The choice without what no training row knows, as clicks if the log has none."""
+    told = tuple(n for n in choice.dense if np.isfinite(train.inputs.column(n)).any())
+    return replace(choice, dense=told)
+
+
+def _pages_of(examples: Examples, shards: Shards) -> Bools:
+    """The pages that examples are of."""
+    found = np.zeros(len(shards.pages), dtype=np.bool_)
+    found[examples.inputs.page] = True
+    return found
+
+
+def _plain(settings: Any) -> dict[str, Any]:
+    """The settings of a fit but for the folder of checkpoints."""
+    return {key: value for key, value in asdict(settings).items() if key != "folder"}
+
+
+def _check_events(part: str, rows: Examples, recipe: Recipe) -> None:
+    events = int(np.count_nonzero(rows.label == 1))
+    if events < LEAST[part]:
+        raise InputError(
+            f"only {events} of {len(rows):,} {part} examples have the event ({recipe.task}); at "
+            f"least {LEAST[part]} are needed: take a longer horizon, a longer span or more pages"
+        )
+    told = np.count_nonzero(rows.label >= 0, axis=0)
+    untold = [edge for edge, n in zip(edges_of(recipe), told, strict=True) if not n]
+    if part == "train" and untold:
+        raise InputError(
+            f"the training span is too short to tell of {untold[0]} h ahead; make it longer, or "
+            "leave that horizon out"
+        )
+
+
+def _batch(rows: int) -> int:
+    """A batch with which an epoch has some hundred steps: of fewer a network learns nothing.
+
+    >>> _batch(20_000), _batch(1_000_000)
+    (256, 8192)
+    """
+    return int(max(256, 2 ** (max(1, rows // _STEPS).bit_length() - 1)))
+
+
+Fit = tuple[Any, Callable[..., Any]]  # settings, and what takes them
+
+
+def _deep(request: Request, recipe: Recipe) -> Fit:
+    from salticus.models.training.deep import OURS, PUBLISHED, fit_deep
+
+    return replace(PUBLISHED if request.published else OURS, seed=recipe.seed), fit_deep
+
+
+def _sequence(request: Request, recipe: Recipe) -> Fit:
+    from salticus.models.training.deep import OURS
+    from salticus.models.training.sequence import fit_sequence
+
+    return replace(OURS, seed=recipe.seed), fit_sequence
+
+
+def _trees(request: Request, recipe: Recipe) -> Fit:
+    from salticus.models.training.trees import TreesSettings, fit_trees
+
+    return TreesSettings(seed=recipe.seed), fit_trees
+
+
+def _line(request: Request, recipe: Recipe) -> Fit:
+    from salticus.models.training.linear import LinearSettings, fit_linear
+
+    return LinearSettings(which=request.baseline, edges=edges_of(recipe)), fit_linear
+
+
+_FITS: dict[str, Callable[[Request, Recipe], Fit]] = {
+    "dnn": _deep,
+    "sequence": _sequence,
+    "trees": _trees,
+    "frequency": _line,
+}
+
+
+def _about(shards: Shards, recipe: Recipe) -> dict[str, Any]:
+    """Where a model comes from."""
+    told = shards.about
+    return {
+        "task": recipe.task,
+        "edges": list(edges_of(recipe)),
+        "observe": recipe.observe,
+        "seed": recipe.seed,
+        "data": {name: told[name] for name in ("log", "spans", "pages", "rows", "moments")},
+        "recipe": told["recipe"],
+    }

@@ -1,0 +1,123 @@
+"""The predictor of a crawl: the rhythm, and beside it the model that the registry names."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+import numpy as np
+
+from salticus.errors import InputError
+from salticus.models.file import load_model
+from salticus.models.registry import NONE, Registry
+from salticus.predict.modelled import Modelled, Sources
+from salticus.types import Outcomes, Pages, Survival, moment
+from salticus.types.state import State
+
+logger = logging.getLogger(__name__)
+
+
+class Serving(Modelled):
+    """`Modelled` by whichever model the registry says; looked up at every tick.
+
+    Law: no model stops a crawl. One that is missing, of another version, damaged or says what is
+    no probability is passed over for the one that served before it, and at last for the rhythm,
+    which always learns; that is logged as an error and written into the registry's history, unless
+    somebody only looks on (`tells` is False).
+    """
+
+    def __init__(self, registry: Registry, sources: Sources) -> None:
+        super().__init__(sources)
+        self.registry = registry
+        self.version_ = NONE
+        self.tells = True
+        self._broken: set[int] = set()  # of which the registry could not be told
+        self._unread = False  # the registry, at the last tick
+
+    def survival(self, pages: Pages, now: datetime) -> Survival:
+        self._choose(now)
+        while True:
+            try:
+                return super().survival(pages, now)
+            except Exception as error:
+                if self.version_ == NONE:
+                    raise
+                self._pass_over(self.version_, error, now)
+                self._choose(now)
+
+    def learn(self, outcomes: Outcomes) -> None:
+        try:
+            super().learn(outcomes)
+        except Exception as error:
+            if self.version_ == NONE:
+                raise
+            self._pass_over(self.version_, error, moment(outcomes.at.max()))
+            self.employ(None)
+
+    def state(self) -> State:
+        return {**super().state(), "version": np.array(self.version_)}
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.version_ = int(state["version"])
+
+    # ------------------------------------------------------------------------------------ inside
+
+    def _choose(self, now: datetime) -> None:
+        """Let the first speak that can, of those that the registry names."""
+        for version in self._chain():
+            if version == self.version_ and (version == NONE or self.model_ is not None):
+                return
+            try:
+                self._employ(version, now)
+            except Exception as error:
+                self._pass_over(version, error, now)
+                continue
+            return
+
+    def _chain(self) -> list[int]:
+        try:
+            chain = self.registry.pointer().chain()
+        except (InputError, OSError) as error:
+            if not self._unread:
+                logger.error("the registry of models cannot be read: %s", error)
+            self._unread = True
+            return [n for n in dict.fromkeys((self.version_, NONE)) if n not in self._broken]
+        self._unread = False
+        return [version for version in chain if version not in self._broken]
+
+    def _employ(self, version: int, now: datetime) -> None:
+        """Open a version and let it speak; if it is another than before, say so."""
+        saved = None if version == NONE else load_model(self.registry.path(version))
+        if version == self.version_ and saved is not None:
+            self.go_on(saved)
+            return
+        self.employ(saved)
+        before, self.version_ = self.version_, version
+        if self.tells:
+            names = _named(version), _named(before)
+            logger.warning("%s foretells changes from now on, not %s", *names)
+        self._tell(lambda: self.registry.note(now, "took over", version, f"from {_named(before)}"))
+
+    def _pass_over(self, version: int, error: Exception, now: datetime) -> None:
+        why = f"{type(error).__name__}: {error}"
+        self.model_ = self.following_ = None  # who knows what it has broken
+        logger.error("model %d cannot serve, another will: %s", version, why)
+        if not self._tell(lambda: self.registry.spoil(version, why, now)):
+            self._broken.add(version)
+
+    def _tell(self, news: Callable[[], None]) -> bool:
+        """Write news into the registry; whether that was possible."""
+        if not self.tells:
+            return False
+        try:
+            news()
+        except (InputError, OSError) as error:
+            logger.error("the registry of models cannot be told: %s", error)
+            return False
+        return True
+
+
+def _named(version: int) -> str:
+    return "the rhythm alone" if version == NONE else f"model {version}"

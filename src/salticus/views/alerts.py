@@ -1,0 +1,68 @@
+"""Alerts in words: what is wrong with a host as a whole, and what can be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from salticus.store.base import AlertState
+from salticus.views.times import iso, when
+
+MEANING = {
+    "blocked": "it does not let us in",
+    "certificate": "its certificate does not prove its name",
+    "layout": "most of its pages had a value and have none now",
+    "missing": "most of its pages answer that they do not exist",
+    "unreachable": "it does not answer",
+    "drift": "pages change more or less often than the predictor foretells",
+}
+ADVICE = {
+    "blocked": "Ask less of it: a longer delay in [[hosts]], or hours at which it is quiet. If you "
+    "have an account there, give its cookies or headers in [[hosts]]. If its owner does not want "
+    "crawlers, `salticus pages --host HOST --pause` leaves it alone.",
+    "certificate": "Nothing is read from it until its certificate is valid again. Look at the site "
+    "in a browser; if it has a new name, add that, and `salticus forget` the old one.",
+    "layout": "The values that are kept are the last good ones; nothing was stored as a change. "
+    "Look at one page with `salticus doctor URL`. If the site looks different now, say where the "
+    "value stands with select in [[pages]]; if it needs scripts, with render = true.",
+    "missing": "The last values are kept. If the site has moved its pages, add the new ones, best "
+    "by its sitemap: `salticus add --sitemap URL`. Pages that stay away are visited less and less.",
+    "drift": "Predictions and plans are off until the predictor has caught up; it learns with "
+    "every visit. If this lasts, train its model anew (`salticus train`); see how fresh the copy "
+    "is meanwhile with `salticus freshness`.",
+    "unreachable": "It may be down for a while: it is tried again by itself. See whether you reach "
+    "it from this machine, and whether it needs a proxy in [[hosts]].",
+}
+
+
+def as_json(alert: AlertState) -> dict[str, Any]:
+    """An alert for machines."""
+    return {
+        "host": alert.host,
+        "kind": alert.kind,
+        "since": iso(alert.since),
+        "until": iso(alert.until),
+        "fault": alert.fault,
+        "meaning": MEANING.get(alert.kind, alert.kind),
+        "advice": advice(alert),
+    }
+
+
+def headline(alert: AlertState) -> str:
+    """An alert for people, in one line.
+
+    >>> headline(AlertState("a.example", "blocked", 0, None, "the server answered 403"))
+    'a.example: blocked since 1970-01-01 00:00:00Z: it does not let us in'
+    """
+    meaning = MEANING.get(alert.kind, alert.fault)
+    where = "all hosts" if alert.host == "*" else alert.host
+    if alert.until is None:
+        return f"{where}: {alert.kind} since {when(alert.since)}: {meaning}"
+    span = f"from {when(alert.since)} to {when(alert.until)}"
+    return f"{where}: {alert.kind} {span} (over): {meaning}"
+
+
+def advice(alert: AlertState) -> str:
+    """What can be done about it; nothing once it is over."""
+    if alert.until is not None:
+        return ""
+    return ADVICE.get(alert.kind, "").replace("HOST", alert.host)

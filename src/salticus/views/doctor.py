@@ -1,0 +1,216 @@
+"""Checks of settings, store, budget and hosts, with advice; nothing is changed by them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from salticus import allocate, plugins, predict, schedule
+from salticus.config import Config, load
+from salticus.crawl.opening import stored
+from salticus.errors import ConfigError, PluginError, SalticusError
+from salticus.store.base import Query, Store
+from salticus.store.database import connect, explained
+from salticus.store.lock import instance_lock
+from salticus.views.alerts import advice, headline
+from salticus.views.burden import burden
+from salticus.views.finding import Finding, bad, doubtful, good
+from salticus.views.trial import trial
+
+_LOW, _FULL = 1_000_000_000, 50_000_000  # bytes left on the disk
+
+
+async def examine(path: Path, url: str | None = None) -> AsyncIterator[Finding]:
+    """All checks of the settings at `path`, then a trial of `url`, or of a page of the store."""
+    config, found = settings_of(path)
+    for finding in found:
+        yield finding
+    if config is None:
+        return
+    holds = False
+    async for finding in _store(config):
+        holds = holds or finding.about == "pages"
+        yield finding
+    sample = url or (await _sample(config) if holds else None)
+    if sample is None:
+        yield doubtful("trial", "there is no page to try", "Name one: `salticus doctor URL`.")
+        return
+    async for finding in trial(config, sample):
+        yield finding
+
+
+# ---------------------------------------------------------------------------------------- settings
+
+
+def settings_of(path: Path) -> tuple[Config | None, list[Finding]]:
+    """The settings, if they can be understood, and what can be said of them alone."""
+    try:
+        config = load(path)
+    except ConfigError as error:
+        remedy = "`salticus config default` shows all settings."
+        return None, [bad("settings", str(error), remedy)]
+    return config, [good("settings", f"{path} is understood"), *_settings(config)]
+
+
+def _settings(config: Config) -> Iterator[Finding]:
+    yield _contact(config.fetch.contact)
+    yield from _parts(config)
+    for section, problem in _problems(config):
+        yield bad(section, problem)
+    if any(rule.render for rule in config.pages):
+        yield _browser(config.fetch.browser)
+    if config.extract.pdf and find_spec("pypdf") is None:
+        extra = "Install Salticus with the extra `pdf`."
+        yield bad("pdf", "extract.pdf is set, but pypdf is not installed", extra)
+
+
+def _contact(contact: str) -> Finding:
+    if not contact:
+        return bad(
+            "contact",
+            "fetch.contact is empty, and `salticus run` will not start without it",
+            "Give an e-mail or web address at which site owners can reach you.",
+        )
+    if "@" not in contact and "://" not in contact:
+        return doubtful(
+            "contact",
+            f"{contact!r} is neither an e-mail nor a web address",
+            "Site owners who have a complaint would rather write to you than block you.",
+        )
+    return good("contact", f"site owners are told that they can turn to {contact}")
+
+
+def _parts(config: Config) -> Iterator[Finding]:
+    chosen = {
+        "policy": (config.policy, allocate.BUILTIN),
+        "predictor": (config.predictor or "gamma", predict.BUILTIN),
+        "spacing": (config.spacing, schedule.BUILTIN),
+    }
+    for role, (name, builtin) in chosen.items():
+        try:
+            plugins.load(role, name, builtin)
+        except PluginError as error:
+            yield bad(role, str(error))
+
+
+def _problems(config: Config) -> Iterator[tuple[str, str]]:
+    """What is wrong with rules, identities and hooks: (section, problem)."""
+    from salticus.extract.rules import check_rules
+    from salticus.fetch.identity import check_identities
+
+    checks: dict[str, Callable[[], None]] = {
+        "[[pages]]": lambda: check_rules(config.pages),
+        "[[hosts]]": lambda: check_identities(config),
+        "[on_change]": lambda: _hook(config),
+    }
+    for section, check in checks.items():
+        try:
+            check()
+        except SalticusError as error:
+            yield section, str(error)
+
+
+def _hook(config: Config) -> None:
+    """Refuse what cannot be run on changes; nothing is run."""
+    from salticus.crawl.hooks import Command, Function
+
+    hook, folder = config.on_change, Path(config.folder)
+    if hook is not None and hook.command is not None:
+        Command(hook.command, folder, timeout_s=1.0)
+    elif hook is not None:
+        Function(str(hook.python), folder, timeout_s=1.0, workers=1)
+
+
+def _browser(named: str | None) -> Finding:
+    from salticus.fetch.browser import find
+
+    try:
+        return good("browser", f"pages with scripts are rendered by {find(named)}")
+    except ConfigError as error:
+        return bad("browser", str(error))
+
+
+# ------------------------------------------------------------------------------------------- store
+
+
+async def _store(config: Config) -> AsyncIterator[Finding]:
+    try:
+        found = await asyncio.to_thread(_file, Path(config.store))
+        for finding in found:
+            yield finding
+        if len(found) > 1:
+            async with stored(config) as store:
+                async for finding in _held(config, store):
+                    yield finding
+    except SalticusError as error:
+        yield bad("store", str(error), "A copy made by `salticus backup` can take its place.")
+
+
+def _file(path: Path) -> list[Finding]:
+    """The store as a file; more than one finding if it can be opened."""
+    if not path.exists():
+        return [doubtful("store", f"{path} is not there yet", "`salticus add URL` makes it.")]
+    wrong = " ".join(_checked(path).split())
+    if wrong:
+        copy = "Keep a copy of the file as it is, and go back to your last backup."
+        return [bad("store", f"{path} is damaged: {wrong}", copy)]
+    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+        owner = "See who owns the file and its folder."
+        return [bad("store", f"{path} cannot be written", owner)]
+    sound = good("store", f"{path} is sound ({path.stat().st_size / 1e6:,.1f} MB)")
+    return [sound, _disk(path), _holder(path)]
+
+
+def _checked(path: Path) -> str:
+    """What SQLite finds wrong with the file; nothing if all is well."""
+    with explained(path), closing(connect(path, read_only=True)) as db:
+        rows = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
+    return "" if rows == ["ok"] else "; ".join(rows)
+
+
+def _disk(path: Path) -> Finding:
+    free = shutil.disk_usage(path.parent).free
+    said = f"{free / 1e9:,.1f} GB are free where the store lies"
+    if free >= _LOW:
+        return good("disk", said)
+    more = "Make room, or set `retention` so that old visits are deleted."
+    return (bad if free < _FULL else doubtful)("disk", said, more)
+
+
+def _holder(path: Path) -> Finding:
+    try:
+        with instance_lock(path):
+            return good("running", "no crawl is running")
+    except SalticusError:
+        holder = path.with_name(f"{path.name}.lock").read_text("utf-8").strip() or "unknown"
+        return good("running", f"a crawl is running (process {holder})")
+
+
+async def _held(config: Config, store: Store) -> AsyncIterator[Finding]:
+    for finding in await burden(config, store):
+        yield finding
+    ids = (await store.table()).ids if config.pages else None
+    for rule in config.pages:
+        if ids is not None and not np.any(await store.fitting(ids, [rule]) >= 0):
+            yield doubtful("[[pages]]", f"the store has no {rule.named}")
+    open_ = await store.alerts()
+    for alert in open_:
+        yield doubtful("alert", headline(alert), advice(alert))
+    if not open_:
+        yield good("alerts", "no host has an alert")
+
+
+async def _sample(config: Config) -> str | None:
+    """A page to try: the last that was visited and is no source, else any."""
+    async with stored(config) as store:
+        query = Query(sort="last_visit", descending=True, limit=100)
+        found = [page for page in await store.find(query) if page.kind != "source"]
+    well = [page for page in found if page.state in ("well", "new")]
+    return next((page.url for page in well or found), None)

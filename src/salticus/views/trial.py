@@ -1,0 +1,219 @@
+"""A trial visit of one page: what robots.txt says, what comes back, what would be read of it.
+
+Nothing of it is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
+from pathlib import Path
+from textwrap import shorten
+
+from msgspec.structs import replace
+
+from salticus.config import Config
+from salticus.crawl.assembly import fetching
+from salticus.crawl.opening import clock_of, stored
+from salticus.errors import ExtractError, PluginError, SalticusError, StoreLocked, UnknownPage
+from salticus.extract.base import Content
+from salticus.store.lock import instance_lock
+from salticus.types import Fetched, HostState, Reading, Status, Target
+from salticus.urls import canonical
+from salticus.views.finding import Finding, bad, doubtful, good
+from salticus.views.markup import doubt
+
+PATIENCE_S = 60.0  # for the page's turn at its host
+
+_REMEDY = {
+    Status.GONE: "See whether the URL is right; `salticus forget URL` if the page is gone.",
+    Status.DISALLOWED: "The site does not want it visited, and so it is not.",
+    Status.UNSAFE: "If this is a machine of your own, allow it: fetch.allow_private.",
+    Status.BUSY: "The site asks for patience. Try again later, and give it a longer delay.",
+    Status.TIMEOUT: "Try again; if it is always so slow, raise fetch.timeout.",
+    Status.TOO_LARGE: "If you want it all the same, raise fetch.max_size.",
+    Status.REDIRECTS: "Open it in a browser, and add the URL at which you end.",
+    Status.NETWORK: "See whether this machine reaches the site, and whether it needs a proxy.",
+    Status.CERTIFICATE: "Open the site in a browser: its certificate is not valid for its name.",
+    Status.BLOCKED: "It does not let us in. If you have an account, give cookies in [[hosts]].",
+    Status.SOFT_404: "The page says that it does not exist. See whether the URL is right.",
+}
+
+
+async def trial(config: Config, url: str) -> AsyncIterator[Finding]:
+    """Visit a page once, politely, and tell what came of it."""
+    if not config.fetch.contact:
+        yield doubtful("trial", f"{url} was not tried: fetch.contact is empty")
+        return
+    try:
+        with instance_lock(Path(config.store)):
+            async for finding in _tried(config, url):
+                yield finding
+    except StoreLocked:
+        yield doubtful(
+            "trial",
+            f"{url} was not tried: a crawl is running, and two would not be polite",
+            f"See what it found with `salticus show {url}`, or stop it first.",
+        )
+    except SalticusError as error:
+        yield bad("trial", str(error))
+
+
+async def _tried(config: Config, url: str) -> AsyncIterator[Finding]:
+    clock = clock_of(config)
+    target, hosts = await _known(config, url)
+    async with fetching(config, clock) as fetcher:
+        fetcher.restore(hosts)
+        fetched = await fetcher.fetch(target, clock.wall() + PATIENCE_S)
+        state = fetcher.host(target.host)
+    disallowed = fetched is not None and fetched.status is Status.DISALLOWED
+    if disallowed or state.robots_code is not None:
+        yield _robots(state, target.url, fetched)
+    if disallowed:
+        return
+    if fetched is None:
+        asked = "It asked for a pause; try again later."
+        yield doubtful("fetch", f"the turn of {url} did not come in {PATIENCE_S:.0f} s", asked)
+        return
+    yield _fetch(target, fetched)
+    if fetched.status is Status.OK:
+        for finding in await _read(config, target, fetched):
+            yield finding
+
+
+async def _known(config: Config, url: str) -> tuple[Target, list[HostState]]:
+    """The page as a target without validators, so that it is sent whole, and the hosts known."""
+    target = Target(0, *canonical(url))
+    hosts: list[HostState] = []
+    if Path(config.store).exists():  # noqa: ASYNC240 one look at a local file
+        async with stored(config) as store:
+            with suppress(UnknownPage):
+                page = await store.page(target.url)
+                target = replace(target, kind=page.kind, tags=tuple(page.tags))
+            hosts = await store.hosts()
+    rule = config.rule(target)
+    return (replace(target, kind=rule.kind) if rule and rule.kind else target), hosts
+
+
+def _robots(state: HostState, url: str, fetched: Fetched | None) -> Finding:
+    line = deciding(state.robots or "", url)
+    if fetched is not None and fetched.status is Status.DISALLOWED:
+        said = f"{url} may not be visited: {fetched.fault}"
+        unread = "could not be reached" in (fetched.fault or "")
+        remedy = _REMEDY[Status.NETWORK if unread else Status.DISALLOWED]
+        return bad("robots.txt", f"{said} ({line})" if line else said, remedy)
+    if not state.robots:
+        return good("robots.txt", "the host has no rules; all may be visited")
+    return good("robots.txt", f"{url} may be visited ({line or 'no rule speaks of it'})")
+
+
+def _fetch(target: Target, fetched: Fetched) -> Finding:
+    if fetched.status is not Status.OK:
+        said = f"{fetched.status.label}: {fetched.fault}"
+        return bad("fetch", said, _REMEDY.get(fetched.status, ""))
+    kind = fetched.content_type or "of an unnamed type"
+    size = f"{len(fetched.body) / 1000:,.1f} KB"
+    said = f"{fetched.code} in {fetched.elapsed_s:.2f} s, {size}, {kind}"
+    if fetched.url == target.url:
+        return good("fetch", said)
+    way = "moved for good" if fetched.moved else "redirected"
+    return good("fetch", f"{said}; {way} to {fetched.url}")
+
+
+# ----------------------------------------------------------------------------------- what is read
+
+
+async def _read(config: Config, target: Target, fetched: Fetched) -> list[Finding]:
+    from salticus.extract.pool import Extraction
+
+    content = Content(fetched.url, fetched.body, fetched.content_type, fetched.charset)
+    extraction = Extraction(config.extract, rules=config.pages)
+    try:
+        reading = await extraction.read(content, target)
+    except (ExtractError, PluginError) as error:
+        return [bad("value", str(error), "If it is too slow, raise extract.deadline.")]
+    finally:
+        await extraction.close()
+    return [*_value(target.kind, fetched.body, reading), *_more(target, reading)]
+
+
+def _value(kind: str | None, body: bytes, reading: Reading) -> Iterator[Finding]:
+    value = reading.value
+    if reading.status is not Status.OK:
+        said = f"{reading.status.label}: {reading.fault}"
+        yield bad("value", said, _REMEDY.get(reading.status, ""))
+        return
+    missing = doubt(body, kind, value)
+    if value is not None:
+        fields = ", ".join(f"{k} {shorten(v, 60)}" for k, v in value.fields.items() if v)
+        said = f"{value.kind}: {shorten(value.text, 160, placeholder=' …')}"
+        yield good("value", f"{said} ({fields})" if fields else said)
+    if missing is not None:
+        yield (bad if value is None else doubtful)("value", *missing)
+    if reading.fault:
+        yield doubtful("value", reading.fault)
+
+
+def _more(target: Target, reading: Reading) -> Iterator[Finding]:
+    if reading.canonical and reading.canonical != target.url:
+        yield good("canonical", f"the page calls itself {reading.canonical}")
+    if reading.entries:
+        rest = "all that it knows" if reading.complete else "there may be others"
+        yield good("links", f"it names {len(reading.entries):,} pages ({rest})")
+    elif target.kind == "source":
+        yield bad("links", "it names no page", "Is it really a sitemap, a feed or a list of links?")
+
+
+# --------------------------------------------------------------------------------------- robots.txt
+
+
+def deciding(robots: str, url: str) -> str | None:
+    """The line of robots.txt that decides about a URL; None if none speaks of it.
+
+    >>> deciding("User-agent: *\\nDisallow: /cart\\nAllow: /cart/help", "http://a.example/cart/1")
+    'Disallow: /cart'
+    """
+    path = "/" + url.partition("://")[2].partition("/")[2]
+    found = [rule for rule in _rules(robots) if rule[1] and _fits(path, rule[1])]
+    best = max(found, key=lambda rule: (len(rule[1]), rule[0] == "allow"), default=None)
+    return best and f"{best[0].capitalize()}: {best[1]}"
+
+
+def _rules(robots: str) -> list[tuple[str, str]]:
+    """The rules of our group, or if there is none of everybody's: (allow or disallow, pattern)."""
+    from salticus.fetch import AGENT
+    from salticus.fetch.rules import for_us
+
+    groups: dict[str, list[tuple[str, str]]] = {}
+    agents: list[str] = []
+    heading = False
+    for line in for_us(robots).splitlines():
+        name, _, value = (part.strip() for part in line.partition("#")[0].partition(":"))
+        if name.lower() == "user-agent":
+            agents = [*agents, value.lower()] if heading else [value.lower()]
+            heading = True
+        elif name.lower() in ("allow", "disallow"):
+            heading = False
+            for agent in agents:
+                groups.setdefault(agent, []).append((name.lower(), value))
+    return groups.get(AGENT.lower(), groups.get("*", []))
+
+
+def _fits(path: str, pattern: str) -> bool:
+    """Whether a path fits a pattern of robots.txt (``*``, ``$``), in one pass.
+
+    >>> _fits("/a/b.pdf", "/*.pdf$"), _fits("/a/b.pdf?x", "/*.pdf$"), _fits("/ab", "/a")
+    (True, False, True)
+    """
+    first, *others = pattern.removesuffix("$").split("*")
+    if not path.startswith(first):
+        return False
+    at = len(first)
+    for part in others:
+        found = path.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    if not pattern.endswith("$"):
+        return True
+    return at == len(path) or (bool(others) and path[at:].endswith(others[-1]))

@@ -1,0 +1,239 @@
+"""Why a page is visited when it is: what is known of it, what a visit buys, and what decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from salticus.allocate.leap import AtPrice, Leap
+from salticus.clock import Clock
+from salticus.config import Config
+from salticus.crawl.opening import stored
+from salticus.crawl.standing import Standing, recalled
+from salticus.predict.base import Predictor
+from salticus.store.base import PageState
+from salticus.store.sqlite import SqliteStore
+from salticus.types import ANSWERED, DAY, STATUS, Pages, Purpose, Target, instant
+from salticus.views.bounds import Case, binding, bounds, cause
+from salticus.views.fresh import shown
+from salticus.views.standing import HORIZON, Copies, aside, copies_of, next_visits
+from salticus.views.times import iso
+
+AHEAD = (1, 2, 7, 14)  # days
+_HOUR = np.timedelta64(1, "h")
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+async def why_report(
+    config: Config, urls: Sequence[str], clock: Clock | None = None
+) -> list[dict[str, Any]]:
+    """An explanation for each page; raises UnknownPage."""
+    async with stored(config) as store:
+        pages = [await store.page(url) for url in urls]
+        standing = await recalled(config, store, clock)
+        study = Study(standing, store)
+        await study.look(pages)
+        return [study.explain(page) for page in pages]
+
+
+def _with_curves(predictor: Predictor, pages: Pages) -> Pages:
+    return replace(pages, survival=predictor.survival(pages, pages.tick.start))
+
+
+class Study:
+    """Looks at some pages of a crawl, first as they are, then into their future."""
+
+    def __init__(self, standing: Standing, store: SqliteStore) -> None:
+        self.standing = standing
+        self.store = store
+        self.history: dict[int, list[dict[str, Any]]] = {}
+
+    async def look(self, pages: Sequence[PageState]) -> None:
+        """Gather what is needed to explain these pages."""
+        standing = self.standing
+        self.ids = np.unique(np.array([page.page for page in pages], dtype=np.int64))
+        self.copies: Copies = await copies_of(standing, self.store, self.ids)
+        self.coming = _with_curves(aside(standing), await standing.world.pages(standing.coming))
+        self.predictor = aside(standing)
+        self.everyone = _with_curves(self.predictor, standing.world.everyone(standing.coming))
+        self.grant = self._granted()
+        self.explore = self._chances()
+        self.policy = deepcopy(standing.loop.policy)
+        for page in pages:
+            self.history[page.page] = list(self.store.scan("visits", page.page))
+        self.forecast = await next_visits(standing, self.ids)
+
+    def _granted(self) -> int:
+        """Visits of the coming tick."""
+        loop, tick = self.standing.loop, self.standing.coming
+        return deepcopy(loop.ledger).grant(self.coming, tick).less(loop.insta.share)[0].visits
+
+    def _chances(self) -> dict[int, float]:
+        """With what probability the lot falls on each page in the coming tick."""
+        chance = self.standing.loop.explore.chance(self.coming, self.grant)
+        return dict(zip(self.coming.ids.tolist(), chance.tolist(), strict=True))
+
+    def explain(self, page: PageState) -> dict[str, Any]:
+        """All about one of the pages."""
+        case = self._case(page)
+        return {
+            "url": page.url,
+            "state": page.state,
+            "rule": case.rule and case.rule.named,
+            "demand": self._demand(case),
+            "copy": self._copy(page),
+            "estimate": self._estimate(page),
+            "price": self._price(case),
+            "explore_chance": self.explore.get(page.page, 0.0),
+            "next_visit": shown(case.visit),
+            "coming_tick": self.standing.coming.number,
+            "horizon_days": HORIZON.days,
+            "binds": binding(self.standing, case),
+            "brought_by": cause(case),
+            "bounds": bounds(self.standing, case),
+        }
+
+    def _case(self, page: PageState) -> Case:
+        target = Target(page.page, page.url, page.host, tags=tuple(page.tags))
+        rests = page.page not in self.explore
+        pages = self.everyone if rests else self.coming
+        row = pages.take(pages.rows(np.array([page.page])))
+        visit = self.forecast.visits.get(page.page)
+        rule = self.standing.config.rule(target)
+        return Case(page, rule, row, rests, self._reached(row), visit, self._full(row))
+
+    def _full(self, row: Pages) -> bool:
+        """Whether the page's host has no room left in the coming tick."""
+        if self.forecast.coming is None:
+            return False
+        pages, host = self.everyone, row.host[0]
+        load = np.count_nonzero(pages.host[pages.rows(self.forecast.coming.page)] == host)
+        return bool(load + 1 > row.capacity[host])
+
+    # ------------------------------------------------------------------------------------- demand
+
+    def _demand(self, case: Case) -> dict[str, Any]:
+        """Clicks a day as the policy counts them, and where they come from; `clicks` and
+        `impressions` are those counted of the page, older ones for less."""
+        importance = None if case.rule is None else case.rule.importance
+        now = instant(self.standing.now)
+        counted = self.standing.world.census.demand.counted(self.everyone.ids, now)
+        clicks, shown = counted[:, self.everyone.rows(np.array([case.page.page]))[0]]
+        origin = "by hand" if case.page.demand is not None else "uniform"
+        if counted.any():
+            origin = "clicks" if counted[0].any() else "impressions"
+        return {
+            "a_day": float(case.pages.demand[0]),
+            "from": origin,
+            "clicks": float(clicks),
+            "impressions": float(shown),
+            "importance": 1.0 if importance is None else importance,
+        }
+
+    # ------------------------------------------------------------------------------- the estimate
+
+    def _copy(self, page: PageState) -> dict[str, Any]:
+        row = int(np.searchsorted(self.ids, page.page))
+        now = instant(self.standing.now)
+        return {
+            "last_visit": iso(page.last_visit),
+            "last_answer": iso(page.last_answer),
+            "changed_by_now": float(self.copies.outdated(now)[row]),
+            "changed_in_days": {
+                str(days): float(self.copies.outdated(now + days * DAY)[row]) for days in AHEAD
+            },
+        }
+
+    def _estimate(self, page: PageState) -> dict[str, Any]:
+        row = int(np.searchsorted(self.ids, page.page))
+        return {
+            "predictor": type(self.predictor).__name__.lower(),
+            "changes_a_day": float(self.copies.curves.rates()[row]),
+            "seen": self._seen(page),
+            "parts": self._parts(page.page),
+            "hours": self._hours(page.page),
+            "features": self._features(page.page),
+        }
+
+    def _seen(self, page: PageState) -> dict[str, Any]:
+        """The page's own record."""
+        answers = [v["at"] for v in self.history[page.page] if STATUS[v["status"]] in ANSWERED]
+        days = (answers[-1] - answers[0]) / 86_400e6 if answers else 0.0
+        return {"visits": page.visits, "changes": page.changes, "days": days}
+
+    def _parts(self, page: int) -> dict[str, float] | None:
+        """What the rate is made of: its prior, and the page's own evidence."""
+        evidence = getattr(self.predictor, "evidence", None)
+        if evidence is None:
+            return None
+        found = evidence(np.array([page]))
+        a, b, a0, b0 = (float(c[0]) for c in (found.a, found.b, found.prior_a, found.prior_b))
+        prior = min(1.0, b0 / b)
+        return {
+            "prior_changes_a_day": a0 / b0,
+            "prior_share": prior,
+            "own_share": 1.0 - prior,
+            "own_changes": a - a0,
+            "own_days": b - b0,
+        }
+
+    def _hours(self, page: int) -> dict[str, Any] | None:
+        """How the hours of the week matter: pace now, pace of the next day, the busiest hour."""
+        paces = getattr(self.predictor, "paces", None)
+        if paces is None:
+            return None
+        pace = paces(np.array([page]))[0]
+        monday = np.datetime64("1970-01-05", "us")
+        hour = int((instant(self.standing.now) - monday) // _HOUR) % len(pace)
+        best = int(np.argmax(pace))
+        return {
+            "now": float(pace[hour]),
+            "next_day": float(np.roll(pace, -hour)[:24].mean()),
+            "busiest": f"{_DAYS[best // 24]} {best % 24:02}:00 UTC",
+            "busiest_pace": float(pace[best]),
+        }
+
+    def _features(self, page: int) -> list[list[Any]] | None:
+        """What each feature adds to the score of a trained model, if there is one."""
+        parts = getattr(self.predictor, "contributions", None)
+        return None if parts is None else [[name, float(part)] for name, part in parts(page)]
+
+    # -------------------------------------------------------------------------------------- price
+
+    def _reached(self, row: Pages) -> bool | None:
+        if not isinstance(self.policy, Leap) or np.isnan(self.policy.price_):
+            return None
+        return bool(AtPrice(self.policy).reached(*self.policy.worth(row))[0])
+
+    def _price(self, case: Case) -> dict[str, Any] | None:
+        """The visit price, and what a visit in the coming tick is worth, in demand-weighted fresh
+        days per visit of cost; None if the policy knows no price."""
+        if not isinstance(self.policy, Leap) or np.isnan(self.policy.price_):
+            return None
+        worth = max(0.0, float(self.policy.worth(case.pages)[0][0]))
+        cost = float(case.pages.cost[0])
+        needed = self._needed(self.policy, cost)
+        return {
+            "visit_price": self.policy.price_,
+            "needed": needed,
+            "worth": worth,
+            "cost": cost,
+            "reached": case.reached,
+            "demand_factor": max(1.0, needed / worth) if worth > 0 else np.inf,
+        }
+
+    def _needed(self, policy: Leap, cost: float) -> float:
+        """What a visit in the coming tick must be worth: the price, or if the tick's budget ends
+        before it, what the last visit that it pays for is worth."""
+        if self.forecast.coming is None:
+            return policy.price_
+        rows = self.coming.rows(self.forecast.coming.page)
+        if float(self.coming.cost[rows].sum()) + cost <= self.grant:
+            return policy.price_
+        chosen = rows[self.forecast.coming.purpose == Purpose.POLICY]
+        least = float(policy.worth(self.coming)[0][chosen].min(initial=np.inf))
+        return max(policy.price_, least)

@@ -1,0 +1,134 @@
+"""What readers do, taken in while a crawl runs: counted, and asked for a visit at once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from salticus.clock import Clock
+from salticus.crawl.live import Live
+from salticus.crawl.loop import Loop
+from salticus.errors import InputError
+from salticus.store.base import Hit
+from salticus.types import Count, Ints, Request, Signal, instant
+
+logger = logging.getLogger(__name__)
+
+_FLUSH_S = 0.5  # wall seconds that counts wait to be stored together
+_AHEAD = timedelta(hours=1)  # by which another clock may be fast
+MOST = 10_000  # clicks of one row that count
+
+
+class Clicks:
+    """Counts clicks and impressions, and lets each click ask the gate.
+
+    Counts are stored together, twice a second; what came within the last half second before a
+    crash is lost. A click that brings a visit begins it at once.
+    """
+
+    def __init__(self, loop: Loop, world: Live, clock: Clock) -> None:
+        self.loop = loop
+        self.world = world
+        self.store = world.store
+        self.clock = clock
+        self._counts: list[Count] = []
+        self._requests: list[Request] = []
+        self._due: asyncio.Task[None] | None = None
+
+    async def take(self, counts: Sequence[Count]) -> dict[str, int]:
+        """Count, and ask for visits: how many rows came, asked, were let through, are visited."""
+        clicked = await self._clicked(counts)
+        requests, plan = self.loop.insta.ask(clicked, instant(self.clock.now()))
+        if len(plan):
+            self.loop.ledger.spend(plan, self.loop.insta.cost(plan.page))
+            self.loop.memory.opened(plan)
+            await self.world.urge(plan)
+        self._counts += counts
+        self._requests += requests
+        self._flush_soon()
+        sent = sum(request.sent for request in requests)
+        return {"taken": len(counts), "asked": len(requests), "sent": sent, "visits": len(plan)}
+
+    def counted(self, url: str, at: str | None, clicks: int | None, impressions: int) -> Count:
+        """A row as it is counted: a click, unless it says otherwise, and now unless it says when.
+
+        InputError for counts below zero or absurd, and for times that are none or to come.
+        """
+        now = self.clock.now()
+        when = now if at is None else _time(at)
+        clicks = (1 if impressions == 0 else 0) if clicks is None else clicks
+        if not (0 <= clicks <= MOST and 0 <= impressions <= 100 * MOST):
+            what = f"{clicks} clicks and {impressions} impressions"
+            raise InputError(f"{url}: {what}; at most {MOST} clicks of one row count, none below 0")
+        if when > now + _AHEAD:
+            raise InputError(f"{url}: {when.isoformat()} is yet to come")
+        return Count(url, int(when.timestamp() * 1e6), clicks, impressions)
+
+    async def search(self, words: str, limit: int) -> list[tuple[Hit, float]]:
+        """What the words find in the copy, each with the chance that it is out of date.
+
+        That they were shown is counted.
+        """
+        hits, now = await self.store.search(words, limit), self.clock.now()
+        pages = np.array([hit.page for hit in hits], dtype=np.int64)
+        outdated = self.loop.insta.outdated(pages, instant(now))
+        at = int(now.timestamp() * 1e6)
+        await self.take([Count(hit.url, at, impressions=1) for hit in hits])
+        return list(zip(hits, outdated.tolist(), strict=True))
+
+    async def followed(self, url: str) -> str | None:
+        """Count a click on a page; its URL, or None if it is not known."""
+        (page,) = await self.store.ids([url])
+        if page < 0:
+            return None
+        await self.take([Count(url, int(self.clock.now().timestamp() * 1e6), clicks=1)])
+        return url
+
+    async def pushed(self, urls: Sequence[str]) -> int:
+        """Store that owners say their pages have changed; how many are known."""
+        at = int(self.clock.now().timestamp() * 1e6)
+        pages = await self.store.ids(urls)
+        known = [page for page in pages if page >= 0]
+        await self.store.notice([Signal(int(page), at, "push") for page in known])
+        return len(known)
+
+    async def flush(self) -> None:
+        """Store what waits."""
+        counts, self._counts = self._counts, []
+        requests, self._requests = self._requests, []
+        if counts:
+            await self.store.count(counts)
+        if requests:
+            await self.store.ask(requests)
+
+    # ------------------------------------------------------------------------------------ inside
+
+    async def _clicked(self, counts: Sequence[Count]) -> Ints:
+        """The pages clicked, once for each row; unknown ones are left out."""
+        if not self.loop.insta.share:
+            return np.empty(0, dtype=np.int64)
+        ids = await self.store.ids([count.url for count in counts if count.clicks > 0])
+        return ids[ids >= 0]
+
+    def _flush_soon(self) -> None:
+        if self._due is None or self._due.done():
+            self._due = asyncio.create_task(self._later(), name="counts")
+
+    async def _later(self) -> None:
+        await asyncio.sleep(_FLUSH_S)
+        try:
+            await self.flush()
+        except Exception:
+            logger.exception("clicks could not be stored")
+
+
+def _time(text: str) -> datetime:
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{text!r} is no time; write 2026-01-31T12:00:00Z") from None
+    return when.replace(tzinfo=when.tzinfo or UTC)

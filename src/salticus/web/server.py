@@ -1,0 +1,131 @@
+"""The desk over HTTP, on an address of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from aiohttp import web
+
+from salticus.errors import ConfigError, SalticusError
+from salticus.store.base import Hit
+from salticus.store.linking import iso
+from salticus.types import Count
+from salticus.web.clicks import Clicks
+
+_LARGEST = 10_000_000  # bytes of a request
+_ROWS = 100_000  # of a request
+_SHOWN = 100  # hits of a search at most
+
+
+class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A click or more on a page, or so many impressions; now if no time (ISO 8601) is given."""
+
+    url: str
+    at: str | None = None
+    clicks: int | None = None
+    impressions: int = 0
+
+
+@asynccontextmanager
+async def opened(clicks: Clicks, listen: str) -> AsyncIterator[None]:
+    """The desk is open at ``host:port`` meanwhile."""
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isdigit():
+        raise ConfigError(f"desk.listen: {listen!r} is no address; write 127.0.0.1:8470")
+    runner = web.AppRunner(application(clicks), access_log=None, handle_signals=False)
+    await runner.setup()
+    try:
+        await _listening(web.TCPSite(runner, host, int(port)), listen)
+        yield
+    finally:
+        await runner.cleanup()
+
+
+async def _listening(site: web.TCPSite, listen: str) -> None:
+    try:
+        await site.start()
+    except OSError as error:
+        raise ConfigError(f"desk.listen: {listen} cannot be used: {error.strerror}") from error
+
+
+def application(clicks: Clicks) -> web.Application:
+    """The routes of the desk."""
+    app = web.Application(client_max_size=_LARGEST, middlewares=[_explained])
+    desk = _Desk(clicks)
+    app.add_routes(
+        [
+            web.post("/clicks", desk.clicks),
+            web.post("/push", desk.push),
+            web.get("/search", desk.search),
+            web.get("/go", desk.go),
+        ]
+    )
+    return app
+
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@web.middleware
+async def _explained(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """What is wrong with a request is said in JSON; nothing that comes in stops the crawl."""
+    try:
+        return await handler(request)
+    except (msgspec.MsgspecError, SalticusError, ValueError) as error:
+        return web.json_response({"error": str(error)}, status=400)
+
+
+class _Desk:
+    def __init__(self, clicks: Clicks) -> None:
+        self._clicks = clicks
+
+    async def clicks(self, request: web.Request) -> web.Response:
+        """Take ``[{"url": …, "clicks": 1, "impressions": 0, "at": …}, …]`` or one such object."""
+        rows = _decoded(await request.read(), list[Row] | Row)
+        rows = rows if isinstance(rows, list) else [rows]
+        return web.json_response(await self._clicks.take([self._count(row) for row in rows]))
+
+    async def push(self, request: web.Request) -> web.Response:
+        """Take ``["URL", …]``: pages that have changed, as their owner says."""
+        urls = _decoded(await request.read(), list[str])
+        return web.json_response({"known": await self._clicks.pushed(urls)})
+
+    async def search(self, request: web.Request) -> web.Response:
+        """Tell what ``?q=words&limit=10`` finds, with the chance of each copy to be out of date."""
+        words, limit = request.query.get("q", ""), _number(request.query.get("limit", "10"))
+        found = await self._clicks.search(words, limit)
+        return web.json_response([_shown(hit, outdated) for hit, outdated in found])
+
+    async def go(self, request: web.Request) -> web.Response:
+        """Count a click on ``?url=URL``, and send the reader there, if it is a known page."""
+        url = await self._clicks.followed(request.query.get("url", ""))
+        if url is None:
+            return web.json_response({"error": "no such page"}, status=404)
+        return web.Response(status=302, headers={"Location": url})
+
+    def _count(self, row: Row) -> Count:
+        return self._clicks.counted(row.url, row.at, row.clicks, row.impressions)
+
+
+def _decoded(body: bytes, kind: Any) -> Any:
+    rows = msgspec.json.decode(body, type=kind)
+    if isinstance(rows, list) and len(rows) > _ROWS:
+        raise ValueError(f"{len(rows)} rows; send at most {_ROWS} at a time")
+    return rows
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) <= _SHOWN:
+        raise ValueError(f"limit: {text!r} is no number from 1 to {_SHOWN}")
+    return int(text)
+
+
+def _shown(hit: Hit, outdated: float) -> dict[str, Any]:
+    """A hit as it is sent; times in ISO 8601."""
+    known = ("url", "title", "price", "currency", "availability")
+    told = {name: getattr(hit, name) for name in known}
+    times = {name: iso(getattr(hit, name)) for name in ("last_visit", "last_answer")}
+    return told | times | {"outdated": round(outdated, 4)}

@@ -1,6 +1,0 @@
-"""A synthetic market: a world of offers, calibrated to published figures."""
-
-from salticus.worlds.market.make import Size, make_market
-from salticus.worlds.market.presets import PRESETS
-
-__all__ = ["PRESETS", "Size", "make_market"]
