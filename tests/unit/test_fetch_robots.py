@@ -62,6 +62,29 @@ def test_failures_allow_nothing_and_say_why(status: Status) -> None:
     assert refusal == (status, "robots.txt could not be reached: it broke")
 
 
+@pytest.mark.parametrize("code", [200, 206, 301, 403, 404])
+@pytest.mark.parametrize("status", [Status.NETWORK, Status.TIMEOUT, Status.BROKEN])
+def test_an_answer_that_broke_off_allows_nothing_whatever_its_code(
+    code: int, status: Status
+) -> None:
+    robots = learned(answer(code, RULES, status))
+    refusal = robots.refusal(URL, 1.0)
+    assert refusal is not None
+    assert refusal[0] is status
+    assert robots.free_until == 0.0
+    again = Robots(robots.code, robots.text, robots.until)
+    assert not allowed(again), "nor after a restart"
+    assert not allowed(again, at=3 * DAY)
+
+
+def test_rules_read_before_outlast_a_body_that_cannot_be_read() -> None:
+    robots = learned(answer(body=RULES))
+    robots.learn(answer(200, b"", Status.BROKEN), DAY)
+    assert allowed(robots, "http://a.org/y", DAY + 1)
+    assert not allowed(robots, URL, DAY + 1)
+    assert robots.due(DAY + 60)
+
+
 def test_a_host_off_limits_is_unsafe_and_not_remembered_as_closed() -> None:
     robots = learned(answer(0, status=Status.UNSAFE))
     assert robots.refusal(URL, 1.0) == (Status.UNSAFE, "it broke")

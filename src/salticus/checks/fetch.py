@@ -261,6 +261,17 @@ async def _heeds_robots(make: Make) -> None:
         assert len(server.times("/p")) == 1, "law: without robots.txt nothing is requested"
 
 
+async def _heeds_unread_robots(make: Make) -> None:
+    """A robots.txt that began well and cannot be read may forbid anything."""
+    for path in ("/truncated", "/cut-chunk", "/bad-gzip", "/cut-gzip", "/unasked", "/stall"):
+        async with Server({"/robots.txt": _ROUTES[path], "/p": reply(BODY)}) as server:
+            (fetched,) = await _visits(make, settings(), [server.target("/p")])
+            asked = [path for path, _ in server.arrivals]
+            assert asked == ["/robots.txt"], f"law: rules unread allow nothing ({path}: {asked})"
+            fine = (Status.OK, Status.DISALLOWED)
+            assert fetched.status not in fine, "law: no rule forbids it, and the visit fails"
+
+
 async def _remembers(make: Make) -> None:
     def conditional(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
         known = headers.get("if-none-match") == '"1"'
@@ -303,6 +314,7 @@ _FETCHER_LAWS = (
     _is_patient,
     _keeps_hours,
     _heeds_robots,
+    _heeds_unread_robots,
     _remembers,
     _stops,
 )

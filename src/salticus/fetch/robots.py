@@ -29,7 +29,7 @@ _TELLING = frozenset({Status.UNSAFE, Status.CERTIFICATE, Status.BLOCKED})  # the
 class Robots:
     """What robots.txt said, and until when that holds. Times are wall seconds.
 
-    `code` is that of the last answer that told something, 0 when there was none, None before the
+    `code` is that of the last answer that was read whole, 0 when there was none, None before the
     first. Before `free_until` every path is allowed, without a further look.
 
     >>> robots = Robots(200, "User-agent: *\\nDisallow: /cart", until=100.0)
@@ -95,9 +95,11 @@ class Robots:
         telling = answer.status in _TELLING
         self._status = _meaning(answer)
         why = answer.fault or f"the server answered {answer.code}"
-        self._fault = why if telling else f"robots.txt could not be reached: {why}"
+        done = "read" if 200 <= answer.code < 300 else "reached"
+        self._fault = why if telling else f"robots.txt could not be {done}: {why}"
         if not _tells(self.code) and not telling:  # such a host was not even asked
-            self._settle(answer.code, "", self._retry_at)
+            code = answer.code if answer.status is Status.OK else 0  # rules unread are not none
+            self._settle(code, "", self._retry_at)
 
     def _allows(self, url: str) -> bool:
         return self._parsed().allow(url)
