@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from gzip import compress
 
 import msgspec
+from msgspec.structs import replace
 
 from salticus.checks.fetch import settings
-from salticus.checks.fetch_server import Server, hang, reply, reset
+from salticus.checks.fetch_server import Route, Server, hang, reply, reset
 from salticus.clock import SystemClock
 from salticus.config import Config, Host, Span
 from salticus.fetch.http import HttpEngine
@@ -187,6 +188,38 @@ def test_a_busy_host_ends_the_visit_and_is_left_alone_as_long_as_it_asked() -> N
         assert second - first >= 0.999
 
     with_fetcher(main, settings(retries=2))
+
+
+def test_a_pause_is_heeded_by_those_who_wait_for_one_of_the_seats_that_all_hosts_share() -> None:
+    async def main(fetcher: PoliteFetcher, server: Server) -> None:
+        busy, over = asyncio.Event(), asyncio.Event()
+
+        def after(event: asyncio.Event, answer: bytes) -> Route:
+            async def route(headers: Headers, writer: asyncio.StreamWriter) -> bytes:
+                await event.wait()
+                return answer
+
+            return route
+
+        server.routes["/busy"] = after(busy, reply(status="429 Wait", Retry_After="3600"))
+        async with Server({"/slow": after(over, PAGE)}) as other:
+            await visit(fetcher, server.target("/p"))
+            begun = [
+                asyncio.create_task(fetcher.fetch(target))
+                for target in (server.target("/busy"), other.target("/slow"))
+            ]
+            await server.asked("/busy")
+            await other.asked("/slow")
+            late = asyncio.create_task(fetcher.fetch(server.target("/late"), time.time() + 1800))
+            await asyncio.sleep(0)  # it has its turn, and waits for a seat
+            busy.set()
+            assert await late is None
+            over.set()
+            await asyncio.gather(*begun)
+        assert "/late" not in paths(server)
+
+    base = settings(per_host=2, timeout=60.0)
+    with_fetcher(main, replace(base, fetch=replace(base.fetch, concurrency=2)))
 
 
 def test_redirects_are_counted_and_circles_found() -> None:

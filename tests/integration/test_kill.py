@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
+from salticus.checks.fetch_server import Server, dripping
 from salticus.crawl.journal import BATCH
 from salticus.lab.worlds.mall.access import Entry
 from salticus.lab.worlds.mall.audit import Breach, audit
 
 from .conftest import Street, finished, wait_for
 
+SETTINGS = """\
+budget = "100%"
+
+[fetch]
+contact = "tests@example.org"
+delay = "1ms"
+timeout = "10m"
+allow_private = ["127.0.0.1"]
+"""
 SHOPS, DELAY, SPEED = 12, 0.05, 8640.0
 SETTLED_S = 2.0  # a visit answered so long before a kill is stored: batches wait 0.5 s
 UNREAD_S = 0.5  # an answer given so shortly before a kill may be in the batch that is lost
@@ -111,6 +122,26 @@ def survive(street: Street, kills: int, seed: int) -> None:
     check_nothing_lost(street, lives)
     check_visits_once(street)
     check_manners(street, lives)
+
+
+def test_a_kill_while_the_body_of_a_429_drips_does_not_lose_its_retry_after(street: Street) -> None:
+    async def main() -> None:
+        busy = Server({"/p": dripping("429 Slow down", Retry_After="3600")})
+        async with busy, Server({"/p": dripping("200 OK")}) as endless:
+            street.folder.mkdir()
+            street.settings.write_text(SETTINGS)
+            urls = (busy.url("/p"), endless.url("/p"))
+            await asyncio.to_thread(street.add, *urls)
+            crawler = street.crawl("--once")
+            await asyncio.gather(busy.asked("/p"), endless.asked("/p"))
+            query = f"SELECT next_at FROM hosts WHERE host = '{busy.host}' AND strikes > 0"
+            await asyncio.to_thread(wait_for, lambda: bool(street.sql(query)), "the pause")
+            assert crawler.poll() is None
+            crawler.kill()
+            ((next_at,),) = street.sql(query)
+            assert 3500 < float(str(next_at)) - time.time() <= 3600
+
+    asyncio.run(main())
 
 
 def test_kill_five_times(street: Street) -> None:

@@ -21,6 +21,7 @@ from salticus.checks.fetch_server import (
     TIMEOUT_S,
     Route,
     Server,
+    dripping,
     reply,
 )
 from salticus.clock import Clock, SystemClock
@@ -40,6 +41,7 @@ _HONEST: dict[str, Route] = {
 }
 
 
+_PATIENCE_S = 20.0  # for what should happen at once, on a machine that is busy
 _VISITS = {
     "/circle": {Status.REDIRECTS},
     "/nowhere": {Status.REDIRECTS},
@@ -85,6 +87,7 @@ async def check_engine(make: Callable[[Fetch, Clock], Engine]) -> None:
         finally:
             await engine.close()
         await _stays_out(make, server)
+    await _hurries(make)
 
 
 async def _reads(engine: Engine, server: Server) -> None:
@@ -127,6 +130,27 @@ async def _stays_out(make: Callable[[Fetch, Clock], Engine], server: Server) -> 
     finally:
         await engine.close()
     assert len(server.arrivals) == before, "law: nothing is asked of an address off limits"
+
+
+async def _hurries(make: Callable[[Fetch, Clock], Engine]) -> None:
+    """An answer that may pause its host is told at once, whatever becomes of its body."""
+    routes = {
+        "/429": dripping("429 Slow down", Retry_After="30"),
+        "/503": dripping("503 Wait"),
+        "/404": dripping("404 Not Found", Retry_After="30"),
+    }
+    async with Server(routes) as server:
+        engine = make(settings(timeout=4 * _PATIENCE_S).fetch, SystemClock())
+        try:
+            for path in routes:
+                asked = asyncio.create_task(engine.get(server.url(path), {}))
+                await asyncio.wait({asked}, timeout=_PATIENCE_S)
+                assert asked.done(), f"law: bodies of pauses are not waited for ({path})"
+                answer = await asked
+                told = (answer.status, answer.code)
+                assert told == (Status.OK, int(path[1:])), f"law: it is an answer, not {told}"
+        finally:
+            await engine.close()
 
 
 # ----------------------------------------------------------------------------------------- fetchers
@@ -225,6 +249,37 @@ async def _is_patient(make: Make) -> None:
     assert len(server.times()) == 2, "law: a host that said Retry-After is left alone"
 
 
+async def _is_patient_at_once(make: Make) -> None:
+    """A Retry-After counts from its headers, for requests to the host that wait meanwhile too."""
+    release = asyncio.Event()
+
+    async def slow(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
+        await release.wait()
+        return reply(BODY)
+
+    routes = {"/429": dripping("429 Slow down", Retry_After="3600"), "/slow": slow}
+    async with Server({**routes, "/p": reply(BODY)}) as server:
+        fetcher = make(settings(per_host=2, timeout=4 * _PATIENCE_S), SystemClock())
+        try:
+            soon = time.time() + 1800
+            begun = [asyncio.create_task(fetcher.fetch(server.target(path))) for path in routes]
+            await server.asked("/429")
+            await server.asked("/slow")
+            waiting = [
+                asyncio.create_task(fetcher.fetch(server.target("/p"), soon)) for _ in range(9)
+            ]
+            await asyncio.wait(begun[:1], timeout=_PATIENCE_S)
+            assert begun[0].done(), "law: a 429 is heeded while its body drips"
+            states = {state.host: state for state in fetcher.news()}
+            assert states[server.host].next_at > soon, "law: it is told as news at once"
+            release.set()
+            assert await asyncio.gather(*waiting) == [None] * 9, "law: those who wait are sent away"
+            await asyncio.gather(*begun)
+        finally:
+            await fetcher.close()
+    assert not server.times("/p"), "law: nothing is requested after the headers of a Retry-After"
+
+
 async def _keeps_hours(make: Make) -> None:
     now = datetime.now(UTC)
     start, end = ((now + timedelta(hours=h)).time().replace(tzinfo=None) for h in (6, 7))
@@ -312,6 +367,7 @@ _FETCHER_LAWS = (
     _keeps_gaps,
     _keeps_apart,
     _is_patient,
+    _is_patient_at_once,
     _keeps_hours,
     _heeds_robots,
     _heeds_unread_robots,

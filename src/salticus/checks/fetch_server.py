@@ -228,6 +228,17 @@ async def stall(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
     return await hang(headers, writer)
 
 
+def dripping(status: str, **headers: str) -> Route:
+    """Send the headers, and a body that never ends."""
+
+    async def route(asked: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
+        writer.write(reply(BODY, status=status, **headers)[:-9])
+        await asyncio.Event().wait()
+        return b""
+
+    return route
+
+
 async def endless(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
     """Send a body without length or end."""
     writer.write(b"HTTP/1.1 200 OK\r\n\r\n")

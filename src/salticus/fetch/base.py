@@ -37,7 +37,8 @@ class Engine(Protocol):
 
     Laws: never raises for anything a server does; never reads more than its limits; never connects
     to an address that is off limits; does not follow redirects; with `most`, of a longer body that
-    many bytes are the answer.
+    many bytes are the answer; an answer that may pause its host is returned when its headers are
+    there, because that is when a Retry-After begins.
     """
 
     async def get(

@@ -150,7 +150,7 @@ class Gate(Hosts):
         if not self._seats.take() and not await self._seated(request):
             return None
         start = wall()
-        if not host.is_open(start):  # its hours ended while the request waited for a seat
+        if not host.is_open(start):  # its hours ended, or a pause began, while it waited for a seat
             self._seats.give()
             host.slots.give()
             return await self.send(request)

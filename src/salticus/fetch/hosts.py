@@ -33,7 +33,8 @@ class Host:
     """One host's turns, back-off and robots.txt. Times are wall seconds.
 
     `next_at` is when the next request may start at the earliest. `strikes` counts the answers in
-    a row that asked for patience or failed; they make the pauses longer.
+    a row that asked for patience or failed; they make the pauses longer. `paused_until` is the end
+    of the last such pause.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class Host:
         "delay",
         "name",
         "next_at",
+        "paused_until",
         "robots",
         "slots",
         "strikes",
@@ -64,6 +66,7 @@ class Host:
         self.window = window
         self.delay = delay
         self.next_at = start + delay
+        self.paused_until = 0.0
         self.strikes = 0
         self.robots = Robots()
         self.asking: asyncio.Future[None] | None = None  # robots.txt, on its way
@@ -108,8 +111,8 @@ class Host:
         return room(self.next_at, self.delay, start, seconds, self.window)
 
     def is_open(self, now: float) -> bool:
-        """Whether `now` lies within the host's hours."""
-        return self.window is None or self.window.holds(now)
+        """Whether `now` lies within the host's hours, and in none of its pauses."""
+        return now >= self.paused_until and (self.window is None or self.window.holds(now))
 
     def enter(self, now: float) -> bool:
         """Take the turn now, if it is there for the taking."""
@@ -177,7 +180,8 @@ class Host:
         if answer.retry_after is not None and code >= 300:
             pause = retry_after(answer) or pause
         if pause > 0:
-            self.next_at = max(self.next_at, answer.answered_at + pause)
+            self.paused_until = max(self.paused_until, answer.answered_at + pause)
+            self.next_at = max(self.next_at, self.paused_until)
             self.slots.expire(self.next_at)
         return pause > 0 or self.strikes != strikes
 
@@ -215,6 +219,16 @@ def room(
 def _wake(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
+
+
+def may_pause(answer: Answer) -> bool:
+    """Whether an answer may ask us to leave its host alone, by its headers.
+
+    >>> [may_pause(Answer("", Status.OK, 0.0, code=code)) for code in (200, 404, 429, 500)]
+    [False, False, True, True]
+    """
+    code = answer.code
+    return code in BUSY_CODES or code >= 500 or (code >= 300 and answer.retry_after is not None)
 
 
 def retry_after(answer: Answer) -> float:

@@ -27,6 +27,7 @@ from salticus.fetch.base import Answer
 from salticus.fetch.body import read, start_of
 from salticus.fetch.codecs import TooLarge
 from salticus.fetch.faults import status_of, words_for
+from salticus.fetch.hosts import may_pause
 from salticus.fetch.identity import Identities, Identity
 from salticus.fetch.sessions import Sessions
 from salticus.types import Status
@@ -119,6 +120,8 @@ class HttpEngine:
             if size > limit:
                 raise TooLarge(limit)
             answer.body = await read(response.content, encoding, limit)
+        elif may_pause(answer):
+            response.release()  # its connection serves again if the body has come as well
         elif answer.code >= 300 and size <= _DRAINED:
             await _drain(response)
 
