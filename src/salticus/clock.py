@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import time
 from collections.abc import Coroutine
 from datetime import UTC, datetime, timedelta
@@ -15,8 +16,8 @@ T = TypeVar("T")
 class Clock(Protocol):
     """World time, which may run faster than the wall's.
 
-    Laws: `now` never goes back; `until(t)` returns at or after world time t; `speed` world seconds
-    pass in one wall second.
+    Laws: `now` and `wall` never go back; `until(t)` returns at or after world time t; `speed` world
+    seconds pass in one wall second.
     """
 
     speed: float
@@ -25,16 +26,42 @@ class Clock(Protocol):
         """World time, aware UTC."""
 
     def wall(self) -> float:
-        """Real seconds since 1970; what politeness is measured in."""
+        """Real seconds since 1970; what politeness is measured in. Every one of them passes, also
+        when the machine's clock is set meanwhile."""
 
     async def until(self, when: datetime) -> None:
         """Wait until world time `when`."""
 
 
+def _running() -> float:
+    """Seconds that the machine has been up; setting its clock does not change them. On Linux those
+    that it slept count, too."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
+
+
+def _read_offset() -> tuple[float, float]:
+    """How unsure the second number is, and the seconds from 1970 to the start of the machine."""
+    before, now, after = _running(), time.time(), _running()
+    return after - before, now - (before + after) / 2
+
+
+_OFFSET_S = min(_read_offset() for _ in range(5))[1]  # the surest: we may have been interrupted
+
+
+def wall_time() -> float:
+    """Real seconds since 1970 by the machine's clock as it was set when this process began.
+
+    If the clock is set while a crawl runs, a pause that a host asked for must not end sooner, nor
+    the crawl stop until the time comes round again.
+    """
+    return _running() + _OFFSET_S
+
+
 class SystemClock:
     """The machine's clock, optionally accelerated from a common origin.
 
-    Two processes with the same origin and speed agree on world time, also after a restart.
+    Two processes with the same origin and speed agree on world time, also after a restart; unless
+    the machine's clock was set in between. All clocks of one process agree.
     """
 
     def __init__(
@@ -55,7 +82,7 @@ class SystemClock:
         return datetime.fromtimestamp(seconds, UTC)
 
     def wall(self) -> float:
-        return time.time()
+        return wall_time()
 
     async def until(self, when: datetime) -> None:
         while (left := (when - self.now()).total_seconds()) > 0:  # noqa: ASYNC110 timers fire early

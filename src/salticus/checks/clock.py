@@ -14,6 +14,9 @@ async def check_clock(clock: Clock) -> None:
     offset = first.utcoffset()
     assert offset is not None, "law: world time is aware"
     assert not offset, "law: world time is UTC"
+    times = [(clock.now(), clock.wall()) for _ in range(1000)]
+    for series in zip(*times, strict=True):
+        assert list(series) == sorted(series), "law: neither world time nor wall time goes back"
     target = first + timedelta(seconds=0.02 * clock.speed)
     await clock.until(target)
     assert clock.now() >= target, "law: `until` returns at or after the time"

@@ -24,7 +24,7 @@ from salticus.checks.fetch_server import (
     dripping,
     reply,
 )
-from salticus.clock import Clock, SystemClock
+from salticus.clock import Clock, SystemClock, wall_time
 from salticus.config import Config, Fetch, Host, Hours, Size, Span
 from salticus.fetch.base import Engine, Fetcher
 from salticus.types import Fetched, HostState, Status, Target
@@ -92,11 +92,11 @@ async def check_engine(make: Callable[[Fetch, Clock], Engine]) -> None:
 
 async def _reads(engine: Engine, server: Server) -> None:
     for path in _HONEST:
-        start = time.time()
+        start = wall_time()
         answer = await engine.get(server.url(path), {})
         assert (answer.status, answer.code) == (Status.OK, 200), f"law: {path} is answered"
         assert answer.body == BODY, f"law: the body is whole and decompressed ({path})"
-        assert start <= answer.answered_at <= time.time(), "law: `answered_at` is wall time"
+        assert start <= answer.answered_at <= wall_time(), "law: `answered_at` is wall time"
     part = await engine.get(server.url("/plain"), {}, most=10)
     assert (part.status, part.body) == (Status.OK, BODY[:10]), "law: `most` cuts a longer body"
     plain = await engine.get(server.url("/plain"), {})

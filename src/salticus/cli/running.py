@@ -7,7 +7,6 @@ import contextlib
 import logging
 import resource
 import signal
-import time
 import tomllib
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,7 +17,7 @@ import typer
 
 from salticus.cli.options import DEFAULT, ConfigFile, Json, settings, span
 from salticus.cli.output import print_facts, print_json, print_wrapped
-from salticus.clock import collect_rarely, run_fast
+from salticus.clock import collect_rarely, run_fast, wall_time
 from salticus.config import Config, parse
 from salticus.config.default import default_text
 from salticus.errors import ConfigError, InputError, PluginError
@@ -142,7 +141,7 @@ async def _crawl(
     """
     from salticus.views.progress import Progress
 
-    end = None if length is None else time.time() + length.total_seconds()
+    end = None if length is None else wall_time() + length.total_seconds()
     config, reins, tried = read(), _Reins(), None
     with Progress() as progress:
         while True:
