@@ -7,6 +7,7 @@ import json
 import os
 import re
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from protego import Protego
 
 from salticus.fetch import AGENT
 from salticus.store.lock import instance_lock
-from salticus.types import Value
+from salticus.types import HostState, Value
 from salticus.views.markup import doubt, sells, shell, styles
 from salticus.views.trial import deciding
 
@@ -46,9 +47,12 @@ class Shop:
     def __init__(self) -> None:
         self.hits: list[str] = []
         self.url = ""
+        self.robots_status = 200
 
     async def answer(self, request: web.BaseRequest) -> web.Response:
         self.hits.append(request.path)
+        if request.path == "/robots.txt" and self.robots_status != 200:
+            return web.Response(status=self.robots_status)
         if request.path == "/moved":
             return web.Response(status=301, headers={"Location": "/offer"})
         body = SHOP.get(request.path)
@@ -206,6 +210,53 @@ def test_what_is_disallowed_is_not_asked_for(stage: Stage, shop: Shop) -> None:
     assert "(Disallow: /private)" in told["robots.txt"]["said"]
     assert "/private/x" not in shop.hits
     assert "fetch" not in told
+
+
+@pytest.fixture
+def troubled(shop: Shop) -> Iterator[Shop]:
+    """The shop while its robots.txt is answered with an error."""
+    shop.robots_status = 500
+    yield shop
+    shop.robots_status = 200
+
+
+def test_a_robots_txt_out_of_reach_is_told_and_what_it_means(
+    tmp_path: Path, troubled: Shop
+) -> None:
+    stage, hits = Stage(tmp_path, SETTINGS + "retries = 0\n"), len(troubled.hits)
+    told = found(stage, f"{troubled.url}/offer")
+    host = troubled.url.removeprefix("http://")
+    assert told["robots.txt"]["level"] == "fail"
+    assert told["robots.txt"]["said"] == (
+        "robots.txt could not be reached: the server answered 500; "
+        f"until it can be read, no page of {host} is visited"
+    )
+    assert troubled.hits[hits:] == ["/robots.txt"]
+    assert "fetch" not in told, "the page was not asked for"
+
+
+def test_a_host_out_of_reach_is_not_called_one_without_rules(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, SETTINGS + "retries = 0\n")
+    told = found(stage, "http://127.0.0.1:9/")["robots.txt"]
+    assert told["level"] == "fail"
+    assert told["said"].startswith("robots.txt could not be reached: cannot connect to 127.0.0.1")
+    assert "proxy" in told["advice"]
+
+
+@pytest.mark.parametrize(("path", "level"), [("/offer", "warn"), ("/private/x", "fail")])
+def test_rules_read_before_hold_while_robots_txt_is_out_of_reach(
+    tmp_path: Path, troubled: Shop, path: str, level: str
+) -> None:
+    stage = Stage(tmp_path, SETTINGS + "retries = 0\n")
+    host, yesterday = troubled.url.removeprefix("http://"), time.time() - 86_400
+    known = HostState(host, 0.0, 0, SHOP["/robots.txt"].decode(), 200, yesterday)
+    visit = seen(1, 1, 1, "5 EUR")
+    visit.hosts = (known,)
+    stage.furnish([visit])
+    told = found(stage, troubled.url + path)
+    assert told["robots.txt"]["level"] == level
+    assert ("what it said before holds" in told["robots.txt"]["said"]) == (level == "warn")
+    assert ("fetch" in told) == (level == "warn")
 
 
 def test_a_private_address_is_refused_with_advice(tmp_path: Path, shop: Shop) -> None:

@@ -60,9 +60,13 @@ class Robots:
         """Whether robots.txt must be asked for before anything else is."""
         return now >= self.until and now >= self._retry_at
 
+    def known(self, now: float) -> bool:
+        """Whether it was read, or is known not to exist, and that is not too long ago."""
+        return _tells(self.code) and now < self.until + _STALE_S
+
     def refusal(self, url: str, now: float) -> tuple[Status, str] | None:
         """Why `url` may not be asked for; None if it may."""
-        if not _tells(self.code) or now >= self.until + _STALE_S:
+        if not self.known(now):
             return self._status, self._fault
         if now < self.free_until or self._allows(url):
             return None

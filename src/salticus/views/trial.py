@@ -17,6 +17,7 @@ from salticus.crawl.assembly import fetching
 from salticus.crawl.opening import clock_of, stored
 from salticus.errors import ExtractError, PluginError, SalticusError, StoreLocked, UnknownPage
 from salticus.extract.base import Content
+from salticus.fetch.robots import Robots
 from salticus.store.lock import instance_lock
 from salticus.types import Fetched, HostState, Reading, Status, Target
 from salticus.urls import canonical
@@ -66,14 +67,16 @@ async def _tried(config: Config, url: str) -> AsyncIterator[Finding]:
         fetcher.restore(hosts)
         fetched = await fetcher.fetch(target, clock.wall() + PATIENCE_S)
         state = fetcher.host(target.host)
-    disallowed = fetched is not None and fetched.status is Status.DISALLOWED
-    if disallowed or state.robots_code is not None:
-        yield _robots(state, target.url, fetched)
-    if disallowed:
-        return
+    if state.robots_code is not None:
+        robots = Robots(state.robots_code, state.robots or "", state.robots_until)
+        yield _robots(robots, target, fetched, clock.wall())
+        if not robots.known(clock.wall()):
+            return
     if fetched is None:
         asked = "It asked for a pause; try again later."
         yield doubtful("fetch", f"the turn of {url} did not come in {PATIENCE_S:.0f} s", asked)
+        return
+    if fetched.status is Status.DISALLOWED:
         return
     yield _fetch(target, fetched)
     if fetched.status is Status.OK:
@@ -95,16 +98,31 @@ async def _known(config: Config, url: str) -> tuple[Target, list[HostState]]:
     return (replace(target, kind=rule.kind) if rule and rule.kind else target), hosts
 
 
-def _robots(state: HostState, url: str, fetched: Fetched | None) -> Finding:
-    line = deciding(state.robots or "", url)
+def _robots(robots: Robots, target: Target, fetched: Fetched | None, now: float) -> Finding:
+    """What robots.txt means for visits to the page, at wall time `now`."""
+    if not robots.known(now):
+        return _unread(target, fetched)
+    about, url = "robots.txt", target.url
+    line = deciding(robots.text, url)
     if fetched is not None and fetched.status is Status.DISALLOWED:
         said = f"{url} may not be visited: {fetched.fault}"
-        unread = "could not be reached" in (fetched.fault or "")
-        remedy = _REMEDY[Status.NETWORK if unread else Status.DISALLOWED]
-        return bad("robots.txt", f"{said} ({line})" if line else said, remedy)
-    if not state.robots:
-        return good("robots.txt", "the host has no rules; all may be visited")
-    return good("robots.txt", f"{url} may be visited ({line or 'no rule speaks of it'})")
+        return bad(about, f"{said} ({line})" if line else said, _REMEDY[Status.DISALLOWED])
+    said = f"{url} may be visited ({line or 'no rule speaks of it'})"
+    if robots.due(now):
+        why = "it could not be read this time; what it said before holds for up to a week"
+        return doubtful(about, f"{why}: {said}")
+    return good(about, said if robots.text else "the host has no rules; all may be visited")
+
+
+def _unread(target: Target, fetched: Fetched | None) -> Finding:
+    """That robots.txt is not known, and so nothing is visited."""
+    told, status = "robots.txt could not be reached", Status.NETWORK
+    if fetched is not None and fetched.status is not Status.DISALLOWED:  # it was asked for now
+        told, status = fetched.fault or told, fetched.status
+    remedy = _REMEDY.get(status, "")
+    meaning = f"until it can be read, no page of {target.host} is visited"
+    again = f"{remedy} Salticus asks for it again by itself.".lstrip()
+    return bad("robots.txt", f"{told}; {meaning}", again)
 
 
 def _fetch(target: Target, fetched: Fetched) -> Finding:
