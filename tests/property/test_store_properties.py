@@ -19,7 +19,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.config import Scope
+from salticus.config import Caps, Scope
 from salticus.errors import InputError, StoreError
 from salticus.store.base import SORTS, STATES, Edit, Query, Store
 from salticus.store.packing import pack, raw, rows, text, unpack
@@ -171,6 +171,7 @@ STEPS = st.one_of(
     st.tuples(st.just("charge"), COSTS),
     st.tuples(st.just("done"), PLAIN, st.integers(0, 9)),
 )
+CAPS = st.builds(Caps, *(st.integers(1, 6) for _ in range(4))) | st.just(Caps())
 
 
 async def take(store: Store, steps: list[tuple[Any, ...]]) -> list[Any]:
@@ -223,11 +224,14 @@ async def agree(store: Store, plain: Store) -> None:
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.lists(STEPS, max_size=6), TIMES, QUERIES)
-def test_sqlite_and_memory_agree(steps: list[tuple[Any, ...]], before: int, query: Query) -> None:
+@given(st.lists(STEPS, max_size=6), TIMES, QUERIES, CAPS)
+def test_sqlite_and_memory_agree(
+    steps: list[tuple[Any, ...]], before: int, query: Query, caps: Caps
+) -> None:
     async def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             plain, store = MemoryStore(), await SqliteStore.open(Path(folder, "a.db"))
+            plain.caps = store.caps = caps
             try:
                 assert await take(store, steps) == await take(plain, steps)
                 await agree(store, plain)

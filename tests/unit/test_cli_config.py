@@ -17,7 +17,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from salticus.config import Config, Desk, Extract, Fetch, Hook, Host, Models, Rule, Time, parse
+from salticus.config import (
+    Caps,
+    Config,
+    Desk,
+    Extract,
+    Fetch,
+    Hook,
+    Host,
+    Models,
+    Rule,
+    Time,
+    parse,
+)
 from salticus.config.default import default_text, uncommented
 from salticus.views.settings import MASK, as_toml, effective
 
@@ -35,6 +47,7 @@ with instance_lock(Path(sys.argv[1])):
 SECTIONS: dict[str, type[msgspec.Struct]] = {
     "fetch": Fetch,
     "extract": Extract,
+    "caps": Caps,
     "hosts": Host,
     "pages": Rule,
     "on_change": Hook,
@@ -76,7 +89,7 @@ def test_what_is_commented_out_is_the_default_or_an_example() -> None:
     written, default = plain(found), plain(usual)
     for name in default.keys() - SECTIONS.keys():
         assert default[name] in (written[name], None), name
-    for section in ("fetch", "extract", "models", "desk", "clock"):
+    for section in ("fetch", "extract", "caps", "models", "desk", "clock"):
         for name, value in default[section].items():
             assert value in (written[section][name], None, []), f"{section}.{name}"
     hook = plain(Hook())

@@ -69,7 +69,7 @@ def test_a_listing_that_is_cut_says_so(stage: Stage) -> None:
 def test_the_words_of_the_commands_are_those_of_the_store() -> None:
     assert set(get_args(Sort)) == set(SORTS)
     assert set(get_args(State)) == set(STATES) == set(STATE_WORDS)
-    assert set(MEANING) == set(ADVICE) == {*KINDS.values(), "drift"}
+    assert set(MEANING) == set(ADVICE) == {*KINDS.values(), "drift", "flood"}
 
 
 # --------------------------------------------------------------------------------------------- edit

@@ -268,6 +268,7 @@ def test_commands_are_documented(name: str) -> None:
 TABLES: dict[str, type[msgspec.Struct]] = {
     "fetch": config.Fetch,
     "extract": config.Extract,
+    "caps": config.Caps,
     "models": config.Models,
     "desk": config.Desk,
     "clock": config.Time,

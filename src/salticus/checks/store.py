@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import numpy as np
 
+from salticus.checks.store_caps import CAPS
 from salticus.checks.store_gauges import GAUGES
 from salticus.checks.store_news import NEWS
 from salticus.checks.store_readers import READERS
@@ -55,6 +56,7 @@ async def check_store(make: Make) -> None:
         _keeps_signals,
         _prunes_only_the_old,
         *NEWS,
+        *CAPS,
         *READERS,
         *GAUGES,
     ):

@@ -92,9 +92,9 @@ async def _add(config: Config, pages: list[NewPage]) -> int:
 def _read(config: Config, sources: list[str], *, json: bool) -> tuple[dict[str, Any], bool]:
     """Read sources now, and tell what they name; True if one of them cannot be read."""
     try:
-        with steps() as told:
-            told("reading")
-            read, found = asyncio.run(_visit_sources(config, sources))
+        with steps() as step:
+            step("reading")
+            read, found, waiting = asyncio.run(_visit_sources(config, sources))
     except StoreLocked:
         if not json:
             typer.echo("a crawl is running: it will read them at its next tick")
@@ -103,23 +103,28 @@ def _read(config: Config, sources: list[str], *, json: bool) -> tuple[dict[str, 
     poor = [page for page in read if page not in well]
     if not json:
         typer.echo(f"{counted(len(well), 'source')} read, {counted(found, 'new page')} found")
+        if waiting:
+            typer.echo(f"{counted(waiting, 'source')} that they name will be read by the crawl")
         for page in poor:
             print_wrapped(f"{page.url} could not be read: {_why(page)}")
             print_wrapped(f"→ `salticus doctor {page.url}` tells what can be done", "  ")
     faults = {page.url: _why(page) for page in poor}
-    return {"read": len(well), "found": found, "failed": faults}, bool(poor)
+    told = {"read": len(well), "found": found, "waiting": waiting, "failed": faults}
+    return told, bool(poor)
 
 
-async def _visit_sources(config: Config, urls: list[str]) -> tuple[list[PageState], int]:
-    """The sources visited, those that they name included, and how many pages are new by them."""
+async def _visit_sources(config: Config, urls: list[str]) -> tuple[list[PageState], int, int]:
+    """The sources visited, those that they name included; how many pages are new by them; how many
+    sources are still to be read."""
     from salticus.crawl.opening import stored
-    from salticus.crawl.visiting import visit_now
+    from salticus.crawl.visiting import unread_sources, visit_now
 
     async with stored(config) as store:
         before = (await store.summary()).pages
     visited = await visit_now(config, urls)
     async with stored(config) as store:
-        return visited, (await store.summary()).pages - before
+        found = (await store.summary()).pages - before
+        return visited, found, len(await unread_sources(store))
 
 
 def _why(page: PageState) -> str:

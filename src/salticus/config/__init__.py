@@ -2,6 +2,7 @@
 
 from salticus.config.file import check_hours, load, parse
 from salticus.config.sections import (
+    Caps,
     Config,
     Desk,
     Extract,
@@ -27,6 +28,7 @@ from salticus.config.units import (
 
 __all__ = [
     "Budget",
+    "Caps",
     "Config",
     "Desk",
     "Extract",

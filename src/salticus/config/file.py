@@ -68,6 +68,7 @@ def _check(config: Config) -> None:
         "extract.deadline": config.extract.deadline.total_seconds(),
         "clock.speed": config.clock.speed,
         "models.least": config.models.least,
+        **{f"caps.{name}": cap for name, cap in msgspec.structs.asdict(config.caps).items()},
     }
     for host in config.hosts:
         positive[f"concurrency of hosts that match {host.match!r}"] = (

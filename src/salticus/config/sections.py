@@ -160,6 +160,30 @@ class Desk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     share: Share = Share(0.2)
 
 
+class Caps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How much sites can put into the store by naming pages; what exceeds a cap is left out.
+
+    A source has at most `source_links` links; a source that was added by hand leads to at most
+    `source_pages` new pages, those named by the sources that it names included. On one host at most
+    `host_pages` pages are found, and its sources have at most `host_links` links. Of all found
+    pages, `budget_pages` count where the budget is given per page.
+    """
+
+    source_pages: int = 1_000_000
+    source_links: int = 100_000
+    host_pages: int = 1_000_000
+    host_links: int = 2_000_000
+    budget_pages: int = 100_000
+
+    def budgeted(self, pages: int, found: int) -> int:
+        """How many of the pages, of which some were found, count for a budget per page.
+
+        >>> Caps(budget_pages=10).budgeted(pages=25, found=20)
+        15
+        """
+        return pages - max(0, found - self.budget_pages)
+
+
 class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Models that learn from the crawl's own visits: where they lie, and how often one is trained.
 
@@ -195,6 +219,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retention: Span | None = None
     fetch: Fetch = Fetch()
     extract: Extract = Extract()
+    caps: Caps = Caps()
     models: Models = Models()
     desk: Desk = Desk()
     clock: Time = Time()
@@ -208,6 +233,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def max_interval_days(self) -> float:
         """The maximum interval of pages without one of their own; inf = none."""
         return math.inf if self.max_interval is None else self.max_interval / timedelta(days=1)
+
+    def per_day(self, pages: int, found: int) -> float:
+        """Visits a day for so many pages, of which some were found by sources."""
+        return self.budget.per_day(self.caps.budgeted(pages, found))
 
     def delay(self, host: str) -> float:
         """Seconds between two requests to `host` (the first pattern that sets it wins)."""

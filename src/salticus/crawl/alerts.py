@@ -39,6 +39,8 @@ class Watch:
         """Alerts (host, kind) that were open when the last run ended; their end is to be told, at
         the latest after four visits in a row that went well."""
         for host, kind in alerts:
+            if kind not in KINDS.values():  # raised by others, who also end it
+                continue
             self._open[host].add(kind)
             past = self._past.setdefault(host, deque(maxlen=WINDOW))
             past.append(kind)

@@ -146,4 +146,5 @@ async def _check(config: Config, world: Live, clock: SystemClock) -> None:
     pages = await world.pages(Tick(0, now, now + timedelta(days=1)))
     tick = Tick(0, now, now + config.tick)
     pages = replace(pages, tick=tick, capacity=pages.capacity * tick.days)
-    check_feasible(pages, config.budget.per_day(len(pages)), tick, world.census.hosts)
+    budget = config.per_day(len(pages), int(pages.found.sum()))
+    check_feasible(pages, budget, tick, world.census.hosts)

@@ -102,6 +102,7 @@ class Census:
             interval=self.pins.interval(rule),
             min_interval=self.pins.min_interval(rule),
             open=self.pins.open(rule, tick),
+            found=table.found,
             capacity=np.array([capacity(name) for name in self.hosts], dtype=np.float64),
         )
 

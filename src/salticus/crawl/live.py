@@ -26,6 +26,7 @@ from salticus.fetch.base import Fetcher
 from salticus.observe import kept, observe, tolerated
 from salticus.store.base import Store
 from salticus.types import (
+    Alert,
     Entry,
     Fetched,
     Observation,
@@ -91,6 +92,7 @@ class Live:
         self._all_out = False  # all visits of the plan have been handed out
         self._stopped = asyncio.Event()
         self._met: set[int] = set()
+        self._modest: bool | None = None  # whether all found pages count for the budget, as told
 
     # ------------------------------------------------------------------------------ the contract
 
@@ -102,7 +104,20 @@ class Live:
         await self.census.heed()
         seconds = (tick.end - tick.start).total_seconds() / self.clock.speed
         now = self.clock.wall()
-        return self.census.pages(tick, lambda name: self.fetcher.capacity(name, now, seconds))
+        pages = self.census.pages(tick, lambda name: self.fetcher.capacity(name, now, seconds))
+        await self._weigh(pages)
+        return pages
+
+    async def _weigh(self, pages: Pages) -> None:
+        """Say so if there are more found pages than count for the budget, and when that is over."""
+        found, most = int(pages.found.sum()), self.config.caps.budget_pages
+        over = found <= most or not self.config.budget.per_page
+        if over is self._modest:
+            return
+        self._modest = over
+        fault = f"{found:,} pages were found; caps.budget_pages = {most} count for the budget"
+        at = int(pages.tick.start.timestamp() * 1e6)
+        await self.store.sound([Alert("*", "flood", at, fault, over=over)])
 
     async def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
         open_visits = set(plan.visit.tolist())

@@ -23,7 +23,9 @@ def clock_of(config: Config) -> SystemClock:
 @asynccontextmanager
 async def stored(config: Config) -> AsyncIterator[SqliteStore]:
     """The store that the settings name, for a command that does not crawl."""
-    store = await SqliteStore.open(config.store, keep_content=config.extract.keep_content)
+    store = await SqliteStore.open(
+        config.store, keep_content=config.extract.keep_content, caps=config.caps
+    )
     try:
         yield store
     finally:

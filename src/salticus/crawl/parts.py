@@ -33,7 +33,9 @@ def parts_of(config: Config, clock: Clock, store: SqliteStore, *, once: bool) ->
         "predictor": _predictor(config, predictor_of(config, policy), store),
         "policy": policy,
         "spacing": plugins.make("spacing", spacing, schedule.BUILTIN, seed=config.seed),
-        "ledger": Ledger(config.budget, carry=timedelta(days=1) if once else None),
+        "ledger": Ledger(
+            config.budget, carry=timedelta(days=1) if once else None, caps=config.caps
+        ),
         "planner": Planner(seed=config.seed, at_once=once),
         "explore": Explore(config.explore, seed=config.seed),
         "panel": Panel(store),

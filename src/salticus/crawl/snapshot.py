@@ -101,6 +101,14 @@ class Memory:
         return self.open_, await self.keeper.outcomes(self.open_.visit)
 
 
+async def replace_part(keeper: Keeper, role: str, part: Remembers, plan: Plan) -> None:
+    """Replace what is remembered of one part, and leave the others; `plan` is open if none was."""
+    blob = await keeper.recall()
+    states = {"open": _columns(plan)} if blob is None else unpack(blob)
+    states[f"{role}.{type(part).__name__}"] = part.state()
+    await keeper.remember(pack(states))
+
+
 def give_back() -> None:
     """Return to the system what planning has freed, where the C library can: at a million pages a
     quarter of a gigabyte, which the snapshot would else come on top of."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -12,8 +14,11 @@ from salticus.clock import Clock
 from salticus.config import Config
 from salticus.crawl.assembly import check_contact, fetching, live
 from salticus.crawl.opening import clock_of
-from salticus.store.base import PageState, Query
-from salticus.types import Plan, Purpose, Tick, instant, unplanned
+from salticus.crawl.parts import no_plan
+from salticus.crawl.snapshot import Memory, replace_part
+from salticus.schedule.ledger import Ledger
+from salticus.store.base import PageState, Query, Store
+from salticus.types import Outcomes, Pages, Plan, Purpose, Tick, instant, unplanned
 
 if TYPE_CHECKING:
     from salticus.crawl.live import Live
@@ -25,8 +30,9 @@ _PATIENCE_S = 3600.0  # wall seconds that these visits may take in all
 async def visit_now(config: Config, urls: Sequence[str]) -> list[PageState]:
     """Visit known pages at once, and the sitemaps that sitemaps among them name.
 
-    These visits are the user's own: they are polite like all others, but do not count against the
-    budget. Raises StoreLocked if a crawler runs on the store.
+    Visits to the pages given are the user's own: they are polite like all others, but do not count
+    against the budget. The sitemaps that these name do, and are read as far as a day's budget goes;
+    the crawl visits the others. Raises StoreLocked if a crawler runs on the store.
     """
     check_contact(config)
     clock = clock_of(config)
@@ -34,25 +40,61 @@ async def visit_now(config: Config, urls: Sequence[str]) -> list[PageState]:
         fetching(config, clock) as fetcher,
         live(config, clock, fetcher) as (world, store),
     ):
-        waiting = [await store.page(url) for url in urls]
-        seen: dict[int, PageState] = {}
-        while waiting and len(seen) < MANUAL:
-            await _make(world, clock, [page.page for page in waiting])
-            seen |= {page.page: await store.page(page.url) for page in waiting}
-            sources = await store.find(Query(kind="source", state="new"))
-            waiting = [p for p in sources if p.page not in seen and p.sources][:MANUAL]
+        asked = [await store.page(url) for url in urls]
+        await _make(world, by_hand([page.page for page in asked], _now(clock)))
+        seen = {page.page: await store.page(page.url) for page in asked}
+        while (sources := await unread_sources(store, {*seen})) and len(seen) < MANUAL:
+            plan = by_hand([page.page for page in sources[: MANUAL - len(seen)]], _now(clock))
+            plan = await _paid(config, store, plan, await world.pages(plan.tick))
+            if not len(plan):
+                break
+            await _make(world, plan)
+            visited = {*plan.page.tolist()}
+            seen |= {p.page: await store.page(p.url) for p in sources if p.page in visited}
         async for _ in world.finish():
             pass
         return list(seen.values())
 
 
-async def _make(world: Live, clock: Clock, pages: Sequence[int]) -> None:
-    """Visit pages now."""
+async def unread_sources(store: Store, known: set[int] | None = None) -> list[PageState]:
+    """Sources that others name and that were never visited, without those `known`."""
+    sources = await store.find(Query(kind="source", state="new"))
+    return [page for page in sources if page.sources and page.page not in (known or ())]
+
+
+def _now(clock: Clock) -> Tick:
+    """From now until these visits must be made."""
     now = clock.now()
-    tick = Tick(0, now, now + timedelta(seconds=_PATIENCE_S * clock.speed))
-    await world.pages(tick)
-    async for _ in world.visit(by_hand(pages, tick)):
+    return Tick(0, now, now + timedelta(seconds=_PATIENCE_S * clock.speed))
+
+
+async def _make(world: Live, plan: Plan) -> None:
+    """Make the visits."""
+    await world.pages(plan.tick)
+    async for _ in world.visit(plan):
         pass
+
+
+async def _paid(config: Config, store: Store, plan: Plan, pages: Pages) -> Plan:
+    """As many of the visits as the budget has left, a day's at most, to discover pages.
+
+    They are charged before they are made, as if made when the tick ends: a kill gives none for
+    free.
+    """
+    plan = plan.take(np.isin(plan.page, pages.ids))
+    plan = replace(plan, purpose=np.full(len(plan), Purpose.DISCOVER, dtype=np.int8))
+    ledger = Ledger(config.budget, carry=timedelta(days=1), caps=config.caps)
+    await Memory({"ledger": ledger}, store).recall()
+    start = plan.tick.start
+    grant = deepcopy(ledger).grant(pages, Tick(0, start, start + timedelta(microseconds=1)))
+    cost = pages.cost[pages.rows(plan.page)]
+    within = np.cumsum(cost) <= grant.visits
+    plan = plan.take(within)
+    made = replace(Outcomes.dropped(plan, instant(plan.tick.end)), made=np.ones(len(plan), bool))
+    ledger.spend(plan, cost[within])
+    ledger.learn(made)
+    await replace_part(store, "ledger", ledger, no_plan(start))
+    return plan
 
 
 def by_hand(pages: Sequence[int], tick: Tick) -> Plan:

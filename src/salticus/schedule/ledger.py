@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from salticus.config import Budget
+from salticus.config import Budget, Caps
 from salticus.types import (
     DAY,
     NEVER,
@@ -24,6 +24,8 @@ from salticus.types import (
     instant,
 )
 from salticus.types.state import State
+
+DEFAULT_CAPS = Caps()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,15 @@ class Ledger:
     or up to one visit, the dearest if they differ, and a new ledger opens with as much; a dropped
     visit is refunded, one that failed is not. The first law is kept exactly: a visit that would be
     one too many is released when the visit that is a whole budget older is a day past. A visit that
-    costs more than 1 counts as so many. What the user orders by hand does not count.
+    costs more than 1 counts as so many. What the user orders by hand does not count. A budget per
+    page grows with pages that were found only as far as `caps` say.
     """
 
-    def __init__(self, budget: Budget, *, carry: timedelta | None = None) -> None:
+    def __init__(
+        self, budget: Budget, *, carry: timedelta | None = None, caps: Caps = DEFAULT_CAPS
+    ) -> None:
         self.budget = budget
+        self.caps = caps
         self.carry = carry
         self.balance_ = 0.0
         self.until_: Instant = NEVER
@@ -74,7 +80,8 @@ class Ledger:
 
     def grant(self, pages: Pages, tick: Tick) -> Grant:
         """The visits that `tick` may spend."""
-        rate = self.budget.per_day(len(pages))
+        counted = self.caps.budgeted(len(pages), int(np.count_nonzero(pages.found)))
+        rate = self.budget.per_day(counted)
         start, end = instant(tick.start), instant(tick.end)
         keep = tick.days if self.carry is None else self.carry.total_seconds() / 86_400
         one = float(pages.cost.max(initial=1.0))

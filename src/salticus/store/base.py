@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from salticus.config import Scope
+from salticus.config import Caps, Scope
 from salticus.errors import InputError
 from salticus.types import (
     Alert,
@@ -49,9 +49,10 @@ class PageTable:
     """Pages as stored: columns ordered by id. `revision` is passed back to ask for later edits.
 
     `rests` is True for a page that is not to be visited: paused, merged into another, or no longer
-    named by the sitemaps that it was found in. `idle` counts the visits in a row after which there
-    was nothing to come back for soon: gone, soft_404, disallowed, unsafe. A forgotten page is there
-    once more, with `rests`, so that whoever keeps columns learns of it.
+    named by the sitemaps that it was found in. `found` is True for what sources brought. `idle`
+    counts the visits in a row after which there was nothing to come back for soon: gone, soft_404,
+    disallowed, unsafe. A forgotten page is there once more, with `rests`, so that whoever keeps
+    columns learns of it.
     """
 
     ids: Ints
@@ -63,6 +64,7 @@ class PageTable:
     max_interval: Floats  # days, inf = none
     idle: Ints
     rests: Bools
+    found: Bools
     revision: int
 
 
@@ -213,8 +215,11 @@ class Store(Protocol):
 
     Laws: what `record` was given is there after it returns, once, also after kill -9; the records
     of one call are committed together or not at all; a visit id is stored once (a second record of
-    the same visit is ignored); reads return what was given, in order.
+    the same visit is ignored); reads return what was given, in order; what sources name is taken
+    up within `caps`, and what these leave out is an alert of the kind "flood".
     """
+
+    caps: Caps
 
     async def add(self, pages: Sequence[NewPage], *, at: int) -> int:
         """Add pages (µs `at`); known ones get the settings that are given, and are revived unless

@@ -7,10 +7,15 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+import msgspec
+
+from salticus.config import Caps
 from salticus.errors import InputError
+from salticus.store.caps import Admission, Held, Known
 from salticus.store.packing import rows
 from salticus.store.queries import QUERIES
-from salticus.types import Entry, Record
+from salticus.store.telling import sound
+from salticus.types import Alert, Entry, Record
 from salticus.urls import canonical
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -63,12 +68,12 @@ def iso(micros: int | None) -> str | None:
         return None
 
 
-def link(db: sqlite3.Connection, record: Record) -> None:
-    """Take up the entries of a source, within a transaction."""
+def link(db: sqlite3.Connection, record: Record, caps: Caps) -> None:
+    """Take up the entries of a source as far as the caps allow, within a transaction."""
     about = {
         "source": record.observation.page,
         "at": record.observation.at,
-        "rows": rows(named(record.entries or ())),
+        "rows": rows(_admitted(db, record, caps)),
     }
     db.execute(QUERIES["clear_named"])
     for step in ("insert_entries", "name_entries", "signal_entries", "link_entries"):
@@ -76,6 +81,28 @@ def link(db: sqlite3.Connection, record: Record) -> None:
     if record.complete:
         db.execute(QUERIES["unlink_entries"], about)
     relist(db, record.observation.page)
+
+
+def _admitted(db: sqlite3.Connection, record: Record, caps: Caps) -> list[Named]:
+    """The entries that are taken up; if the caps leave out others, that is an alert."""
+    source, entries = record.observation.page, named(record.entries or ())
+    asked = {"source": source, "rows": rows(entries)}
+    (text,) = db.execute(QUERIES["known_entries"], asked).fetchone()
+    known = msgspec.json.decode(text, type=list[Known], strict=False)
+    host, url, links, host_links, pages = db.execute(QUERIES["held_of_source"], asked).fetchone()
+    if record.complete:  # all other links of the source vanish
+        links = sum(each.linked for each in known)
+    hosts = {"hosts": rows(sorted({entry.host for entry in entries}))}
+    on_hosts = dict(db.execute(QUERIES["held_on_hosts"], hosts).fetchall())
+    admission = Admission(caps, Held(links, host_links, pages, on_hosts))
+    pairs = zip(entries, known, strict=True)
+    admitted = [entry for entry, each in pairs if admission.admits(entry.host, each)]
+    db.execute(QUERIES["leave_out"], {"source": source, "left_out": admission.left_out_})
+    if admission.left_out_:
+        sound(db, [admission.alert(host, url, record.observation.at)])
+    elif not db.execute(QUERIES["leaves_out"], {"host": host}).fetchone()[0]:
+        sound(db, [Alert(host, "flood", record.observation.at, over=True)])
+    return admitted
 
 
 def relist(db: sqlite3.Connection, source: int) -> None:

@@ -75,7 +75,8 @@ SELECT
     json_group_array(iif(max_interval IS NULL, NULL, json(printf('%!.17g', max_interval)))),
     json_group_array(key) FILTER (WHERE idle),
     json_group_array(idle) FILTER (WHERE idle),
-    json_group_array(key) FILTER (WHERE rests)
+    json_group_array(key) FILTER (WHERE rests),
+    json_group_array(key) FILTER (WHERE found)
 FROM (
     SELECT
         asked.key,
@@ -86,6 +87,7 @@ FROM (
         coalesce(cost, 1.0) AS cost,
         max_interval,
         idle,
+        found,
         coalesce(paused OR unlisted OR alias IS NOT NULL, 1) AS rests
     FROM json_each(:ids) AS asked LEFT JOIN pages ON pages.id = asked.value
     ORDER BY asked.key
@@ -97,7 +99,10 @@ SELECT json_group_array(json_object(
     'last_modified', last_modified, 'digest', digest, 'seen', last_answer, 'tags', json(tags)
 ))
 FROM (
-    SELECT pages.id, url, host, kind, etag, last_modified, digest, last_answer, tags
+    SELECT
+        pages.id, url, host, kind, digest, last_answer, tags,
+        iif(left_out, NULL, etag) AS etag,  -- there may be room for the rest by now
+        iif(left_out, NULL, last_modified) AS last_modified
     FROM json_each(:ids) AS asked CROSS JOIN pages ON pages.id = asked.value
     ORDER BY asked.key
 );
@@ -262,14 +267,50 @@ DELETE FROM named;
 -- name: clear_chosen
 DELETE FROM chosen;
 
+-- name: known_entries
+SELECT json_group_array(json_array(page, linked, naming))
+FROM (
+    SELECT
+        pages.id IS NOT NULL AS page,
+        mine.source IS NOT NULL AS linked,
+        (SELECT count(*) FROM links WHERE page = pages.id AND vanished IS NULL) AS naming
+    FROM json_each(:rows) AS asked
+        LEFT JOIN pages ON pages.url = json_extract(asked.value, '$[0]')
+        LEFT JOIN links AS mine
+            ON mine.source = :source AND mine.page = pages.id AND mine.vanished IS NULL
+    ORDER BY asked.key
+);
+
+-- name: held_of_source
+SELECT
+    source.host,
+    source.url,
+    (SELECT count(*) FROM links WHERE source = :source AND vanished IS NULL),
+    coalesce((SELECT links FROM found_on WHERE host = source.host), 0),
+    coalesce((
+        SELECT pages FROM found_by
+        WHERE origin = coalesce(iif(source.found, source.origin, NULL), source.id)
+    ), 0)
+FROM pages AS source WHERE source.id = :source;
+
+-- name: held_on_hosts
+SELECT host, pages FROM found_on WHERE host IN (SELECT value FROM json_each(:hosts));
+
+-- name: leave_out
+UPDATE pages SET left_out = :left_out WHERE id = :source AND left_out <> :left_out;
+
+-- name: leaves_out
+SELECT EXISTS (SELECT 1 FROM pages WHERE host = :host AND left_out);
+
 -- name: insert_entries
-INSERT INTO pages (url, host, kind, tags, found, added, revision)
+INSERT INTO pages (url, host, kind, tags, found, origin, added, revision)
 SELECT
     json_extract(asked.value, '$[0]'),
     json_extract(asked.value, '$[1]'),
     json_extract(asked.value, '$[2]'),
     source.tags,
     1,
+    coalesce(iif(source.found, source.origin, NULL), source.id),
     :at,
     (SELECT meta.value FROM meta WHERE name = 'revision')
 FROM pages AS source CROSS JOIN json_each(:rows) AS asked
@@ -323,10 +364,10 @@ WHERE id IN (SELECT page FROM chosen) AND unlisted <> (
 
 -- name: insert_moved
 INSERT INTO pages (
-    url, host, kind, tags, max_interval, demand, cost, own_cost, found, added, revision
+    url, host, kind, tags, max_interval, demand, cost, own_cost, found, origin, added, revision
 )
 SELECT
-    :url, :host, kind, tags, max_interval, demand, cost, own_cost, found, :at,
+    :url, :host, kind, tags, max_interval, demand, cost, own_cost, found, origin, :at,
     (SELECT meta.value FROM meta WHERE name = 'revision')
 FROM pages WHERE id = :page AND NOT EXISTS (SELECT 1 FROM pages WHERE url = :url);
 

@@ -40,7 +40,9 @@ def table(db: sqlite3.Connection, after: int) -> PageTable:
     ids = _ints(edited)
     starts = range(0, max(1, len(ids)), CHUNK)
     chunks = (_columns(db, ids[start : start + CHUNK]) for start in starts)
-    host, added, last_visit, demand, cost, max_interval, idle, rests = zip(*chunks, strict=True)
+    host, added, last_visit, demand, cost, max_interval, idle, rests, found = zip(
+        *chunks, strict=True
+    )
     return PageTable(
         ids=ids,
         host=_shared(host),
@@ -51,20 +53,23 @@ def table(db: sqlite3.Connection, after: int) -> PageTable:
         max_interval=np.nan_to_num(np.concatenate(max_interval), nan=np.inf),
         idle=np.concatenate(idle),
         rests=np.concatenate(rests),
+        found=np.concatenate(found),
         revision=revision,
     )
 
 
 def _columns(db: sqlite3.Connection, ids: Ints) -> tuple[Any, ...]:
     asked = {"ids": rows(ids.tolist()), "never": _NEVER}
-    found = db.execute(QUERIES["page_columns"], asked).fetchone()
-    host, added, last_visit, demand, cost, max_interval, idlers, times, resters = found
+    columns = db.execute(QUERIES["page_columns"], asked).fetchone()
+    host, added, last_visit, demand, cost, max_interval, idlers, times, *marked = columns
     names = msgspec.json.decode(host, type=list[str])
     floats = map(_floats, (demand, cost, max_interval))
-    idle, rests = np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=np.bool_)
+    idle = np.zeros(len(ids), dtype=np.int64)
+    rests, found = np.zeros((2, len(ids)), dtype=np.bool_)
     idle[_ints(idlers)] = _ints(times)
-    rests[_ints(resters)] = True
-    return names, _times(added), _times(last_visit), *floats, idle, rests
+    rests[_ints(marked[0])] = True
+    found[_ints(marked[1])] = True
+    return names, _times(added), _times(last_visit), *floats, idle, rests, found
 
 
 def fitting(db: sqlite3.Connection, ids: Ints, scopes: Sequence[Scope]) -> Ints:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import zstandard
 
+from salticus.config import Caps
 from salticus.store.database import transaction
 from salticus.store.linking import link, place_of
 from salticus.store.merging import move, unite
@@ -27,8 +28,9 @@ Row = tuple[Any, ...]
 class Recorder:
     """Writes records through one connection; lives in one thread."""
 
-    def __init__(self, db: sqlite3.Connection, *, keep_content: bool) -> None:
+    def __init__(self, db: sqlite3.Connection, *, keep_content: bool, caps: Caps) -> None:
         self.db = db
+        self.caps = caps
         self.keep_content = keep_content
         self._compressor = zstandard.ZstdCompressor(level=1)
 
@@ -59,7 +61,7 @@ class Recorder:
         self.db.execute(QUERIES["bump_revision"])
         for record in news:
             if record.entries is not None:
-                link(self.db, record)
+                link(self.db, record, self.caps)
             move(self.db, record)
             unite(self.db, record)
             sound(self.db, record.alerts)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from salticus.config import Scope
+from salticus.config import Caps, Scope
 from salticus.store import (
     counting,
     editing,
@@ -58,6 +58,7 @@ from salticus.types import (
 )
 from salticus.urls import canonical
 
+DEFAULT_CAPS = Caps()
 MOVED = 500  # visits between two moves into the main file
 
 
@@ -82,7 +83,9 @@ class SqliteStore:
         self._charged: tuple[Sequence[tuple[Scope, float]], int] = ((), -1)
 
     @classmethod
-    async def open(cls, path: str | Path, *, keep_content: bool = True) -> Self:
+    async def open(
+        cls, path: str | Path, *, keep_content: bool = True, caps: Caps = DEFAULT_CAPS
+    ) -> Self:
         """The store at `path`, upgraded if it is old; StoreError if it cannot be used."""
         store = cls(path, keep_content=keep_content)
         try:
@@ -93,8 +96,16 @@ class SqliteStore:
             for lane in (store._writes, store._reads, store._moves):
                 lane.close()
             raise
-        store._recorder = Recorder(store._writer, keep_content=keep_content)
+        store._recorder = Recorder(store._writer, keep_content=keep_content, caps=caps)
         return store
+
+    @property
+    def caps(self) -> Caps:
+        return self._recorder.caps
+
+    @caps.setter
+    def caps(self, caps: Caps) -> None:
+        self._recorder.caps = caps
 
     async def add(self, pages: Sequence[NewPage], *, at: int) -> int:
         return await self._writes.run(editing.add, self._writer, pages, at)

@@ -37,6 +37,12 @@ class Links:
         """The pages that a source names, or named."""
         return {page for page, links in self._of.items() if source in links}
 
+    def count(self, sources: Iterable[int], *, now: bool = False) -> int:
+        """How many links these sources have, or have `now`, without those that vanished."""
+        wanted = set(sources)
+        every = ((s, link) for links in self._of.values() for s, link in links.items())
+        return sum(s in wanted and not (now and link.vanished is not None) for s, link in every)
+
     def read(self, record: Record, times: dict[int, int | None]) -> list[int]:
         """Take up the pages in a source with the `times` told; those whose time is news."""
         source, at = record.observation.page, record.observation.at

@@ -24,6 +24,8 @@ class Page(msgspec.Struct):
     state: PageState
     revision: int = 0
     found: bool = False
+    origin: int | None = None  # the page added by hand that led to this one, if it was found
+    left_out: int = 0  # entries of a source that the caps kept out
     alias: int | None = None
     own_cost: float | None = None
     value: Value | None = None
@@ -68,8 +70,8 @@ class Page(msgspec.Struct):
             url=state.url,
             host=state.host,
             kind=state.kind,
-            etag=self.etag,
-            last_modified=self.last_modified,
+            etag=None if self.left_out else self.etag,
+            last_modified=None if self.left_out else self.last_modified,
             digest=self.digest,
             seen=state.last_answer,
             tags=tuple(state.tags),
@@ -110,7 +112,7 @@ class Page(msgspec.Struct):
         state, model = self.state, other.state
         state.kind, state.tags, state.cost = model.kind, model.tags[:], model.cost
         state.max_interval, state.demand = model.max_interval, model.demand
-        self.own_cost, self.found = other.own_cost, other.found
+        self.own_cost, self.found, self.origin = other.own_cost, other.found, other.origin
 
     def inherit(self, old: Page) -> None:
         """Take over what was asked for the page that has become this one."""

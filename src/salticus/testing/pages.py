@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
 import numpy as np
 
-from salticus.config import Scope
+from salticus.config import Caps, Scope
 from salticus.errors import UnknownPage
 from salticus.store.base import SORTS, STATES, Edit, Hit, PageState, PageTable, Query, known
+from salticus.store.caps import Admission, Held, Known
 from salticus.store.linking import Named
 from salticus.testing.links import Links
 from salticus.testing.page import Page, fits, hit_of
 from salticus.testing.rows import table_of
-from salticus.types import Ints, NewPage, Record, Target
+from salticus.types import Alert, Ints, NewPage, Record, Target
 from salticus.urls import canonical
 
 
@@ -27,6 +29,7 @@ class PageBook:
         self._last = 0
         self._forgotten: dict[int, tuple[int, str]] = {}
         self._links = Links()
+        self.caps = Caps()
         self._revision = 0
 
     async def add(self, pages: Sequence[NewPage], *, at: int) -> int:
@@ -47,10 +50,10 @@ class PageBook:
 
     async def table(self, after: int = -1) -> PageTable:
         edited = [page for page in self._pages.values() if page.revision > after]
-        rows = [(page.state, self._rests(page)) for page in edited]
+        rows = [(page.state, self._rests(page), page.found) for page in edited]
         for number, (revision, host) in self._forgotten.items():
             if revision > after >= 0:
-                rows.append((Page.new(number, ("", host), 0).state, True))
+                rows.append((Page.new(number, ("", host), 0).state, True, False))
         return table_of(sorted(rows, key=lambda row: row[0].page), self._revision)
 
     def _rests(self, page: Page) -> bool:
@@ -155,6 +158,38 @@ class PageBook:
 
     # -------------------------------------------------------------------------------- by visits
 
+    def _admitted(
+        self, record: Record, entries: Sequence[Named]
+    ) -> tuple[list[Named], Alert | None]:
+        """The entries that the caps let in, and what is to be told of it."""
+        source, at = self._pages[record.observation.page], record.observation.at
+        known = [self._known(entry, source.state.page) for entry in entries]
+        found = [page for page in self._pages.values() if page.found]
+        held = Held(
+            source_links=sum(each.linked for each in known)
+            if record.complete
+            else self._links.count([source.state.page], now=True),
+            host_links=self._links.count(
+                number for number, p in self._pages.items() if p.state.host == source.state.host
+            ),
+            source_pages=sum(page.origin == _origin(source) for page in found),
+            host_pages=Counter(page.state.host for page in found),
+        )
+        admission = Admission(self.caps, held)
+        pairs = zip(entries, known, strict=True)
+        admitted = [entry for entry, each in pairs if admission.admits(entry.host, each)]
+        source.left_out, host = admission.left_out_, source.state.host
+        if source.left_out:
+            return admitted, admission.alert(host, source.state.url, at)
+        if any(page.left_out for page in self._pages.values() if page.state.host == host):
+            return admitted, None
+        return admitted, Alert(host, "flood", at, over=True)
+
+    def _known(self, entry: Named, source: int) -> Known:
+        page = self._ids.get(entry.url)
+        sources = [] if page is None else self._links.sources(page)
+        return Known(page is not None, source in sources, len(sources))
+
     def _link(self, record: Record, entries: Sequence[Named]) -> list[int]:
         """Take up what a source names; the pages whose time is news."""
         source, before = self._pages[record.observation.page], self._unlisted_ones()
@@ -163,6 +198,7 @@ class PageBook:
             if entry.url not in self._ids:
                 page = self._named((entry.url, entry.host), record.observation.at, found=True)
                 page.state.kind, page.state.tags = entry.kind, source.state.tags[:]
+                page.origin = _origin(source)
             if entry.url != source.state.url:
                 times[self._ids[entry.url]] = entry.at
         news = self._links.read(record, times)
@@ -196,3 +232,8 @@ class PageBook:
         other.inherit(page)
         self._links.hand_over(page.state.page, number)
         self._touch({page.state.page, number} | before ^ self._unlisted_ones())
+
+
+def _origin(source: Page) -> int:
+    """The page added by hand that leads to what a source names."""
+    return source.origin if source.found and source.origin is not None else source.state.page

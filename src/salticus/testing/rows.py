@@ -14,9 +14,9 @@ from salticus.types import NEVER, Observation, Signal, Times
 Row = dict[str, Any]
 
 
-def table_of(rows: Sequence[tuple[PageState, bool]], revision: int) -> PageTable:
-    """Columns of pages, each with whether it rests."""
-    pages = [page for page, _ in rows]
+def table_of(rows: Sequence[tuple[PageState, bool, bool]], revision: int) -> PageTable:
+    """Columns of pages, each with whether it rests, and whether it was found."""
+    pages = [page for page, *_ in rows]
     limits = [np.inf if p.max_interval is None else p.max_interval for p in pages]
     return PageTable(
         ids=np.array([p.page for p in pages], dtype=np.int64),
@@ -27,7 +27,8 @@ def table_of(rows: Sequence[tuple[PageState, bool]], revision: int) -> PageTable
         cost=np.array([p.cost for p in pages]),
         max_interval=np.array(limits),
         idle=np.array([p.idle for p in pages], dtype=np.int64),
-        rests=np.array([rests for _, rests in rows], dtype=np.bool_),
+        rests=np.array([rests for _, rests, _ in rows], dtype=np.bool_),
+        found=np.array([found for *_, found in rows], dtype=np.bool_),
         revision=revision,
     )
 

@@ -87,7 +87,9 @@ class MemoryStore(GaugeBook, PageBook):
         """What a visit says of other pages, and of its host as a whole."""
         seen = record.observation
         if record.entries is not None:
-            entries = named(record.entries)
+            entries, alert = self._admitted(record, named(record.entries))
+            if alert is not None:
+                self._sound(alert)
             news = self._link(record, entries)
             told = {self._ids[entry.url]: (entry.word, entry.told) for entry in entries}
             self._signals += [Signal(page, seen.at, *told[page]) for page in news]

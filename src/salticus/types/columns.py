@@ -111,6 +111,7 @@ class Pages:
     `merchant` and `category` are numbers, -1 = unknown. `interval` is fixed by the user, in days;
     NaN where the policy decides. For `min_interval` days after a visit (0 = none) policies and
     exploration leave a page alone. Pages that are not `open` may not be visited in this tick.
+    `found` is True for pages that sources brought; nowhere if it is not given.
     """
 
     tick: Tick
@@ -129,6 +130,11 @@ class Pages:
     open: Bools
     capacity: Floats
     survival: Survival | None = None
+    found: Bools = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+
+    def __post_init__(self) -> None:
+        if not len(self.found):
+            object.__setattr__(self, "found", np.zeros(len(self.ids), dtype=np.bool_))
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -14,6 +14,7 @@ class Purpose(IntEnum):
     INSTA = 3
     LIMIT = 4
     MANUAL = 5
+    DISCOVER = 6  # a source that another one names, read to find pages
 
     @property
     def label(self) -> str:

@@ -13,6 +13,7 @@ MEANING = {
     "layout": "most of its pages had a value and have none now",
     "missing": "most of its pages answer that they do not exist",
     "unreachable": "it does not answer",
+    "flood": "its sources name more pages than the caps let in",
     "drift": "pages change more or less often than the predictor foretells",
 }
 ADVICE = {
@@ -29,6 +30,9 @@ ADVICE = {
     "drift": "Predictions and plans are off until the predictor has caught up; it learns with "
     "every visit. If this lasts, train its model anew (`salticus train`); see how fresh the copy "
     "is meanwhile with `salticus freshness`.",
+    "flood": "What is in the store stays; what exceeds a cap does not count. `salticus alerts "
+    "--json` names the setting in [caps]. If you want the pages, raise it: they are added when the "
+    "source is read next. If not, `salticus forget` those you do not want.",
     "unreachable": "It may be down for a while: it is tried again by itself. See whether you reach "
     "it from this machine, and whether it needs a proxy in [[hosts]].",
 }

@@ -36,7 +36,7 @@ async def burden(config: Config, store: Store) -> list[Finding]:
     if not len(pages):
         add = "`salticus add URL`, or a whole shop: `salticus add --sitemap URL`."
         return [doubtful("pages", "the store has no page to visit", add)]
-    planned = config.budget.per_day(len(pages))
+    planned = config.per_day(len(pages), int(pages.found.sum()))
     counts = Counter(census.hosts[number] for number in pages.host.tolist())
     found = [
         good("pages", f"{counted(len(pages), 'page')} to visit on {counted(len(counts), 'host')}"),

@@ -98,7 +98,7 @@ async def _target(config: Config, store: SqliteStore, estimate: Estimate) -> dic
     target = config.freshness_target
     if target is None or not len(pages):
         return {}
-    budget = config.budget.per_day(len(pages))
+    budget = config.per_day(len(pages), int(pages.found.sum()))
     delays = np.array([max(config.delay(host), 1e-3) for host in hosts])
     room = 86_400 / config.clock.speed / delays
     found = _needed(pages, room, (budget, estimate.freshness, float(target)), config.tick / DAY)

@@ -28,6 +28,7 @@ _CAUSES = {
     "panel": "it is in the panel",
     "insta": "a click asked for it",
     "manual": "it was asked for by hand",
+    "discover": "it names pages, and was named by another source",
 }
 
 

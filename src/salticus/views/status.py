@@ -71,7 +71,7 @@ async def status_of(config: Config) -> dict[str, Any]:
         "last visit": when(summary.last),
         "last status": summary.by_status,
         "predictor": predictor_told(config),
-        "budget a day": config.budget.per_day(len(pages)),
+        "budget a day": config.per_day(len(pages), int(pages.found.sum())),
         "visit price": price,
         "freshness of the last day": in_words(fresh),
         **({"target": target_in_words(fresh["target"])} if fresh.get("target") else {}),
