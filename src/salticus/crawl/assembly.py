@@ -17,6 +17,7 @@ from salticus.crawl.loop import Loop
 from salticus.crawl.opening import clock_of, cost_of, stored
 from salticus.crawl.parts import parts_of
 from salticus.crawl.snapshot import Memory
+from salticus.crawl.warming import warm_up
 from salticus.errors import ConfigError
 from salticus.freshness.note import Gauging
 from salticus.store.lock import instance_lock
@@ -41,6 +42,7 @@ async def crawler(
     settings that cannot be kept.
     """
     check_contact(config)
+    await warm_up(config)
     clock = clock_of(config)
     async with (
         fetching(config, clock) as fetcher,

@@ -14,6 +14,7 @@ import numpy as np
 from salticus.config import Budget, Config, Models, Span, load
 from salticus.crawl.assembly import crawler
 from salticus.crawl.opening import clock_of, stored
+from salticus.crawl.warming import warm_up
 from salticus.lab.demo.charts import write_charts
 from salticus.lab.demo.copies import Copies, busiest_day, read_copies
 from salticus.lab.demo.neighbour import neighbour_mall
@@ -84,6 +85,8 @@ async def run_demo(folder: Path, course: Course, told: Told) -> dict[str, Any]:
     results: dict[str, Any] = {}
     curves: dict[str, Any] = {}
     for policy in course.policies:
+        told(f"compiling what {policy} needs")
+        await warm_up(_settings(Config(), course, policy))
         told(f"{policy} crawls for {course.seconds:g} s")
         config = await _crawl(folder / policy, plot, course, policy)
         copies, span = await _seen(config, course)
@@ -102,7 +105,7 @@ async def _crawl(folder: Path, plot: Plot, course: Course, policy: str) -> Confi
     """One crawl of a mall of its own; its settings."""
     options = [f"--{key}={getattr(plot, key)}" for key in ("shops", "seed", "speed", "delay")]
     async with neighbour_mall(folder, [*options, f"--log={plot.log}", "--shoppers"]):
-        config = _settings(folder, course, policy)
+        config = _settings(load(paths(folder)["settings"]), course, policy)
         start = clock_of(config).now()
         urls = paths(folder)["urls"].read_text("utf-8").split()
         await _add(config, urls, start)
@@ -122,10 +125,10 @@ async def _seen(config: Config, course: Course) -> tuple[Copies, tuple[datetime,
     return copies, (start, start + timedelta(days=course.days))
 
 
-def _settings(folder: Path, course: Course, policy: str) -> Config:
+def _settings(config: Config, course: Course, policy: str) -> Config:
     """Those of the mall; no model is trained, which would take the cores from both processes."""
     return msgspec.structs.replace(
-        load(paths(folder)["settings"]),
+        config,
         policy=policy,
         budget=course.budget,
         seed=course.seed,

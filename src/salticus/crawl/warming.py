@@ -1,0 +1,123 @@
+"""Machine code before the clock: whatever the parts of a crawl compile, they compile here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import numpy as np
+
+from salticus.allocate.panel import Panel
+from salticus.clock import VirtualClock
+from salticus.config import Budget, Config
+from salticus.crawl.census import Census
+from salticus.crawl.loop import Loop
+from salticus.crawl.parts import parts_of, predictor_of
+from salticus.crawl.snapshot import Memory
+from salticus.store.sqlite import SqliteStore
+from salticus.types import NewPage, Observation, Outcomes, Pages, Plan, Record, Tick, instant
+
+logger = logging.getLogger(__name__)
+
+_PAGES = 24
+_TICKS = 2  # in each of two runs; the second takes up what the first has learnt
+_ROOM = (math.inf, 2.0, 1.0)  # visits that the hosts can take in a tick
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+async def warm_up(config: Config) -> None:
+    """Compile all that a crawl with these settings will run, or load it if it was compiled before.
+
+    Without it the first ticks of a crawl wait for the compiler, half a minute on a fresh machine,
+    while its clock runs. The parts are made as those of the crawl are, and plan, visit and learn a
+    few ticks of a crawl that is invented; nothing of it is kept.
+    """
+    await asyncio.to_thread(_warm_up, config)
+
+
+def _warm_up(config: Config) -> None:
+    try:
+        asyncio.run(_invented_crawl(config))
+    except Exception:  # a part of the user's own may not like pages that are invented
+        logger.warning("what the crawl needs could not be compiled beforehand", exc_info=True)
+
+
+async def _invented_crawl(config: Config) -> None:
+    each = Budget(0.5 * 86_400 / config.tick.total_seconds(), per_page=True)
+    config = msgspec.structs.replace(config, budget=each, pages=(), max_interval=None)
+    with TemporaryDirectory(prefix="salticus-") as folder:
+        store = await SqliteStore.open(Path(folder, "invented.db"))
+        clock = VirtualClock(_START)
+        try:
+            pages = [NewPage(f"http://shop{n % 3}.example/{n}") for n in range(_PAGES)]
+            await store.add(pages, at=_micros(clock.now()))
+            for _ in range(2):
+                loop = _loop(config, clock, store)
+                await loop.run(clock.now() + _TICKS * config.tick)
+        finally:
+            await store.close()
+
+
+def _loop(config: Config, clock: VirtualClock, store: SqliteStore) -> Loop:
+    parts = parts_of(config, clock, store, once=False)
+    parts["panel"] = Panel()
+    if predictor_of(config) == "serving":
+        parts["predictor"].tells = False  # the registry of models must not hear of this
+    world = _Invented(store)
+    loop = Loop(world=world, memory=Memory(parts, store), **parts)
+    world.loop = loop
+    return loop
+
+
+class _Invented:
+    """A world in which every page answers, and every other answer is a change."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.store = store
+        self.census = Census(store)
+        self.loop: Loop
+
+    async def pages(self, tick: Tick) -> Pages:
+        await self.census.refresh()
+        room = dict(zip(self.census.hosts, _ROOM, strict=True))
+        return self.census.pages(tick, lambda host: room[host])
+
+    async def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
+        targets = {target.page: target for target in await self.store.targets(plan.page)}
+        seen = [
+            Observation(
+                visit=int(plan.visit[row]),
+                page=page,
+                at=int(plan.due[row].astype(np.int64)),
+                purpose="policy",
+                propensity=float(plan.propensity[row]),
+                status="ok",
+                changed=None if targets[page].seen is None else bool((page + row) % 2),
+                since=targets[page].seen,
+                digest=str(row),
+            )
+            for row, page in enumerate(plan.page.tolist())
+        ]
+        await self.store.record([Record(observation) for observation in seen])
+        outcomes = Outcomes.of(seen)
+        self.census.learn(outcomes)
+        yield outcomes
+        self.loop.insta.ask(plan.page, instant(plan.tick.end))  # as if all of them were clicked
+
+    def stop(self) -> None:
+        """Nothing is in flight."""
+
+    async def finish(self) -> AsyncIterator[Outcomes]:
+        nothing: list[Outcomes] = []
+        for outcomes in nothing:
+            yield outcomes
+
+
+def _micros(when: datetime) -> int:
+    return int(when.timestamp() * 1e6)
