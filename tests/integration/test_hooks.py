@@ -10,20 +10,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from salticus.clock import run_fast
 from salticus.config import Hook, Span
 from salticus.crawl import hooks
 from salticus.crawl.hooks import Hooks
-from salticus.errors import ConfigError
+from salticus.errors import ConfigError, StoreError
 from salticus.store.base import Store
 from salticus.store.sqlite import SqliteStore
 from salticus.testing import MemoryStore
-from salticus.types import NewPage, Observation, Record, Value
+from salticus.types import Change, NewPage, Observation, Record, Value
 
 START = 1_767_225_600_000_000  # 2026-01-01
 TAGS = [("even",), ()]
@@ -69,10 +70,13 @@ def after(folder: Path) -> list[str]:
     return [each["after"]["text"] for each in kept(folder)]
 
 
-Work = Callable[[Store, Hooks], Awaitable[None]]
+Work = Callable[[Any, Hooks], Awaitable[None]]
+Runner = Callable[[Coroutine[Any, Any, Hooks]], Hooks]
 
 
-def with_hook(hook: Hook, folder: Path, work: Work, store: Store | None = None) -> Hooks:
+def with_hook(
+    hook: Hook, folder: Path, work: Work, store: Store | None = None, run: Runner = asyncio.run
+) -> Hooks:
     """Start the hook, do something, and let the hook end its work."""
 
     async def main() -> Hooks:
@@ -87,7 +91,7 @@ def with_hook(hook: Hook, folder: Path, work: Work, store: Store | None = None) 
         await asyncio.wait_for(task, 30)
         return found
 
-    return asyncio.run(main())
+    return run(main())
 
 
 async def change(store: Store, hook: Hooks) -> None:
@@ -207,11 +211,88 @@ def ended(pid: int) -> bool:
         return True
 
 
-def test_a_command_need_not_listen(folder: Path) -> None:
-    async def work(store: Store, hook: Hooks) -> None:
-        await visit(store, 1, "x" * 10_000_000, b"y" * 5_000_000)
+@pytest.mark.parametrize("run", [run_fast, asyncio.run], ids=["fast", "plain"])
+@pytest.mark.parametrize("size", [1, 5_000_000])
+def test_a_command_need_not_listen(folder: Path, run: Runner, size: int) -> None:
+    """Forty times, because it depends on who is first: who writes, or the program that ends."""
 
-    assert with_hook(Hook(command="true", first=True), folder, work).failures == 0
+    async def work(store: Store, hook: Hooks) -> None:
+        for number in range(40):
+            await visit(store, number % 9, f"{number}", b"y" * size)
+
+    deaf = Hook(command="sh -c 'echo $SALTICUS_AFTER >> heard'", first=True)
+    found = with_hook(deaf, folder, work, run=run)
+    assert (found.handled, found.failures) == (40, 0)
+    assert set((folder / "heard").read_text().split()) == {str(number) for number in range(40)}
+
+
+def test_a_script_that_is_missing_is_reported_for_every_change(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(store: Store, hook: Hooks) -> None:
+        for number in range(5):
+            await visit(store, number, "x", b"y" * 100_000)
+
+    missing = Hook(command=f"{sys.executable} missing.py", first=True)
+    found = with_hook(missing, folder, work, run=run_fast)
+    assert (found.handled, found.failures) == (5, 5)
+    lines = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(lines) == 5
+    assert all("missing.py" in line for line in lines)
+
+
+class Unforeseen(hooks.Command):
+    """Fails in a way that nobody thought of, for one page."""
+
+    async def act(self, message: hooks.Message) -> None:
+        if message["after"]["text"] == "bad":
+            raise RuntimeError("the transport is closed")
+        await super().act(message)
+
+
+def test_what_nobody_foresaw_is_reported_too(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(store: Store, hook: Hooks) -> None:
+        hook.action = Unforeseen(CAT, folder, 30)
+        await visit(store, 1, "bad")
+        await visit(store, 2, "good")
+
+    found = with_hook(Hook(command=CAT, first=True), folder, work)
+    assert (found.handled, found.failures) == (2, 1)
+    assert after(folder) == ["good"]
+    assert f"failed for {PAGES[1].url}: RuntimeError: the transport is closed" in caplog.text
+
+
+class Faltering(MemoryStore):
+    """Cannot be read for a while."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults = 3
+        self.recovered = asyncio.Event()
+
+    async def changes(self, *args: Any, **kwargs: Any) -> list[Change]:
+        if self.faults:
+            self.faults -= 1
+            raise StoreError("the disk sleeps")
+        self.recovered.set()
+        return await super().changes(*args, **kwargs)
+
+
+def test_a_store_that_falters_is_reported_once_and_read_again(
+    folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "POLL_S", 0.0)
+
+    async def work(store: Faltering, hook: Hooks) -> None:
+        await change(store, hook)
+        await asyncio.wait_for(store.recovered.wait(), 60)
+
+    found = with_hook(Hook(command=CAT), folder, work, Faltering())
+    assert after(folder) == ["2 EUR"]
+    assert found.failures == 0
+    assert caplog.text.count("the disk sleeps") == 1
 
 
 CALLS = {

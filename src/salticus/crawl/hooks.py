@@ -15,11 +15,12 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from asyncio.subprocess import Process
+from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import msgspec
 
@@ -39,6 +40,7 @@ SHOWN = 1000  # characters of a value in the environment, where space is short
 
 logger = logging.getLogger(__name__)
 Message = dict[str, Any]
+File = IO[bytes]
 
 
 class HookFailed(Exception):
@@ -63,7 +65,7 @@ class Hooks:
     Every change is handled at least once, in groups in the order in which they were stored: how far
     we are is noted in the store, so a crash repeats at most the group in flight. The first start
     begins with what comes then. What fails is tried once more, then logged in a line that names the
-    page, and counted in `failures`; the crawl goes on.
+    page, and counted in `failures`; the others go on. A store that cannot be read is read again.
     """
 
     def __init__(self, hook: Hook, store: Store, folder: Path) -> None:
@@ -75,6 +77,7 @@ class Hooks:
         self._slots = asyncio.Semaphore(max(1, hook.workers))
         self._news = asyncio.Event()
         self._end = math.inf
+        self._fault = ""
 
     def poke(self) -> None:
         """There may be changes: look now rather than in a second."""
@@ -84,13 +87,22 @@ class Hooks:
         """Handle changes until `stop`, and then those that are there, as far as one time-out
         allows; the others are handled at the next start."""
         try:
-            after = await self._begin()
             while not stop.is_set():
-                after = await self._catch_up(after, stop)
+                await self._supervised(stop)
                 await self._rest(stop)
-            await self._catch_up(after, stop)
+            await self._supervised(stop)
         finally:
             await self.action.close()
+
+    async def _supervised(self, stop: asyncio.Event) -> None:
+        """Handle what is stored; what goes wrong is said once, and tried again at the next call."""
+        try:
+            await self._catch_up(await self._begin(), stop)
+            self._fault = ""
+        except Exception as error:  # if this task ended, nobody would hear of later changes
+            fault, self._fault = self._fault, _reason(error)
+            if self._fault != fault:
+                logger.warning("changes cannot be read for the hook: %s", self._fault)
 
     async def _begin(self) -> int:
         if not await self.store.done(BEGUN):
@@ -107,16 +119,22 @@ class Hooks:
 
     # ----------------------------------------------------------------------------------- changes
 
-    async def _catch_up(self, after: int, stop: asyncio.Event) -> int:
-        """Handle what is stored after a change; returns up to where everything is handled."""
+    async def _catch_up(self, after: int, stop: asyncio.Event) -> None:
+        """Handle what is stored after a change, and note how far we are."""
         while changes := await self.store.changes(after, limit=BATCH):
-            for group in _groups(changes, self._wants, IN_FLIGHT * self.hook.workers):
-                done = await asyncio.gather(*(self._handle(each, stop) for each in group))
-                if not all(done):
-                    return after
-                after = await self.store.done(READER, group[-1].seq)
+            wanted, size = list(filter(self._wants, changes)), IN_FLIGHT * self.hook.workers
+            for group in (wanted[i : i + size] for i in range(0, len(wanted), size)):
+                if not await self._handle_all(group, stop):
+                    return
+                await self.store.done(READER, group[-1].seq)
             after = await self.store.done(READER, changes[-1].seq)
-        return after
+
+    async def _handle_all(self, group: Sequence[Change], stop: asyncio.Event) -> bool:
+        work = (self._handle(each, stop) for each in group)
+        done = await asyncio.gather(*work, return_exceptions=True)
+        if errors := [each for each in done if isinstance(each, BaseException)]:
+            raise errors[0]  # only now, when none of the group is running
+        return all(done)
 
     def _wants(self, change: Change) -> bool:
         first = change.before is None
@@ -129,8 +147,11 @@ class Hooks:
             if self._is_late(stop):
                 return False
             content = await self.store.content(change.page)
-            message = await asyncio.to_thread(message_of, change, content)
-            await self._try(change.url, message)
+            try:
+                await self._tell(await asyncio.to_thread(message_of, change, content))
+            except Exception as error:
+                self.failures += 1
+                logger.warning("the hook failed for %s: %s", change.url, _reason(error))
             self.handled += 1
             return True
 
@@ -140,18 +161,19 @@ class Hooks:
             self._end = min(self._end, now + self.hook.timeout.total_seconds())
         return now >= self._end
 
-    async def _try(self, url: str, message: Message) -> None:
+    async def _tell(self, message: Message) -> None:
+        """Do it, and if that fails once more; unless it took too long."""
         try:
-            try:
-                await self.action.act(message)
-            except HookTimeout:
-                raise
-            except HookFailed:
-                await asyncio.sleep(RETRY_S)
-                await self.action.act(message)
-        except HookFailed as error:
-            self.failures += 1
-            logger.warning("the hook failed for %s: %s", url, error)
+            await self.action.act(message)
+        except HookTimeout:
+            raise
+        except Exception:
+            await asyncio.sleep(RETRY_S)
+            await self.action.act(message)
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, HookFailed) else f"{type(error).__name__}: {error}"
 
 
 def message_of(change: Change, content: tuple[bytes, str] | None) -> Message:
@@ -183,11 +205,6 @@ def _told_content(body: bytes, content_type: str) -> Message:
     return {"content_type": content_type, "content": decoded(content)}
 
 
-def _groups(changes: Sequence[Change], wants: Any, size: int) -> Iterator[list[Change]]:
-    wanted = list(filter(wants, changes))
-    return (wanted[i : i + size] for i in range(0, len(wanted), size))
-
-
 def _action(hook: Hook, folder: Path) -> Action:
     timeout_s = hook.timeout.total_seconds()
     if hook.command is not None:
@@ -201,7 +218,8 @@ def _action(hook: Hook, folder: Path) -> Action:
 class Command:
     """Runs a program, without a shell; the change is on its standard input as JSON.
 
-    The program runs in the folder of the settings. It has failed if its exit code is not 0.
+    The program runs in the folder of the settings, and need not read its input. It has failed if
+    its exit code is not 0.
     """
 
     def __init__(self, command: str, folder: Path, timeout_s: float) -> None:
@@ -211,11 +229,14 @@ class Command:
 
     async def act(self, message: Message) -> None:
         """Run the program, and end it with all that it started if its time is over."""
-        with tempfile.TemporaryFile() as said:
-            process = await self._start(message, said)
+        # files, no pipes: nobody has to write while the program may end without reading
+        with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as said:
+            await asyncio.to_thread(told.write, msgspec.json.encode(message))
+            told.seek(0)
+            process = await self._start(environment(message), told, said)
             try:
                 async with asyncio.timeout(self.timeout_s):
-                    await process.communicate(msgspec.json.encode(message))
+                    await process.wait()
             except TimeoutError:
                 raise HookTimeout(f"it took longer than {self.timeout_s:g} s") from None
             finally:
@@ -226,15 +247,15 @@ class Command:
     async def close(self) -> None:
         """Nothing is left open."""
 
-    async def _start(self, message: Message, said: Any) -> asyncio.subprocess.Process:
+    async def _start(self, short: dict[str, str], told: File, said: File) -> Process:
         try:
             return await asyncio.create_subprocess_exec(
                 *self.words,
-                stdin=asyncio.subprocess.PIPE,
+                stdin=told,
                 stdout=said,
                 stderr=said,
                 cwd=self.folder,
-                env={**os.environ, **environment(message)},
+                env={**os.environ, **short},
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
@@ -267,7 +288,7 @@ def _words(command: str, folder: Path) -> list[str]:
     return [found, *rest]
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end(process: Process) -> None:
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             if hasattr(os, "killpg"):
@@ -277,7 +298,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-def _last_line(said: Any) -> str:
+def _last_line(said: File) -> str:
     said.seek(max(0, said.seek(0, os.SEEK_END) - 2000))
     lines = said.read().decode("utf-8", "replace").strip().splitlines()
     return f": {lines[-1][:300]}" if lines else ""
