@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
+from lxml import html
 
 from salticus.config import Extract, Rule, Span
 from salticus.errors import ExtractError, PluginError
@@ -83,7 +84,17 @@ class Where:
         return Value("page", str(os.getpid()))
 
 
-BAD = (Hang, Exit, Leave, Eat, Odd, String, Raise, Where)
+class Smart:
+    """Gives the strings of lxml, which know where they stood."""
+
+    fast = False
+
+    def extract(self, content: Content) -> Value | None:
+        (text,) = html.fromstring(content.body).xpath("//body//text()")
+        return Value("page", text, {"title": text})
+
+
+BAD = (Hang, Exit, Leave, Eat, Odd, String, Raise, Where, Smart)
 EXTRACTORS = {part.__name__.lower(): f"{__file__}:{part.__name__}" for part in BAD}
 
 
@@ -131,6 +142,16 @@ def test_fast_extractors_need_no_worker() -> None:
         await value(extraction, OFFER, "offer")
         await value(extraction, OFFER, None)
         assert not multiprocessing.active_children()
+
+    run(main)
+
+
+def test_a_parsers_own_strings_are_text() -> None:
+    async def main(extraction: Extraction) -> None:
+        page = Content(URL, b"<body><p>Good day</p></body>")
+        assert await value(extraction, page, "smart") == Value(
+            "page", "Good day", {"title": "Good day"}
+        )
 
     run(main)
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from salticus.config import Extract, Rule, Span, Tolerance
 from salticus.errors import ConfigError, ExtractError
@@ -41,6 +43,22 @@ def read(
 
 def rule(**said: Any) -> Rule:
     return Rule("*", **said)
+
+
+NAMES = ("availability", "condition", "currency", "title", "size")
+
+
+@given(st.sampled_from(NAMES), st.text(st.characters(exclude_characters="\r<&"), min_size=1))
+@example("availability", "auf Anfrage")
+def test_every_wording_is_plain_text(name: str, wording: str) -> None:
+    """What a selector finds is stored, whether its words are known or not."""
+    for selector in ("css:.x", "xpath://p[@class='x']", "xpath://p[@class='x']/text()"):
+        wide = rule(
+            select={name: selector}, value=(name,), tolerance={"size": Tolerance.parse("1%")}
+        )
+        found = read(wide, f"<p>More</p><p class=x>{wording}</p>").value
+        if found is not None:
+            assert {type(text) for text in (found.text, *found.fields.values())} == {str}
 
 
 # -------------------------------------------------------------------------------- which rule holds

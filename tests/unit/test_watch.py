@@ -37,6 +37,13 @@ def test_a_page_that_fails_among_many_that_do_not_is_its_own_affair() -> None:
         assert not any(told)
 
 
+def test_a_third_of_the_pages_that_cannot_be_read_is_an_alert() -> None:
+    watch = Watch()
+    statuses = ["broken", "ok", "ok"] * 16
+    told = [alert for status in statuses for alert in watch.see(HOST, seen(status))]
+    assert [(alert.kind, alert.over) for alert in told] == [("broken", False)]
+
+
 def test_hosts_are_judged_apart() -> None:
     watch = Watch()
     told = [watch.see(f"{number}.example", seen("blocked")) for number in range(50)]

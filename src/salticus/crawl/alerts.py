@@ -8,6 +8,7 @@ from salticus.types import Alert, Observation
 
 KINDS = {
     "blocked": "blocked",
+    "broken": "broken",
     "certificate": "certificate",
     "lost": "layout",
     "soft_404": "missing",
@@ -17,13 +18,15 @@ KINDS = {
 WINDOW = 10  # visits of a host that are looked back on
 FEWEST = 3  # visits that must have gone wrong in the same way
 SURE = frozenset({"certificate"})  # one such visit tells of the whole host
+FEW = frozenset({"broken"})  # the fewest are enough: what cannot be read is no page's own affair
 
 
 class Watch:
     """Raises an alert when most of a host's last visits went wrong in the same way.
 
-    Most is more than half of the last ten, and three at least. The alert is over when the kind has
-    left all but a fifth of them. Hosts with which all is well cost nothing.
+    Most is more than half of the last ten, and three at least; of pages that cannot be read three
+    are enough. The alert is over when the kind has left all but a fifth of them. Hosts with which
+    all is well cost nothing.
 
     >>> watch = Watch()
     >>> bad = Observation(1, 1, 5, "policy", 1.0, "lost", fault="no price")
@@ -61,7 +64,8 @@ class Watch:
 
     def _begun(self, host: str, kind: str, seen: Observation) -> tuple[Alert, ...]:
         past = self._past[host]
-        most = past.count(kind) >= FEWEST and 2 * past.count(kind) > len(past)
+        many = kind in FEW or 2 * past.count(kind) > len(past)
+        most = many and past.count(kind) >= FEWEST
         if not kind or kind in self._open[host] or not (most or kind in SURE):
             return ()
         self._open[host].add(kind)

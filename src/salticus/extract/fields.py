@@ -82,9 +82,9 @@ def spelt(rule: Rule, name: str, texts: list[str], tongue: str = "") -> Found:
             raise ExtractError(f"{texts[0][:60]!r} is not one price")
         return Found(*amount)
     if name in _WORDS:
-        return Found(_WORDS[name](texts[0]) or texts[0])
+        return Found(_WORDS[name](texts[0]) or str(texts[0]))
     if name in rule.tolerance:
-        return Found(number(texts[0], tongue) or texts[0])
+        return Found(number(texts[0], tongue) or str(texts[0]))
     return Found(" ".join(texts))
 
 

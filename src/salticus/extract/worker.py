@@ -7,6 +7,7 @@ import multiprocessing
 import signal
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -58,11 +59,18 @@ def run(content: Content, route: Route, deadline_s: float) -> bytes:
     """Read a page on its route; the answer for `read`."""
     _alarm(deadline_s + GRACE_S)
     try:
-        return msgspec.msgpack.encode(_reader.read(content, route))
+        return msgspec.msgpack.encode(_reader.read(content, route), enc_hook=_plain)
     except BaseException as error:  # SystemExit must not travel to the crawler
         raise failure(content.url, error) from None
     finally:
         _alarm(0)
+
+
+def _plain(text: Any) -> str:
+    """A parser's own kind of `str`, such as lxml's, as plain text; TypeError for all else."""
+    if isinstance(text, str):
+        return str(text)
+    raise TypeError(f"{type(text).__name__} is no text")
 
 
 def read(answer: bytes, content: Content) -> Reading:

@@ -189,8 +189,8 @@ class Request(msgspec.Struct, frozen=True):
 class Alert(msgspec.Struct, frozen=True):
     """Something is wrong with a host as a whole, since `at`; or `over`, it is well again.
 
-    `kind` is blocked, certificate, layout, missing, unreachable or flood (its sources name more
-    than the caps let in); or drift or flood, of all hosts (``*``). `fault` says it in words.
+    `kind` is blocked, broken, certificate, layout, missing, unreachable or flood (its sources name
+    more than the caps let in); or drift or flood, of all hosts (``*``). `fault` says it in words.
     """
 
     host: str

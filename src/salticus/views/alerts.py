@@ -9,6 +9,7 @@ from salticus.views.times import iso, when
 
 MEANING = {
     "blocked": "it does not let us in",
+    "broken": "pages of it answer, but cannot be read",
     "certificate": "its certificate does not prove its name",
     "layout": "most of its pages had a value and have none now",
     "missing": "most of its pages answer that they do not exist",
@@ -20,6 +21,9 @@ ADVICE = {
     "blocked": "Ask less of it: a longer delay in [[hosts]], or hours at which it is quiet. If you "
     "have an account there, give its cookies or headers in [[hosts]]. If its owner does not want "
     "crawlers, `salticus pages --host HOST --pause` leaves it alone.",
+    "broken": "The last values are kept. `salticus pages --host HOST --state failing` lists the "
+    "pages, `salticus show URL` says what is wrong with one. If a [[pages]] rule or an extractor "
+    "of yours reads them, try it with `salticus doctor URL`.",
     "certificate": "Nothing is read from it until its certificate is valid again. Look at the site "
     "in a browser; if it has a new name, add that, and `salticus forget` the old one.",
     "layout": "The values that are kept are the last good ones; nothing was stored as a change. "
