@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
 from aiohttp import web
 
-from salticus.errors import ConfigError, SalticusError
+from salticus.errors import ConfigError
 from salticus.store.base import Hit
 from salticus.store.linking import iso
 from salticus.types import Count
 from salticus.web.clicks import Clicks
+from salticus.web.guard import BODY, Guard
 
-_LARGEST = 10_000_000  # bytes of a request
 _ROWS = 100_000  # of a request
 _SHOWN = 100  # hits of a search at most
 
@@ -35,25 +36,29 @@ async def opened(clicks: Clicks, listen: str) -> AsyncIterator[None]:
     host, _, port = listen.rpartition(":")
     if not host or not port.isdigit():
         raise ConfigError(f"desk.listen: {listen!r} is no address; write 127.0.0.1:8470")
-    runner = web.AppRunner(application(clicks), access_log=None, handle_signals=False)
-    await runner.setup()
+    guard = Guard(application(clicks))
+    await guard.runner.setup()
     try:
-        await _listening(web.TCPSite(runner, host, int(port)), listen)
-        yield
+        server = await _listening(guard, host, int(port))
+        try:
+            yield
+        finally:
+            server.close()
     finally:
-        await runner.cleanup()
+        await guard.close()
 
 
-async def _listening(site: web.TCPSite, listen: str) -> None:
+async def _listening(guard: Guard, host: str, port: int) -> asyncio.Server:
     try:
-        await site.start()
+        return await asyncio.get_running_loop().create_server(guard.connected, host, port)
     except OSError as error:
-        raise ConfigError(f"desk.listen: {listen} cannot be used: {error.strerror}") from error
+        where = f"desk.listen: {host}:{port}"
+        raise ConfigError(f"{where} cannot be used: {error.strerror}") from error
 
 
 def application(clicks: Clicks) -> web.Application:
     """The routes of the desk."""
-    app = web.Application(client_max_size=_LARGEST, middlewares=[_explained])
+    app = web.Application()
     desk = _Desk(clicks)
     app.add_routes(
         [
@@ -66,31 +71,19 @@ def application(clicks: Clicks) -> web.Application:
     return app
 
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-@web.middleware
-async def _explained(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """What is wrong with a request is said in JSON; nothing that comes in stops the crawl."""
-    try:
-        return await handler(request)
-    except (msgspec.MsgspecError, SalticusError, ValueError) as error:
-        return web.json_response({"error": str(error)}, status=400)
-
-
 class _Desk:
     def __init__(self, clicks: Clicks) -> None:
         self._clicks = clicks
 
     async def clicks(self, request: web.Request) -> web.Response:
         """Take ``[{"url": …, "clicks": 1, "impressions": 0, "at": …}, …]`` or one such object."""
-        rows = _decoded(await request.read(), list[Row] | Row)
+        rows = _decoded(request[BODY], list[Row] | Row)
         rows = rows if isinstance(rows, list) else [rows]
         return web.json_response(await self._clicks.take([self._count(row) for row in rows]))
 
     async def push(self, request: web.Request) -> web.Response:
         """Take ``["URL", …]``: pages that have changed, as their owner says."""
-        urls = _decoded(await request.read(), list[str])
+        urls = _decoded(request[BODY], list[str])
         return web.json_response({"known": await self._clicks.pushed(urls)})
 
     async def search(self, request: web.Request) -> web.Response:

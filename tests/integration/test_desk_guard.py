@@ -1,0 +1,177 @@
+"""The desk stays open for everyone, whatever some of its callers do."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+from salticus.clock import run_fast
+from salticus.config import Config, parse
+from salticus.crawl.assembly import crawler
+from salticus.crawl.loop import Loop
+from salticus.crawl.opening import stored
+from salticus.types import NewPage
+
+PAGES = [f"https://shop.example/{number}" for number in range(9)]
+PATIENCE_S = 30  # far more than anything takes, far less than aiohttp's own 60 s
+Headers = dict[str, str]
+RUNNERS = pytest.mark.parametrize("run", [run_fast, asyncio.run], ids=["fast", "plain"])
+Runner = Callable[[Coroutine[Any, Any, None]], None]
+
+
+def settings(folder: Path, **desk: Any) -> Config:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        address = f"127.0.0.1:{sock.getsockname()[1]}"
+    fetch = {"contact": "t@example.org"}
+    desk = {"listen": address, **desk}
+    return parse({"store": str(folder / "s.db"), "budget": "100%", "fetch": fetch, "desk": desk})
+
+
+@asynccontextmanager
+async def desk(config: Config) -> AsyncIterator[Loop]:
+    """The desk of a crawl that makes no visits."""
+    async with stored(config) as store:
+        await store.add([NewPage(url) for url in PAGES], at=0)
+    async with crawler(config) as loop:
+        yield loop
+
+
+async def ask(
+    config: Config, path: str, body: Any = None, headers: Headers | None = None
+) -> tuple[int, Any]:
+    """What the desk answers: the status, and the JSON if there is any."""
+    data = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
+    async with aiohttp.ClientSession() as session:
+        url, method = f"http://{config.desk.listen}{path}", "GET" if data is None else "POST"
+        asked = session.request(method, url, data=data, headers=headers, allow_redirects=False)
+        async with asked as answer:
+            text = await answer.read()
+            return answer.status, msgspec.json.decode(text) if text.startswith(b"{") else text
+
+
+@asynccontextmanager
+async def connected(config: Config, *sent: bytes) -> AsyncIterator[list[asyncio.StreamReader]]:
+    """Connections that have sent something and wait; what comes back can be read."""
+    host, _, port = str(config.desk.listen).rpartition(":")
+    held = []
+    try:
+        for each in sent:
+            held.append(await asyncio.open_connection(host, int(port)))
+            held[-1][1].write(each)
+        yield [reader for reader, _ in held]
+    finally:
+        for _, writer in held:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+async def ended(reader: asyncio.StreamReader) -> bytes:
+    """What came before the desk closed the connection."""
+    with suppress(ConnectionError):
+        return await asyncio.wait_for(reader.read(), PATIENCE_S)
+    return b""
+
+
+HALF = b"POST /clicks HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99\r\n\r\n[{"
+
+
+@RUNNERS
+@pytest.mark.parametrize("sent", [b"", HALF[:20], HALF], ids=["nothing", "headers", "body"])
+def test_a_request_half_sent_does_not_delay_the_end(
+    tmp_path: Path, run: Runner, sent: bytes
+) -> None:
+    async def main() -> None:
+        config = settings(tmp_path)
+        async with AsyncExitStack() as held:
+            async with desk(config):
+                (reader,) = await held.enter_async_context(connected(config, sent))
+                assert (await ask(config, "/push", []))[0] == 200, "so it has arrived"
+                end = asyncio.get_running_loop().time()
+            assert asyncio.get_running_loop().time() - end < PATIENCE_S
+            assert await ended(reader) == b""
+
+    run(main())
+
+
+@RUNNERS
+def test_idle_connections_shut_nobody_out(tmp_path: Path, run: Runner) -> None:
+    """The oldest ones are closed for those that come; whoever is new is answered."""
+
+    async def main() -> None:
+        config = settings(tmp_path)
+        sent = [b"", HALF[:30], HALF] * 140
+        async with desk(config), connected(config, *sent) as held:
+            for each in held[:100]:
+                assert await ended(each) == b""
+            assert (await ask(config, "/push", PAGES))[0] == 200
+
+    run(main())
+
+
+@RUNNERS
+@pytest.mark.parametrize("sent", [b"", HALF[:30], HALF], ids=["nothing", "headers", "body"])
+def test_whoever_sends_too_slowly_is_let_go(
+    tmp_path: Path, run: Runner, sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("HEADERS_S", "BODY_S"):
+        monkeypatch.setattr(f"salticus.web.guard.{limit}", 0.2, raising=False)
+
+    async def main() -> None:
+        config = settings(tmp_path)
+        async with desk(config), connected(config, sent) as (held,):
+            answer = await ended(held)
+            assert answer[:12] == (b"HTTP/1.1 408" if sent == HALF else b"")
+
+    run(main())
+
+
+PACKED = gzip.compress(msgspec.json.encode(PAGES))
+BROKEN = {
+    "no gzip": (b"garbage", "gzip"),
+    "cut": (PACKED[:-9], "gzip"),
+    "damaged": (PACKED[:30] + b"\xff\xff" + PACKED[32:], "gzip"),
+    "no zstd": (b"garbage", "zstd"),
+    "no encoding": (b"[]", "rot13"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_body_that_cannot_be_unpacked_is_the_callers_mistake(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        config = settings(tmp_path)
+        body, encoding = BROKEN[name]
+        async with desk(config):
+            status, told = await ask(config, "/push", body, {"Content-Encoding": encoding})
+            assert status == 400
+            assert "body" in told["error"]
+            assert await ask(config, "/push", PACKED, {"Content-Encoding": "gzip"}) == (
+                200,
+                {"known": 9},
+            )
+
+    with caplog.at_level(logging.ERROR):
+        run_fast(main())
+    assert not caplog.records, "no traceback in the log either"
+
+
+def test_a_body_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
+    async def main() -> None:
+        config = settings(tmp_path)
+        bomb = gzip.compress(bytes(50_000_000))
+        async with desk(config):
+            assert (await ask(config, "/push", bomb, {"Content-Encoding": "gzip"}))[0] == 413
+
+    run_fast(main())
