@@ -167,6 +167,26 @@ def test_a_body_that_cannot_be_unpacked_is_the_callers_mistake(
     assert not caplog.records, "no traceback in the log either"
 
 
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "HTTPS://SHOP.example:443/3#%0d%0aSet-Cookie",
+        "https://shop.example/./x/../3#javascript:",
+        " https://shop.example/3 ",
+    ],
+)
+def test_readers_are_sent_to_the_url_that_is_stored(tmp_path: Path, spelling: str) -> None:
+    async def main() -> None:
+        config = settings(tmp_path)
+        async with desk(config), aiohttp.ClientSession() as session:
+            url = f"http://{config.desk.listen}/go"
+            there = session.get(url, params={"url": spelling}, allow_redirects=False)
+            async with there as answer:
+                assert (answer.status, answer.headers["Location"]) == (302, PAGES[3])
+
+    run_fast(main())
+
+
 def test_a_body_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
     async def main() -> None:
         config = settings(tmp_path)

@@ -81,12 +81,12 @@ class Clicks:
         return list(zip(hits, outdated.tolist(), strict=True))
 
     async def followed(self, url: str) -> str | None:
-        """Count a click on a page; its URL, or None if it is not known."""
-        (page,) = await self.store.ids([url])
-        if page < 0:
-            return None
-        await self.take([Count(url, int(self.clock.now().timestamp() * 1e6), clicks=1)])
-        return url
+        """Count a click on a page; its URL as it is stored, or None if it is not known."""
+        found = await self.store.targets(await self.store.ids([url]))
+        for target in found:
+            await self.take([Count(target.url, int(self.clock.now().timestamp() * 1e6), clicks=1)])
+            return target.url
+        return None
 
     async def pushed(self, urls: Sequence[str]) -> int:
         """Store that owners say their pages have changed; how many are known."""
