@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import io
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from salticus.config import Config, parse
 from salticus.crawl.assembly import crawler
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import stored
-from salticus.types import NewPage
+from salticus.types import NewPage, Observation, Record, Value
 
 PAGES = [f"https://shop.example/{number}" for number in range(9)]
 PATIENCE_S = 30  # far more than anything takes, far less than aiohttp's own 60 s
@@ -50,7 +52,8 @@ async def ask(
     config: Config, path: str, body: Any = None, headers: Headers | None = None
 ) -> tuple[int, Any]:
     """What the desk answers: the status, and the JSON if there is any."""
-    data = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
+    packed = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
+    data = None if packed is None else io.BytesIO(packed)
     async with aiohttp.ClientSession() as session:
         url, method = f"http://{config.desk.listen}{path}", "GET" if data is None else "POST"
         asked = session.request(method, url, data=data, headers=headers, allow_redirects=False)
@@ -165,6 +168,36 @@ def test_a_body_that_cannot_be_unpacked_is_the_callers_mistake(
     with caplog.at_level(logging.ERROR):
         run_fast(main())
     assert not caplog.records, "no traceback in the log either"
+
+
+def test_a_notice_repeated_is_one_signal(tmp_path: Path) -> None:
+    """However it is spelt, and in however many requests; until the page was read again."""
+
+    async def main() -> None:
+        config = settings(tmp_path)
+        async with desk(config):
+            for urls in ([PAGES[0]] * 100_000, [PAGES[0].upper()[:20] + "/0"], PAGES[:2]):
+                assert await ask(config, "/push", urls) == (200, {"known": len(urls)})
+            assert await pushes(config) == [1, 2]
+            await read(config, PAGES[0])
+            await ask(config, "/push", PAGES[:2])
+            assert await pushes(config) == [1, 2, 1]
+
+    run_fast(main())
+
+
+async def pushes(config: Config) -> list[int]:
+    async with stored(config) as store:
+        return [row["page_id"] for row in store.scan("signals") if row["kind"] == "push"]
+
+
+async def read(config: Config, url: str) -> None:
+    """A visit reads the page now."""
+    async with stored(config) as store:
+        page = (await store.page(url)).page
+        now = int(datetime.now(UTC).timestamp() * 1e6)
+        seen = Observation(1, page, now, "policy", 1.0, "ok", digest="x", value=Value("page", "x"))
+        await store.record([Record(seen)])
 
 
 @pytest.mark.parametrize(

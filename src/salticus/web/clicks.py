@@ -38,6 +38,7 @@ class Clicks:
         self._counts: list[Count] = []
         self._requests: list[Request] = []
         self._due: asyncio.Task[None] | None = None
+        self._noticed: dict[int, int] = {}  # when a page's owner last said that it has changed
 
     async def take(self, counts: Sequence[Count]) -> dict[str, int]:
         """Count, and ask for visits: how many rows came, asked, were let through, are visited."""
@@ -89,11 +90,17 @@ class Clicks:
         return None
 
     async def pushed(self, urls: Sequence[str]) -> int:
-        """Store that owners say their pages have changed; how many are known."""
+        """Store that owners say their pages have changed; how many are known.
+
+        A notice of a page that was not read since the last one says nothing new.
+        """
         at = int(self.clock.now().timestamp() * 1e6)
         pages = await self.store.ids(urls)
-        known = [page for page in pages if page >= 0]
-        await self.store.notice([Signal(int(page), at, "push") for page in known])
+        known = pages[pages >= 0]
+        targets = await self.store.targets(np.unique(known))
+        news = [t.page for t in targets if self._noticed.get(t.page, -1) <= (t.seen or 0)]
+        self._noticed.update(dict.fromkeys(news, at))
+        await self.store.notice([Signal(page, at, "push") for page in news])
         return len(known)
 
     async def flush(self) -> None:
