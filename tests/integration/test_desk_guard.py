@@ -9,7 +9,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from salticus.config import Config, parse
 from salticus.crawl.assembly import crawler
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import stored
-from salticus.types import NewPage, Observation, Record, Value
+from salticus.types import NewPage, Observation, Record, Tick, Value
 
 PAGES = [f"https://shop.example/{number}" for number in range(9)]
 PATIENCE_S = 30  # far more than anything takes, far less than aiohttp's own 60 s
@@ -168,6 +168,27 @@ def test_a_body_that_cannot_be_unpacked_is_the_callers_mistake(
     with caplog.at_level(logging.ERROR):
         run_fast(main())
     assert not caplog.records, "no traceback in the log either"
+
+
+def test_only_a_click_of_this_hour_brings_a_visit(tmp_path: Path) -> None:
+    """Older ones are demand; those of times that cannot be are refused."""
+
+    async def main() -> None:
+        config = settings(tmp_path, insta="50%", share="100%")
+        async with desk(config) as loop:
+            now = datetime.now(UTC)
+            await loop.plan(Tick(1, now, now + timedelta(hours=2)))
+            for when in ("1600-01-01", "0001-01-01T00:00:00+14:00"):
+                status, told = await ask(config, "/clicks", [{"url": PAGES[0], "at": when}])
+                assert (status, "before 1970" in told["error"]) == (400, True)
+            for ago, asked in ((timedelta(days=90), 0), (timedelta(hours=2), 0), (timedelta(), 1)):
+                row = {"url": PAGES[0], "at": (now - ago).isoformat()}
+                status, told = await ask(config, "/clicks", [row])
+                assert (status, told["taken"], told["asked"]) == (200, 1, asked)
+        async with stored(config) as store:
+            assert sum(row["clicks"] for row in store.scan("demand")) == 3
+
+    run_fast(main())
 
 
 def test_a_notice_repeated_is_one_signal(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 
 _FLUSH_S = 0.5  # wall seconds that counts wait to be stored together
 _AHEAD = timedelta(hours=1)  # by which another clock may be fast
+_LATE = timedelta(hours=1)  # by which a click may be told late, and still bring a visit
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MOST = 10_000  # clicks of one row that count
 
 
@@ -57,7 +59,8 @@ class Clicks:
     def counted(self, url: str, at: str | None, clicks: int | None, impressions: int) -> Count:
         """A row as it is counted: a click, unless it says otherwise, and now unless it says when.
 
-        InputError for counts below zero or absurd, and for times that are none or to come.
+        InputError for counts below zero or absurd, and for times that are none, to come, or before
+        1970.
         """
         now = self.clock.now()
         when = now if at is None else _time(at)
@@ -67,6 +70,8 @@ class Clicks:
             raise InputError(f"{url}: {what}; at most {MOST} clicks of one row count, none below 0")
         if when > now + _AHEAD:
             raise InputError(f"{url}: {when.isoformat()} is yet to come")
+        if when < _EPOCH:
+            raise InputError(f"{url}: {when.isoformat()} is before 1970")
         return Count(url, int(when.timestamp() * 1e6), clicks, impressions)
 
     async def search(self, words: str, limit: int) -> list[tuple[Hit, float]]:
@@ -115,10 +120,12 @@ class Clicks:
     # ------------------------------------------------------------------------------------ inside
 
     async def _clicked(self, counts: Sequence[Count]) -> Ints:
-        """The pages clicked, once for each row; unknown ones are left out."""
+        """The pages clicked just now, once for each row; unknown ones are left out."""
         if not self.loop.insta.share:
             return np.empty(0, dtype=np.int64)
-        ids = await self.store.ids([count.url for count in counts if count.clicks > 0])
+        since = int((self.clock.now() - _LATE).timestamp() * 1e6)
+        fresh = [count.url for count in counts if count.clicks > 0 and count.at >= since]
+        ids = await self.store.ids(fresh)
         return ids[ids >= 0]
 
     def _flush_soon(self) -> None:
