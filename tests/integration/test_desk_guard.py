@@ -170,6 +170,70 @@ def test_a_body_that_cannot_be_unpacked_is_the_callers_mistake(
     assert not caplog.records, "no traceback in the log either"
 
 
+FOREIGN: list[Headers] = [
+    {"Host": "evil.example"},
+    {"Host": "evil.example:8470"},
+    {"Host": "127.0.0.1.evil.example"},
+    {"Host": "8.8.8.8"},
+    {"Host": ""},
+    {"Host": "evil.example@127.0.0.1"},
+    {"Origin": "https://evil.example"},
+    {"Origin": "http://127.0.0.1:1"},
+    {"Origin": "http://127.0.0.1.evil.example"},
+    {"Origin": "null"},
+    {"Origin": "file://"},
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN, ids=str)
+def test_what_is_meant_for_others_or_sent_by_them_is_refused(
+    tmp_path: Path, headers: Headers
+) -> None:
+    async def main() -> None:
+        config = settings(tmp_path)
+        async with desk(config):
+            status, told = await ask(config, "/push", PAGES, headers)
+            assert (status, "desk.allowed_hosts" in told["error"]) == (403, True)
+            status, _ = await ask(config, "/search?q=tea", headers=headers)
+            assert status == 403
+            assert await pushes(config) == []
+
+    run_fast(main())
+
+
+def test_the_desk_knows_its_names_and_those_that_are_given(tmp_path: Path) -> None:
+    async def main() -> None:
+        config = settings(tmp_path, allowed_hosts=["Desk.example"])
+        listen = str(config.desk.listen)
+        own: list[Headers] = [
+            {"Host": "localhost"},
+            {"Host": "LOCALHOST.:99"},
+            {"Origin": f"http://{listen}"},
+            {"Host": "desk.example"},
+            {"Host": "desk.example", "Origin": "https://desk.example"},
+            {"Origin": "https://desk.example:8443"},
+        ]
+        async with desk(config):
+            for headers in own:
+                assert (await ask(config, "/push", PAGES, headers))[0] == 200, headers
+
+    run_fast(main())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_an_address_that_others_can_reach_is_warned_of(
+    tmp_path: Path, host: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        port = str(settings(tmp_path).desk.listen).rpartition(":")[2]
+        config = settings(tmp_path, listen=f"{host}:{port}")
+        async with desk(config):
+            assert (await ask(config, "/push", PAGES, {"Host": f"127.0.0.1:{port}"}))[0] == 200
+
+    run_fast(main())
+    assert ("without a password" in caplog.text) == (host == "0.0.0.0")
+
+
 def test_only_a_click_of_this_hour_brings_a_visit(tmp_path: Path) -> None:
     """Older ones are demand; those of times that cannot be are refused."""
 

@@ -150,11 +150,13 @@ class Extract(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Desk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where clicks, notices and searches come in while a crawl runs: ``127.0.0.1:8470``.
 
-    `insta` of the visits are set aside for clicked pages. The `gate` lets a `share` of the clicks
-    through, those most likely to find a change.
+    `allowed_hosts` are names, other than its address, under which the desk may be asked, and whose
+    pages may ask it. `insta` of the visits are set aside for clicked pages. The `gate` lets a
+    `share` of the clicks through, those most likely to find a change.
     """
 
     listen: str | None = None
+    allowed_hosts: tuple[str, ...] = ()
     insta: Share = Share(0.0)
     gate: str = "instacrawl"
     share: Share = Share(0.2)

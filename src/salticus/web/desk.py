@@ -26,7 +26,7 @@ async def desk(config: Config, loop: Loop, world: Live, clock: Clock) -> AsyncIt
     world.lingers = True
     clicks = Clicks(loop, world, clock)
     try:
-        async with opened(clicks, config.desk.listen):
+        async with opened(clicks, config.desk.listen, config.desk.allowed_hosts):
             yield
     finally:
         await clicks.flush()

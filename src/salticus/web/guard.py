@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 
 import msgspec
 from aiohttp import web
@@ -12,6 +12,7 @@ from aiohttp import web
 from salticus.errors import SalticusError
 from salticus.fetch import body
 from salticus.fetch.codecs import TooLarge, Undecodable
+from salticus.web.origins import foreign, own_names
 
 MOST_CONNECTIONS = 256
 LARGEST = 10_000_000  # bytes of a request, unpacked
@@ -32,10 +33,13 @@ class Guard:
     """Receives requests whole before they are answered, over a bounded number of connections.
 
     Laws: a new connection is always let in; if there are too many, the oldest one that waits for
-    a request is closed for it. Whatever comes in is answered in JSON, and stops nothing.
+    a request is closed for it. Whatever comes in is answered in JSON, and stops nothing. What is
+    meant for another host, or asked by another site's page, is refused (`trusted` names may ask).
     """
 
-    def __init__(self, app: web.Application) -> None:
+    def __init__(self, app: web.Application, listen: str, trusted: Collection[str] = ()) -> None:
+        self._listen = listen
+        self._trusted = frozenset(name.lower() for name in trusted)
         app.middlewares.append(self._received)
         self.runner = web.AppRunner(
             app,
@@ -87,11 +91,19 @@ class Guard:
             return _refused(413, f"more than {LARGEST:,} bytes")
         except (Undecodable, web.RequestPayloadError, ConnectionError) as error:
             return _refused(400, f"the body cannot be read: {error}")
+        if why := self._foreign(request):
+            return _refused(403, why)
         self._answering.add(request.protocol)
         try:
             return await _explained(request, handler)
         finally:
             self._answering.discard(request.protocol)
+
+    def _foreign(self, request: web.Request) -> str:
+        address = request.transport and request.transport.get_extra_info("sockname")
+        names = own_names(address[0] if address else "") | own_names(self._listen)
+        host, origin = (request.headers.get(name) for name in ("Host", "Origin"))
+        return foreign(host or "", origin, names, self._trusted)
 
 
 async def _explained(request: web.Request, handler: Handler) -> web.StreamResponse:

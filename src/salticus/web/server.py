@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,6 +17,9 @@ from salticus.store.linking import iso
 from salticus.types import Count
 from salticus.web.clicks import Clicks
 from salticus.web.guard import BODY, Guard
+from salticus.web.origins import is_loopback
+
+logger = logging.getLogger(__name__)
 
 _ROWS = 100_000  # of a request
 _SHOWN = 100  # hits of a search at most
@@ -31,12 +35,17 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @asynccontextmanager
-async def opened(clicks: Clicks, listen: str) -> AsyncIterator[None]:
-    """The desk is open at ``host:port`` meanwhile."""
+async def opened(clicks: Clicks, listen: str, hosts: Collection[str] = ()) -> AsyncIterator[None]:
+    """The desk is open at ``host:port`` meanwhile; under these names too, for their own pages."""
     host, _, port = listen.rpartition(":")
     if not host or not port.isdigit():
         raise ConfigError(f"desk.listen: {listen!r} is no address; write 127.0.0.1:8470")
-    guard = Guard(application(clicks))
+    host = host.strip("[]")
+    if not is_loopback(host):
+        logger.warning(
+            "the desk listens at %s: other machines may reach it, without a password", listen
+        )
+    guard = Guard(application(clicks), host, hosts)
     await guard.runner.setup()
     try:
         server = await _listening(guard, host, int(port))
