@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,8 +13,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from salticus.errors import InputError
+from salticus.exchange.cells import harmless_columns
 from salticus.exchange.check import check
 from salticus.exchange.read import read_pages
 from salticus.exchange.tables import resolution_of, write_log
@@ -161,6 +166,38 @@ def test_visits_as_csv(tmp_path: Path) -> None:
     assert (first["changed"], second["changed"]) == ("", "true")
     assert first["value"] == "19.9 EUR InStock"
     assert float(first["propensity"]) == 0.5
+
+
+CELLS = (
+    st.text(st.sampled_from("=+-@'\t\r\n,;\"0123456789.eE A")) | st.text() | st.floats().map(str)
+)
+
+
+def is_number(text: str) -> bool:
+    return re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text, re.ASCII) is not None
+
+
+@given(st.lists(CELLS, min_size=1))
+@example(["=HYPERLINK(1)", "+1 2", "-cmd", "@SUM(A1)", "-3.5", "+4", "-1e-7", "\t=1", "-2\n"])
+def test_no_cell_is_a_formula(cells: list[str]) -> None:
+    """Numbers stay numbers, and every other text can be told from its cell."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, other = Path(folder) / "v.csv", Path(folder) / "w.csv"
+        export_rows(iter([VISIT | {"value": cell, "=odd": 1} for cell in cells]), path, "csv")
+        harmless_columns(pl.DataFrame({"=odd": cells})).write_csv(other)
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        with other.open(newline="", encoding="utf-8") as file:
+            heading, *columns = csv.reader(file)
+    found = [row["value"] for row in rows]
+    assert heading == ["'=odd"]
+    assert [*rows[0]][-1] == "'=odd"
+    if "" not in cells:  # which is a line of its own to a reader of one column
+        assert [row[0] for row in columns] == found
+    for cell, text in zip(cells, found, strict=True):
+        assert text in (cell, f"'{cell}")
+        assert text[:1] not in "=+-@\t\r" or is_number(text) or not text
+        assert text == cell or not is_number(cell)
 
 
 def test_no_visits_as_csv_is_a_heading(tmp_path: Path) -> None:

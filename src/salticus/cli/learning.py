@@ -275,10 +275,13 @@ def _wanted(found: pl.DataFrame, page: list[str] | None) -> pl.DataFrame:
 
 
 def _write(rows: pl.DataFrame, path: Path) -> None:
+    from salticus.exchange.cells import harmless_columns
     from salticus.exchange.place import in_place
 
     with in_place(path) as part:
-        rows.write_csv(part) if path.suffix == ".csv" else rows.write_parquet(part)
+        harmless_columns(rows).write_csv(part) if path.suffix == ".csv" else rows.write_parquet(
+            part
+        )
 
 
 def _print_pages(rows: pl.DataFrame, manifest: dict[str, Any], when: datetime) -> None:

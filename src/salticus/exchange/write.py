@@ -10,6 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from salticus.exchange.cells import harmless
 from salticus.exchange.place import in_place, new_folder
 from salticus.exchange.schema import TABLES
 from salticus.exchange.tables import ROW_GROUP, polars_type, resolution_of, write_about
@@ -45,6 +46,7 @@ def export_log(rows: Callable[[str], Iterator[Row]], folder: Path, *, name: str)
 def export_rows(rows: Iterator[Row], path: Path, format: Literal["csv", "jsonl"]) -> int:
     """Write visits as CSV or as JSON lines, times in ISO 8601; returns how many.
 
+    In CSV a text that a spreadsheet would run as a formula has an apostrophe before it.
     A file of that name is replaced when the new one is complete.
     """
     write = {"csv": _csv, "jsonl": _jsonl}[format]
@@ -163,9 +165,9 @@ def _csv(rows: Iterator[Row], path: Path) -> int:
     count = 0
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(names)
+        writer.writerow([harmless(name) for name in names])
         for row in chain([first] if first else [], rows):
-            writer.writerow([_text(row.get(name)) for name in names])
+            writer.writerow([harmless(_text(row.get(name)) or "") for name in names])
             count += 1
     return count
 
