@@ -176,7 +176,10 @@ proxy = "http://me:hunter2@proxy.example:3128"
 auth = "me:hunter2"
 headers = { "X-Key" = "hunter2" }
 cookies = { "session" = "hunter2", "other" = "env:SESSION" }
-"""
+
+[on_change]
+command = """
+    + "\"curl --header 'X-Key: hunter2' https://hooks.example/hunter2\"\n"
 )
 
 
@@ -188,6 +191,7 @@ def test_secrets_are_not_shown(tmp_path: Path) -> None:
         assert MASK in said
         assert "env:SESSION" in said
         assert "proxy.example:3128" in said
+        assert f"curl {MASK}" in said
 
 
 def test_what_is_shown_can_be_read_again() -> None:

@@ -23,6 +23,8 @@ def effective(config: Config) -> dict[str, Any]:
     told = _plain(config)
     del told["folder"], told["file"]
     told["hosts"] = [_masked(host) for host in told.get("hosts", ())]
+    if "command" in (hook := told.get("on_change", {})):
+        hook["command"] = _program(hook["command"])
     return {name: value for name, value in told.items() if value not in ([], {})}
 
 
@@ -32,6 +34,16 @@ def _masked(host: dict[str, Any]) -> dict[str, Any]:
     hidden |= {"auth": _hidden(host["auth"])} if "auth" in host else {}
     hidden |= {"proxy": _no_password(host["proxy"])} if "proxy" in host else {}
     return host | {name: value for name, value in hidden.items() if value}
+
+
+def _program(command: str) -> str:
+    """A command without its arguments: any of them may be a secret, or hold one.
+
+    >>> _program("curl -H 'X-Key: hunter2' https://a.example/"), _program("./notify")
+    ('curl ***', './notify')
+    """
+    program, *rest = command.split(maxsplit=1) or [""]
+    return f"{program} {MASK}" if rest else program
 
 
 def _hidden(secret: str) -> str:
