@@ -25,7 +25,7 @@ CLICKS = st.lists(st.lists(st.integers(0, N + 2), max_size=6), max_size=8)
 def pages(cost: float = 1.0) -> Pages:
     last = instant(START) - np.arange(1, N + 1) * np.timedelta64(6, "h")
     survival = PoissonSurvival(np.full(N, 0.5))
-    blank = replace(blank_pages(N), ids=np.arange(N), last_visit=last, survival=survival)
+    blank = replace(blank_pages(N).answered(last), ids=np.arange(N), survival=survival)
     return replace(blank, cost=np.full(N, cost))
 
 

@@ -33,7 +33,7 @@ def crowds(draw: st.DrawFn, *, least: int = 1) -> Pages:
     curves: list[Survival] = [PoissonSurvival(rate), GammaSurvival(rate + 0.01, rate / 3 + 1)]
     survival = draw(st.sampled_from(curves))
     cost = rng.choice([1.0, 1.0, 5.0], n)
-    return replace(pages, last_visit=last, demand=demand, cost=cost, survival=survival)
+    return replace(pages.answered(last), demand=demand, cost=cost, survival=survival)
 
 
 policies = st.builds(

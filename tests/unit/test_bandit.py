@@ -26,7 +26,6 @@ from salticus.schedule.coin import Coin
 from salticus.testing import a_tick, blank_pages
 from salticus.types import (
     CHANGED,
-    NEVER,
     UNCHANGED,
     UNKNOWN,
     Bools,
@@ -187,20 +186,8 @@ def told(
     pages: Pages, page: list[int], changed: list[int], *, first: int = 1, **columns: object
 ) -> Outcomes:
     """Visits of the tick, answered at its start."""
-    n = len(page)
-    outcomes = Outcomes(
-        visit=np.arange(first, first + n),
-        page=np.array(page, dtype=np.int64),
-        at=np.full(n, instant(pages.tick.start)),
-        made=np.ones(n, dtype=np.bool_),
-        status=np.zeros(n, dtype=np.int8),
-        changed=np.array(changed, dtype=np.int8),
-        since=np.full(n, NEVER),
-        age_s=np.full(n, np.nan),
-        purpose=np.full(n, Purpose.POLICY, dtype=np.int8),
-        propensity=np.ones(n),
-    )
-    return replace(outcomes, **columns)
+    known = {"visit": np.arange(first, first + len(page)), "changed": changed} | columns
+    return Outcomes.known(page=np.array(page), at=instant(pages.tick.start), **known)
 
 
 class Pair(Bandit):

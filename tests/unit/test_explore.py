@@ -93,7 +93,7 @@ def test_no_page_is_without_a_chance_however_sure_the_predictor_is() -> None:
     ages = np.repeat(np.array([0.0, 1.0, 400.0]), 20)
     pages = replace(
         blank_pages(60),
-        last_visit=instant(a_tick().start) - (ages * DAY.astype(int)).astype("m8[us]"),
+        last_answer=instant(a_tick().start) - (ages * DAY.astype(int)).astype("m8[us]"),
         survival=PoissonSurvival(np.ones(60)),
     )
     new, old, ancient = Explore(0.1).chance(pages, 60).reshape(3, 20)[:, 0]

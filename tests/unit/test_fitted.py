@@ -34,7 +34,7 @@ ALL = Traits(20.0, 0.6, 0.3, 2.0, 6.0, 0.3, 3.0)
 def pages(n: int, last: float = 0.0) -> Pages:
     """Pages of one merchant, visited so many days after a Monday."""
     merchant = np.zeros(n, dtype=np.int64)
-    return replace(blank_pages(n), merchant=merchant, last_visit=np.full(n, at(last)))
+    return replace(blank_pages(n).answered(np.full(n, at(last))), merchant=merchant)
 
 
 def at(days: float) -> np.datetime64:
@@ -75,7 +75,7 @@ def taught(predictor: Rhythm, known: Pages, visits: list[Outcomes]) -> Rhythm:
 def changed_by(predictor: Rhythm, known: Pages, days: float) -> Floats:
     """The chance of each page to have changed, so many days after Monday."""
     curves = predictor.survival(known, MONDAY + days * ONE_DAY)
-    return np.asarray(1.0 - curves.unchanged((at(days) - known.last_visit) / DAY))
+    return np.asarray(1.0 - curves.unchanged((at(days) - known.last_answer) / DAY))
 
 
 def test_with_the_usual_traits_the_curves_are_those_of_the_rhythm() -> None:
@@ -89,11 +89,11 @@ def test_with_the_usual_traits_the_curves_are_those_of_the_rhythm() -> None:
     np.testing.assert_allclose(second.a, first.a)
     np.testing.assert_allclose(second.b, first.b)
     ages = np.full(20, 3.0)
-    np.testing.assert_allclose(second.worth(ages, 1.0) / second.answers, first.worth(ages, 1.0))
+    np.testing.assert_allclose(second.worth(ages, 1.0), first.worth(ages, 1.0))
 
 
 def test_what_kin_did_is_news_of_a_page() -> None:
-    known = replace(pages(8), last_visit=np.array([at(20.0)] * 8))
+    known = pages(8).answered(np.array([at(20.0)] * 8))
     told = {}
     for kin_changed in (False, True):
         both = Fitted(Traits(kin_prior=0.3), kin(0, 0, 0, 0, 1, 1, 1, 1))
@@ -128,18 +128,17 @@ def test_a_failed_visit_makes_no_copy_fresh_and_silent_merchants_are_found_out()
         status=np.array([Status.TIMEOUT], dtype=np.int8),
         changed=np.array([-1], dtype=np.int8),
     )
+    now = MONDAY + 25 * ONE_DAY
+    before = predictor.survival(known, now)
     predictor.learn(failed)
     last = known.last_visit.copy()
     last[0] = at(24.0)
-    now = MONDAY + 25 * ONE_DAY
     curves = predictor.survival(replace(known, last_visit=last), now)
+    assert isinstance(before, FittedSurvival)
     assert isinstance(curves, FittedSurvival)
-    worth = curves.worth((at(25.0) - last) / DAY, 1.0)
-    before = replace(curves, last=known.last_visit.view(np.int64))
-    whole = before.worth(np.full(4, 5.0), 1.0)
-    np.testing.assert_allclose(worth, whole)
-    stays = curves.unchanged((at(25.0) - last) / DAY)
-    np.testing.assert_allclose(stays, before.unchanged(np.full(4, 5.0)))
+    ages = (at(25.0) - known.last_answer) / DAY
+    np.testing.assert_allclose(curves.worth(ages, 1.0), before.worth(ages, 1.0))
+    np.testing.assert_allclose(curves.unchanged(ages), before.unchanged(ages))
     for _ in range(50):
         predictor.learn(failed)
     hopeless = predictor.survival(replace(known, last_visit=last), now)

@@ -48,7 +48,7 @@ class Town:
         fresh, made = 0.0, np.zeros(len(pages))
         for k in range(ticks):
             tick = a_tick(k, self.step)
-            expected = policy(replace(pages, tick=tick, last_visit=last), visits)
+            expected = policy(replace(pages.answered(last), tick=tick), visits)
             now = chosen(expected, k)
             last = np.where(now, instant(tick.start), last)
             if 2 * k >= ticks:
@@ -222,9 +222,8 @@ def seen(ages: list[float | None], survival: Survival | None, **columns: Floats)
         NEVER if age is None else instant(START) - np.timedelta64(int(age * 24), "h")
         for age in ages
     ]
-    pages = replace(
-        blank_pages(len(ages)), last_visit=np.array(last, dtype="M8[us]"), survival=survival
-    )
+    pages = blank_pages(len(ages)).answered(np.array(last, dtype="M8[us]"))
+    pages = replace(pages, survival=survival)
     return replace(pages, **columns)  # type: ignore[arg-type]
 
 

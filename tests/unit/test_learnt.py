@@ -23,7 +23,7 @@ from salticus.models.training.run import Request, train_model
 from salticus.predict.curve import gamma_through
 from salticus.predict.learnt import Learnt
 from salticus.predict.rhythm import Rhythm
-from salticus.types import CHANGED, Outcomes, Pages, Status, Tick
+from salticus.types import CHANGED, Outcomes, Pages, Tick
 
 DAY = timedelta(days=1)
 
@@ -120,13 +120,9 @@ def test_what_was_learnt_outlasts_a_restart(place: Path) -> None:
 
 def answers(at: datetime, ids: Any) -> Outcomes:
     """Visits of these pages that found a change."""
-    n, when = len(ids), np.datetime64(at.replace(tzinfo=None), "us")
-    return Outcomes(
-        visit=np.full(n, -1), page=ids, at=np.full(n, when), made=np.ones(n, dtype=np.bool_),
-        status=np.full(n, Status.OK, dtype=np.int8), changed=np.full(n, CHANGED, dtype=np.int8),
-        since=np.full(n, when - np.timedelta64(6, "h")), age_s=np.full(n, np.nan),
-        purpose=np.zeros(n, dtype=np.int8), propensity=np.ones(n),
-    )  # fmt: skip
+    when = np.datetime64(at.replace(tzinfo=None), "us")
+    since = when - np.timedelta64(6, "h")
+    return Outcomes.known(page=ids, at=when, changed=CHANGED, since=since)
 
 
 def test_news_of_the_hour_of_a_question_is_asked_about_later(place: Path) -> None:

@@ -40,7 +40,7 @@ def members(merchant: Ints, category: Ints | None = None) -> Pages:
     n = len(merchant)
     category = np.zeros(n, dtype=np.int64) if category is None else category
     last = np.full(n, instant(START))
-    return replace(blank_pages(n), merchant=merchant, category=category, last_visit=last)
+    return replace(blank_pages(n).answered(last), merchant=merchant, category=category)
 
 
 def watch(model: Pooled, pages: Pages, rates: Floats, days: range, *, seed: int = 0) -> None:

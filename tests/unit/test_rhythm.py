@@ -51,7 +51,7 @@ class Shops:
         self.pages = replace(
             blank_pages(len(profile) * pages),
             merchant=np.repeat(np.arange(len(profile)), pages),
-            last_visit=np.full(len(profile) * pages, instant(MONDAY)),
+            last_answer=np.full(len(profile) * pages, instant(MONDAY)),
         )
         self.last = np.zeros(len(self.pages))
         self._rng = np.random.default_rng(seed)
@@ -169,7 +169,7 @@ def test_survival_knows_the_day_on_which_things_change() -> None:
     for day in range(1, 92):
         model.learn(shops.visit(shops.pages.ids, day))
     last = np.full(60, instant(MONDAY) + 91 * DAY)  # a Monday
-    survival = model.survival(replace(shops.pages, last_visit=last), MONDAY + timedelta(days=92))
+    survival = model.survival(replace(shops.pages, last_answer=last), MONDAY + timedelta(days=92))
     still = [survival.unchanged(np.full(60, age)).mean() for age in (1.0, 2.0, 3.0, 7.0, 10.0)]
     assert min(still[:2]) > 0.97
     assert still[2:4] == pytest.approx([np.exp(-0.7)] * 2, abs=0.06)
@@ -213,7 +213,7 @@ def test_a_new_page_after_a_restart_lives_by_its_merchants_week() -> None:
     more = replace(
         blank_pages(62),
         merchant=np.append(1 - shops.pages.merchant, [1, 0]),  # one new page each
-        last_visit=np.full(62, instant(MONDAY) + 91 * DAY),  # a Monday
+        last_answer=np.full(62, instant(MONDAY) + 91 * DAY),  # a Monday
     )
     survival = again.survival(more, MONDAY + timedelta(days=92))
     quiet, busy = survival.unchanged(np.full(62, 1.9))[[60, 61]]

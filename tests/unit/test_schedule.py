@@ -46,7 +46,7 @@ def test_a_coin_depends_on_nothing_but_seed_page_and_tick(seed: int, ids: list[i
 
 
 def test_even_visits_come_at_even_intervals() -> None:
-    pages, even = replace(blank_pages(30), last_visit=np.full(30, instant(START))), Even()
+    pages, even = blank_pages(30).answered(np.full(30, instant(START))), Even()
     rates = np.repeat([0.1, 0.2, 0.5], 10)
     seen: list[list[int]] = [[] for _ in range(30)]
     for number in range(200):

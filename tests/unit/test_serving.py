@@ -73,7 +73,8 @@ class Crawl:
     def pages(self, now: datetime) -> Pages:
         last = [self.last.get(n + 1) for n in range(N)]
         times = np.array([np.iinfo(np.int64).min if t is None else t for t in last])
-        return replace(blank_pages(N), ids=np.arange(1, N + 1), last_visit=times.view("M8[us]"))
+        pages = blank_pages(N).answered(times.view("M8[us]"))
+        return replace(pages, ids=np.arange(1, N + 1))
 
     def hour(self, number: int) -> Outcomes:
         """Visits of some pages in an hour: stored, and as outcomes."""

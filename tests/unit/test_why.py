@@ -226,6 +226,7 @@ async def planned(config: Config, clock: VirtualClock) -> dict[str, int]:
             made = replace(
                 Outcomes.dropped(plan, instant(tick.start)),
                 made=np.ones(len(plan), dtype=np.bool_),
+                status=np.zeros(len(plan), dtype=np.int8),
                 at=plan.due,
             )
             world.census.learn(made)

@@ -71,7 +71,7 @@ class Timed:
             merchant=shop,
             demand=offers / rank / np.sum(1 / np.arange(1, offers + 1)),
             added=np.full(offers, instant(START)),
-            last_visit=np.full(offers, NEVER),
+            last_answer=self._answer,
             capacity=np.full(8, np.inf),
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from salticus.allocate.capacity import fitting, optional
-from salticus.types import Bools, Draw, Floats, Ints, Pages, Tick, days_between, instant
+from salticus.types import Bools, Draw, Floats, Ints, Pages, Tick, instant
 from salticus.types.coins import coins
 
 _OTHERS = 2 << 32  # planner and spacing flip coins of the same seed, page and tick
@@ -71,10 +71,8 @@ def _telling(pages: Pages) -> Floats:
     weight = 1.0 + (pages.demand / mean if mean > 0 else 0.0 * pages.demand) ** 2
     if pages.survival is None:
         return np.sqrt(weight)
-    age = days_between(pages.last_visit, instant(pages.tick.start))
-    same = pages.survival.unchanged(np.maximum(np.nan_to_num(age), 0.0))
-    doubt = np.where(np.isnan(age), 0.0, same * (1.0 - same))
-    return np.sqrt(weight * (doubt + _LEAST))
+    stale = pages.outdated(instant(pages.tick.start))
+    return np.sqrt(weight * (stale * (1.0 - stale) + _LEAST))
 
 
 def _capped(wanted: Floats, cost: Floats, total: float) -> Floats:

@@ -19,7 +19,6 @@ from salticus.types import (
     Plan,
     Purpose,
     Request,
-    Survival,
     Tick,
     Times,
     days_between,
@@ -36,9 +35,10 @@ class Insta:
     """Lets clicks on pages that are likely out of date bring a visit at once.
 
     Of the visits of every tick a `share` is set aside (Han 2019, §6: one budget, two schedulers).
-    A click's score is the chance that the page has changed since its last answer, 1 if it never
-    gave one; the gate sees all scores in the order in which the clicks come. What is not spent by
-    the end of the tick goes back into the budget, and so to the pages that the policy prefers.
+    A click's score is the chance that the copy is out of date and that the page will answer
+    (`Pages.outdated`, `Pages.answering`); the gate sees all scores in the order in which the clicks
+    come. What is not spent by the end of the tick goes back into the budget, and so to the pages
+    that the policy prefers.
 
     Laws: the purse is never overdrawn; restored from its state, and told of the requests that were
     stored since, it decides alike.
@@ -52,12 +52,11 @@ class Insta:
         self.latest_ = 0  # number of the last visit that was sent
         self._purse: Times = np.empty(0, dtype="M8[us]")
         self._pages: Pages | None = None
-        self._last: Times = np.empty(0, dtype="M8[us]")
 
     def open(self, pages: Pages, purse: Times) -> None:
         """Begin a tick with these pages and visits: when each may start, in order."""
-        self._pages, self._purse = pages, purse
-        self._last = pages.last_visit.copy()
+        last, answer = pages.last_visit.copy(), pages.last_answer.copy()
+        self._pages, self._purse = replace(pages, last_visit=last, last_answer=answer), purse
 
     def ask(self, clicked: Ints, now: Instant) -> tuple[list[Request], Plan]:
         """What becomes of clicks on pages, in the order in which they came; the visits to make.
@@ -66,11 +65,12 @@ class Insta:
         """
         rows, known = places(self._ids(), clicked)
         rows, clicked, first = rows[known], clicked[known], self.number_ + 1
-        scores = self._scores(rows, now)
+        stale = self._outdated(rows, now)
+        scores = stale * self._answering(rows, now)
         decided, at = self._sent(scores), int(now.astype(np.int64))
         chosen = self._paid(rows, decided.sent, now)
         plan = self._plan(rows[chosen], now, decided.propensity[chosen])
-        plan = replace(plan, chance=scores[chosen])
+        plan = replace(plan, chance=stale[chosen])
         visit = dict(zip(chosen.tolist(), plan.visit.tolist(), strict=True))
         columns = zip(clicked, scores, decided.propensity, decided.sent, strict=True)
         return [
@@ -82,15 +82,16 @@ class Insta:
         """The chance that the copy of each page is out of date; 1 for pages not known yet."""
         rows, known = places(self._ids(), pages)
         chance = np.ones(len(pages))
-        chance[known] = self._scores(rows[known], now)
+        chance[known] = self._outdated(rows[known], now)
         return chance
 
     def learn(self, outcomes: Outcomes) -> None:
-        """The pages that were visited meanwhile are as new."""
+        """The pages that were visited meanwhile are as new, if they answered."""
         if self._pages is not None:
             rows, known = places(self._pages.ids, outcomes.page)
-            known &= outcomes.made
-            self._last[rows[known]] = outcomes.at[known]
+            made, answered = known & outcomes.made, known & outcomes.answered
+            self._pages.last_visit[rows[made]] = outcomes.at[made]
+            self._pages.last_answer[rows[answered]] = outcomes.at[answered]
 
     def heard(self, requests: Sequence[Request], visits: Outcomes) -> None:
         """These requests and visits were stored after the state was kept."""
@@ -108,15 +109,15 @@ class Insta:
     def _ids(self) -> Ints:
         return np.empty(0, dtype=np.int64) if self._pages is None else self._pages.ids
 
-    def _scores(self, rows: Ints, now: Instant) -> Floats:
-        """The chance that each page has changed since its last visit."""
+    def _outdated(self, rows: Ints, now: Instant) -> Floats:
+        """The chance that each copy is out of date; 1 where nothing is known."""
         if self._pages is None or not len(rows):
             return np.empty(0)
-        last = self._last[rows]
-        ages = np.nan_to_num(np.maximum(days_between(last, now), 0.0))
-        curves: Survival | None = self._pages.survival
-        still = np.exp(-ages) if curves is None else curves.take(rows).unchanged(ages)
-        return np.where(np.isnat(last), 1.0, np.clip(1.0 - np.nan_to_num(still), 0.0, 1.0))
+        return np.nan_to_num(self._pages.outdated(now, rows), nan=1.0)
+
+    def _answering(self, rows: Ints, now: Instant) -> Floats:
+        """The chance that each page answers."""
+        return np.empty(0) if self._pages is None else self._pages.take(rows).answering(now)
 
     def _sent(self, scores: Floats) -> Decisions:
         """Ask the gate; the coin of a request is a hash of its number."""
@@ -140,7 +141,7 @@ class Insta:
     def _may(self, row: int, now: Instant) -> bool:
         """Whether a page may be visited now: it is open, and its minimum interval is over."""
         assert self._pages is not None
-        soon = days_between(self._last[row], now) < self._pages.min_interval[row]
+        soon = days_between(self._pages.last_visit[row], now) < self._pages.min_interval[row]
         return bool(self._pages.open[row]) and not soon
 
     def _plan(self, rows: Ints, now: Instant, propensity: Floats) -> Plan:

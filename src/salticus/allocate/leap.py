@@ -10,7 +10,19 @@ from salticus.allocate.base import Policy, known
 from salticus.allocate.index import by_host
 from salticus.allocate.share import first, ranked
 from salticus.errors import ConfigError
-from salticus.types import DAY, NEVER, Bools, Floats, Ints, Outcomes, Pages, Survival, instant
+from salticus.types import (
+    DAY,
+    NEVER,
+    Answering,
+    Bools,
+    Floats,
+    Instant,
+    Ints,
+    Outcomes,
+    Pages,
+    Survival,
+    instant,
+)
 from salticus.types.compiled import compiled
 from salticus.types.state import State
 
@@ -21,15 +33,17 @@ _NEVER = int(NEVER.astype(np.int64))
 class Leap:
     """The pages for which a visit buys the most: V(τ) = μ[∫₀^τ S − τS(τ)], per cost.
 
-    S is the chance that the page is unchanged τ days after its last visit, on whatever curve the
+    S is the chance that the page is unchanged τ days after its last answer, on whatever curve the
     predictor draws. V never falls with age, so that to take the best pages of every tick is to
     visit each page when its V reaches one common price, the price at which the visits are spent
     (DESIGN, the visit price; Olston and Pandey 2008 for the Poisson curve). With constant rates
     that are right this is the fixed-interval optimum, and so LambdaCrawl at even intervals.
 
-    Pages never visited come first. Pages that nobody reads share what is left by V without demand.
-    For the case that estimates are wrong, a set of `few` of all pages (1 %) gets no more than about
-    the share `most` of the visits: that much goes, at most, to the few / most visited last.
+    Pages never visited come first. After a failed visit V counts by the chance of an answer
+    (`Pages.answering`), from the page's addition on if it never gave one. Pages that nobody reads
+    share what is left by V without demand. For the case that estimates are wrong, a set of `few` of
+    all pages (1 %) gets no more than about the share `most` of the visits: that much goes, at most,
+    to the few / most visited last.
 
     `price_` is the visit price of the last plan: the least worth of the pages chosen at the price
     that all hosts share, in demand-weighted fresh days per visit of cost; where that is 0, because
@@ -43,7 +57,7 @@ class Leap:
     >>> from salticus.testing import blank_pages
     >>> day = np.full(3, np.datetime64("2025-12-31", "us"))
     >>> survival = PoissonSurvival(np.array([0.1, 0.2, 0.2]))
-    >>> pages = replace(blank_pages(3), last_visit=day, survival=survival)
+    >>> pages = replace(blank_pages(3).answered(day), survival=survival)
     >>> Leap().expected(pages, visits=1.0)
     array([0. , 0.5, 0.5])
     """
@@ -98,9 +112,10 @@ class Leap:
     def worth(self, pages: Pages) -> tuple[Floats, Floats]:
         """V of every page per visit of cost, and V without demand; infinite if never visited."""
         demand = known("demand", pages.demand, pages.ids)
-        last = pages.last_visit.view(np.int64)
-        ages = _ages(last, int(instant(pages.tick.start).astype(np.int64)))
+        now, last = instant(pages.tick.start), pages.unanswered_since().view(np.int64)
+        ages = _ages(last, int(now.astype(np.int64)))
         alone = known("change rate", _index(pages.survival, ages, pages.tick.days), pages.ids)
+        alone *= _answers(pages, now)
         return _weigh(alone, last, demand, known("cost", pages.cost, pages.ids)), alone
 
     def _hasty(self, pages: Pages) -> Ints:
@@ -164,9 +179,15 @@ def _index(survival: Survival | None, ages: Floats, step: float) -> Floats:
     return np.maximum(survival.integral(ages) - ages * still + 0.5 * step * (1.0 - still), 0.0)
 
 
+def _answers(pages: Pages, now: Instant) -> Floats:
+    """The chance that a visit is answered; the curve's own, if it knows of one."""
+    own = pages.survival
+    return own.answers if isinstance(own, Answering) else pages.answering(now)
+
+
 @compiled
 def _ages(last: Ints, now: int) -> Floats:
-    """Days since each last visit; 0 if there was none."""
+    """Days since each last answer; 0 if there was no visit."""
     ages = np.zeros(len(last))
     for k in range(len(last)):
         if last[k] != _NEVER:

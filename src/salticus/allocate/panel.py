@@ -97,6 +97,7 @@ class Panel:
         self.keeper = keeper
         self.pages_: Ints = np.empty(0, dtype=np.int64)
         self.last_ = np.empty(0, dtype="M8[us]")  # the crawl's own last visits
+        self.answer_ = np.empty(0, dtype="M8[us]")  # and those of them that were answered
         self.rows: Ints = np.empty(0, dtype=np.int64)  # to visit in this tick
         self.due: Times = np.empty(0, dtype="M8[us]")
 
@@ -113,9 +114,11 @@ class Panel:
         soon = ~(due >= instant(pages.tick.end)) & pages.open[rows]
         self.rows = fitting(pages, rows[soon], int(pages.cost[rows[soon]].sum()), rows[:0])
         self.due = due[np.isin(rows, self.rows)]
-        last = pages.last_visit.copy() if len(rows) else pages.last_visit
-        last[rows] = self.last_
-        return less(replace(pages, last_visit=last), self.rows)
+        if len(rows):
+            last, answer = pages.last_visit.copy(), pages.last_answer.copy()
+            last[rows], answer[rows] = self.last_, self.answer_
+            pages = replace(pages, last_visit=last, last_answer=answer)
+        return less(pages, self.rows)
 
     async def apart(self) -> Panel:
         """The same panel without its keeper, for those who look ahead."""
@@ -130,19 +133,21 @@ class Panel:
     def _meet(self, pages: Pages, rows: Ints) -> None:
         """Keep the last own visits of exactly these pages; of new ones what is known."""
         known, old = places(self.pages_, pages.ids[rows])
-        last = pages.last_visit[rows].copy()
-        last[old] = self.last_[known[old]]
-        self.pages_, self.last_ = pages.ids[rows], last
+        last, answer = pages.last_visit[rows].copy(), pages.last_answer[rows].copy()
+        last[old], answer[old] = self.last_[known[old]], self.answer_[known[old]]
+        self.pages_, self.last_, self.answer_ = pages.ids[rows], last, answer
 
     def learn(self, outcomes: Outcomes) -> None:
         """The crawl's own visits to pages of the panel."""
         place, here = places(self.pages_, outcomes.page)
         own = here & outcomes.made & (outcomes.purpose != Purpose.PANEL)
-        own_at = outcomes.at[own].astype("M8[us]").view(np.int64)
-        np.maximum.at(self.last_.view(np.int64), place[own], own_at)
+        for column, some in ((self.last_, own), (self.answer_, own & outcomes.answered)):
+            at = outcomes.at[some].astype("M8[us]").view(np.int64)
+            np.maximum.at(column.view(np.int64), place[some], at)
 
     def state(self) -> State:
-        return {"pages": self.pages_, "last": self.last_}
+        return {"pages": self.pages_, "last": self.last_, "answer": self.answer_}
 
     def restore(self, state: State) -> None:
         self.pages_, self.last_ = state["pages"], state["last"].copy()
+        self.answer_ = state.get("answer", state["last"]).copy()  # older states have none

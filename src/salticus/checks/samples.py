@@ -21,7 +21,8 @@ def some_pages(n: int, *, hosts: int = 3, seed: int = 0) -> Pages:
         blank_pages(n, hosts=hosts),
         ids=np.cumsum(rng.integers(1, 9, n)),
         host=rng.integers(0, hosts, n),
-        last_visit=np.where(rng.random(n) < 0.2, NEVER, last),
+        last_visit=(last := np.where(rng.random(n) < 0.2, NEVER, last)),
+        last_answer=last,
         demand=rng.pareto(1.5, n) * (rng.random(n) < 0.8),
         impressions=rng.pareto(1.2, n) * 10,
         cost=rng.choice([1.0, 1.0, 5.0], n),
@@ -44,8 +45,9 @@ def extreme_pages() -> Iterator[Pages]:
     yield replace(pages, survival=PoissonSurvival(mixed))
     yield replace(pages, demand=np.zeros(9), impressions=np.zeros(9))
     yield replace(pages, demand=np.array([1e12] + [1e-12] * 8), survival=PoissonSurvival(mixed))
-    yield replace(pages, last_visit=np.full(9, NEVER))
-    yield replace(pages, last_visit=np.full(9, instant(START)))
+    yield pages.answered(np.full(9, NEVER))
+    yield replace(pages, last_answer=np.full(9, NEVER))
+    yield pages.answered(np.full(9, instant(START)))
     yield pages.take(np.arange(1))
 
 
@@ -67,17 +69,14 @@ def some_outcomes(pages: Pages, *, seed: int = 0) -> Outcomes:
     status = rng.choice([Status.OK, Status.NOT_MODIFIED, Status.TIMEOUT], n).astype(np.int8)
     changed = np.where(status == Status.OK, rng.integers(-1, 2, n), 0).astype(np.int8)
     since = instant(START) - (rng.random(n) * DAY).astype("m8[us]")
-    return Outcomes(
+    return Outcomes.known(
         visit=np.arange(n),
         page=pages.ids,
-        at=np.full(n, instant(START)),
+        at=instant(START),
         made=rng.random(n) < 0.9,
         status=status,
         changed=np.where(status == Status.TIMEOUT, -1, changed).astype(np.int8),
         since=np.where(changed == -1, NEVER, since),
-        age_s=np.full(n, np.nan),
-        purpose=np.zeros(n, dtype=np.int8),
-        propensity=np.ones(n),
     )
 
 

@@ -75,9 +75,8 @@ class Census:
         """The pages with what readers want of them by now, and their rules think of it."""
         known = (pages.ids, pages.added, pages.demand, instant(pages.tick.start))
         demand, impressions = self.demand.rates(*known)
-        if self.pins.scopes and self._table is not None:
-            rule = self._rule[np.searchsorted(self._table.ids, pages.ids)]
-            demand = demand * self.pins.importance(rule)
+        if self.pins.scopes:
+            demand = demand * self.pins.importance(pages.rule)
         return replace(pages, demand=demand, impressions=impressions)
 
     def _columns(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
@@ -89,10 +88,13 @@ class Census:
             tick=tick,
             ids=table.ids,
             host=self._host,
+            kind=table.kind,
+            rule=rule,
             merchant=self._host,
             category=np.full(len(table.ids), -1, dtype=np.int64),
             added=table.added,
             last_visit=table.last_visit,
+            last_answer=table.last_answer,
             demand=table.demand,
             impressions=np.zeros(len(table.ids)),
             cost=table.cost,
@@ -115,7 +117,9 @@ class Census:
         known = rows < len(self._table.ids)
         known[known] = self._table.ids[rows[known]] == made.page[known]
         rows, made = rows[known], made.take(known)
+        answered = made.answered
         self._table.last_visit[rows] = made.at
+        self._table.last_answer[rows[answered]] = made.at[answered]
         self._table.idle[rows] = _idle(self._table.idle[rows], made.status)
 
     async def _rules(self, ids: Ints) -> Ints:

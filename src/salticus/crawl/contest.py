@@ -28,7 +28,6 @@ from salticus.types import (
     Outcomes,
     Pages,
     Purpose,
-    Status,
     Tick,
     days_between,
     instant,
@@ -39,7 +38,6 @@ FAIR = np.array([Purpose.EXPLORE, Purpose.PANEL], dtype=np.int8)
 _MOST = 50.0  # times the usual weight
 SLACK = 0.01  # by which AUC and calibration error may be worse
 _DAY = timedelta(days=1)
-_ANSWERED = np.array([Status.OK, Status.NOT_MODIFIED], dtype=np.int8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +171,13 @@ class _Crowd:
             tick=Tick(0, now, now),
             ids=self.ids,
             host=self.host,
+            kind=np.full(len(one), -1, dtype=np.int8),
+            rule=np.full(len(one), -1, dtype=np.int64),
             merchant=self.host,
             category=np.full(len(one), -1, dtype=np.int64),
             added=self.added,
             last_visit=self.answer,
+            last_answer=self.answer,
             demand=one,
             impressions=one,
             cost=one,
@@ -191,13 +192,13 @@ class _Crowd:
         return np.searchsorted(self.ids, ids)
 
     def learn(self, outcomes: Outcomes) -> None:
-        seen = outcomes.take(np.isin(outcomes.status, _ANSWERED))
+        seen = outcomes.take(outcomes.answered)
         self.answer = self.answer.copy()  # curves hold the old one
         self.answer[self.rows(seen.page)] = seen.at
 
 
 def _judged(outcomes: Outcomes, crowd: _Crowd) -> Outcomes:
-    known = np.isin(outcomes.purpose, FAIR) & np.isin(outcomes.status, _ANSWERED)
+    known = np.isin(outcomes.purpose, FAIR) & outcomes.answered
     known &= (outcomes.changed != UNKNOWN) & (outcomes.at > outcomes.since)
     return outcomes.take(known & (crowd.answer[crowd.rows(outcomes.page)] == outcomes.since))
 

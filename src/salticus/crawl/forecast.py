@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from salticus.crawl.census import Census
-from salticus.types import NEVER, Outcomes, Pages, Plan, Tick
+from salticus.types import NEVER, Outcomes, Pages, Plan, Status, Tick
 
 
 class Foreseen:
-    """A world in which every visit is made when it is due, and teaches nothing but that.
+    """A world in which every visit is made when it is due and answered, and teaches nothing else.
 
     `room` tells what a host can take in a tick. The census is the world's own: what is foreseen is
     written into its columns, never into the store.
@@ -31,7 +31,8 @@ class Foreseen:
 
     async def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
         outcomes = without_news(plan)
-        self.census.learn(outcomes)
+        answer = np.full(len(plan), Status.OK, dtype=np.int8)
+        self.census.learn(replace(outcomes, status=answer))
         yield outcomes
 
     def stop(self) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 
 from salticus.allocate.explore import explorable
 from salticus.freshness.drift import SPAN, Drift, drift_alert, drift_of
-from salticus.predict.foretold import foretold
 from salticus.types import (
     Alert,
     Findings,
@@ -57,8 +56,11 @@ class Gauging:
         Nothing is foretold of pages of the `panel`: what a visit will find depends on the panel's
         last visit, of which the curves do not know.
         """
-        chance = foretold(pages, plan.due, pages.rows(plan.page))
-        plan = replace(plan, chance=np.where(np.isin(plan.page, panel), np.nan, chance))
+        rows = pages.rows(plan.page)
+        first = np.isnat(pages.last_answer[rows])
+        chance = pages.outdated(plan.due, rows)
+        chance[first | np.isin(plan.page, panel)] = np.nan
+        plan = replace(plan, chance=chance)
         if self.keeper is not None:
             await self.keeper.gauge(*gauge_of(pages, plan, panel))
             await self._watch(self.keeper, plan.tick)
@@ -78,8 +80,7 @@ def gauge_of(pages: Pages, plan: Plan, panel: Ints) -> tuple[Gauge, Sample]:
     whatever the policy does in the tick comes later, to pages that are explored and others alike.
     Pages of the panel count as the predictor thinks they would be without it.
     """
-    stale = foretold(pages, instant(plan.tick.start))
-    stale = np.where(np.isnan(stale), 1.0, stale)
+    stale = np.nan_to_num(pages.outdated(instant(plan.tick.start)), nan=1.0)
     coins = explorable(pages) & ~np.isin(pages.ids, panel)
     rows = pages.rows(plan.page)
     own = plan.purpose != Purpose.PANEL
@@ -106,5 +107,5 @@ def _ageing(pages: Pages, plan: Plan, rows: Ints, stale: Floats) -> Floats:
     A page visited at a random moment grows older before, and after it again: with growth h in a
     tick, ∫u(c + hu/2) + (1−u)²h/2 du is c/2 + h/3, the mean of start and end c/2 + h/4.
     """
-    end = foretold(pages, instant(plan.tick.end), rows)
+    end = pages.outdated(instant(plan.tick.end), rows)
     return np.nan_to_num(np.maximum(end - stale[rows], 0.0)) / 12.0

@@ -17,7 +17,7 @@ from salticus.predict.roster import Roster
 from salticus.predict.spans import Spans
 from salticus.predict.traits import Traits
 from salticus.predict.worth import between, own_ages
-from salticus.types import ANSWERED, DAY, Bools, Floats, Ints, Outcomes, Pages, Survival
+from salticus.types import ANSWERED, DAY, Bools, Floats, Ints, Outcomes, Pages, Survival, Times
 from salticus.types.state import State, part_of, places
 
 _DAY_US = int(DAY.astype(np.int64))
@@ -51,7 +51,8 @@ class FittedSurvival(RhythmSurvival):
     answers: Floats
 
     def own(self, ages: Floats) -> Floats:
-        """Own time since the last *answer*, days; `ages` count from the last visit."""
+        """Own time since `seen`, days; `ages` count from the last answer, or what the world calls
+        one: a page that says it is gone is as old as its last value."""
         late = np.where((self.last >= 0) & (self.seen < self.last), self.last - self.seen, 0)
         waited = np.ascontiguousarray(ages + late / _DAY_US)
         usual = own_ages(self.table, self.row, self.last - late, waited)
@@ -63,9 +64,9 @@ class FittedSurvival(RhythmSurvival):
         pace = np.maximum(between(self.table, self.row, now - _DAY_US, now), 1e-3)
         return np.asarray(self.level * pace)
 
-    def worth(self, ages: Floats, step: float) -> Floats:
-        """V since the last answer, times the chance of another."""
-        return RhythmSurvival.worth(self, ages, step) * self.answers
+    def since(self, last: Times) -> FittedSurvival:
+        late = last.view(np.int64)
+        return replace(self, last=late, seen=np.where(late > self.last, late, self.seen))
 
     def take(self, rows: Ints | Bools) -> FittedSurvival:
         cut = ("a", "b", "row", "last", "level", "news", "seen", "answers")

@@ -11,7 +11,7 @@ from salticus.predict.pooled import Pooled
 from salticus.predict.spans import Spans
 from salticus.predict.week import Week
 from salticus.predict.worth import Ahead, Posterior, Table, coming_week, own_ages, rhythm_worth
-from salticus.types import DAY, Bools, Floats, Ints, Pages, Survival, instant
+from salticus.types import DAY, Bools, Floats, Ints, Pages, Survival, Times, instant
 from salticus.types.state import State, part_of
 
 _DAY_US = int(DAY.astype(np.int64))
@@ -52,9 +52,12 @@ class RhythmSurvival:
         return rhythm_worth(posterior, self.own(ages), look_ahead(self.table, self.now, step))
 
     def own(self, ages: Floats) -> Floats:
-        """Own time that passes in so many days after the last visit, days."""
+        """Own time that passes in so many days after the last answer, days."""
         plain = np.ascontiguousarray(ages, dtype=np.float64)
         return own_ages(self.table, self.row, self.last, plain)
+
+    def since(self, last: Times) -> RhythmSurvival:
+        return replace(self, last=last.view(np.int64))
 
     def take(self, rows: Ints | Bools) -> RhythmSurvival:
         return replace(
@@ -82,7 +85,7 @@ class Rhythm(Pooled):
             a=self.pages_["a"][rows],
             b=self.pages_["b"][rows],
             row=self._week_row(rows),
-            last=pages.last_visit.view(np.int64),
+            last=pages.last_answer.view(np.int64),
             now=int(instant(now).astype(np.int64)),
             table=self.week_.table_,
         )

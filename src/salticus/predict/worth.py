@@ -57,7 +57,7 @@ class Ahead(NamedTuple):
 
 @compiled
 def gamma_worth_at(a: float, b: float, age: float, step: float) -> float:
-    """V of a page with a Gamma(a, b) posterior, `age` days after its last visit, in days."""
+    """V of a page with a Gamma(a, b) posterior, `age` days after its last answer, in days."""
     u = age / b
     if not u > 0.0:
         return u * 0.0
@@ -229,7 +229,7 @@ def _on_grid(table: Table, ends: Ints, step: float, tick: Ints) -> Table:
 
 @compiled
 def own_ages(table: Table, row: Ints, last: Ints, ages: Floats) -> Floats:
-    """Own time in so many days after the last visit; plain time if there was none, or in aeons."""
+    """Own time in so many days after the last answer; plain time if there was none, or in aeons."""
     own = np.empty(len(ages))
     for k in range(len(ages)):
         if last[k] == _NEVER or not ages[k] < 1e5:

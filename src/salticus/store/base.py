@@ -15,6 +15,7 @@ from salticus.types import (
     Alert,
     Bools,
     Change,
+    Codes,
     Count,
     Counts,
     Findings,
@@ -59,6 +60,8 @@ class PageTable:
     host: list[str]
     added: Times
     last_visit: Times
+    last_answer: Times
+    kind: Codes  # place in `KINDS`, -1 = another or unknown
     demand: Floats
     cost: Floats
     max_interval: Floats  # days, inf = none

@@ -70,6 +70,11 @@ SELECT
     json_group_array(host),
     json_group_array(added),
     json_group_array(coalesce(last_visit, :never)),
+    json_group_array(coalesce(last_answer, :never)),
+    json_group_array(
+        CASE kind WHEN 'offer' THEN 0 WHEN 'article' THEN 1 WHEN 'page' THEN 2
+            WHEN 'source' THEN 3 ELSE -1 END
+    ),
     json_group_array(json(printf('%!.17g', coalesce(demand, 1.0)))),
     json_group_array(json(printf('%!.17g', cost))),
     json_group_array(iif(max_interval IS NULL, NULL, json(printf('%!.17g', max_interval)))),
@@ -83,6 +88,8 @@ FROM (
         coalesce(host, (SELECT host FROM forgotten WHERE page = asked.value), '') AS host,
         coalesce(added, 0) AS added,
         last_visit,
+        last_answer,
+        kind,
         demand,
         coalesce(cost, 1.0) AS cost,
         max_interval,

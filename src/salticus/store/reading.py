@@ -40,14 +40,15 @@ def table(db: sqlite3.Connection, after: int) -> PageTable:
     ids = _ints(edited)
     starts = range(0, max(1, len(ids)), CHUNK)
     chunks = (_columns(db, ids[start : start + CHUNK]) for start in starts)
-    host, added, last_visit, demand, cost, max_interval, idle, rests, found = zip(
-        *chunks, strict=True
-    )
+    host, *times, kind, demand, cost, max_interval, idle, rests, found = zip(*chunks, strict=True)
+    added, last_visit, last_answer = map(np.concatenate, times)
     return PageTable(
         ids=ids,
         host=_shared(host),
-        added=np.concatenate(added),
-        last_visit=np.concatenate(last_visit),
+        added=added,
+        last_visit=last_visit,
+        last_answer=last_answer,
+        kind=np.concatenate(kind),
         demand=np.concatenate(demand),
         cost=np.concatenate(cost),
         max_interval=np.nan_to_num(np.concatenate(max_interval), nan=np.inf),
@@ -61,15 +62,18 @@ def table(db: sqlite3.Connection, after: int) -> PageTable:
 def _columns(db: sqlite3.Connection, ids: Ints) -> tuple[Any, ...]:
     asked = {"ids": rows(ids.tolist()), "never": _NEVER}
     columns = db.execute(QUERIES["page_columns"], asked).fetchone()
-    host, added, last_visit, demand, cost, max_interval, idlers, times, *marked = columns
+    host, added, visited, answered, kind, demand, cost, max_interval, idlers, idled, *marked = (
+        columns
+    )
     names = msgspec.json.decode(host, type=list[str])
+    times = map(_times, (added, visited, answered))
     floats = map(_floats, (demand, cost, max_interval))
     idle = np.zeros(len(ids), dtype=np.int64)
     rests, found = np.zeros((2, len(ids)), dtype=np.bool_)
-    idle[_ints(idlers)] = _ints(times)
+    idle[_ints(idlers)] = _ints(idled)
     rests[_ints(marked[0])] = True
     found[_ints(marked[1])] = True
-    return names, _times(added), _times(last_visit), *floats, idle, rests, found
+    return names, *times, _ints(kind).astype(np.int8), *floats, idle, rests, found
 
 
 def fitting(db: sqlite3.Connection, ids: Ints, scopes: Sequence[Scope]) -> Ints:

@@ -9,7 +9,7 @@ import numpy as np
 
 from salticus.store.base import PageState, PageTable
 from salticus.store.scanning import FIELD_COLUMNS
-from salticus.types import NEVER, Observation, Signal, Times
+from salticus.types import KINDS, NEVER, Observation, Signal, Times
 
 Row = dict[str, Any]
 
@@ -23,6 +23,8 @@ def table_of(rows: Sequence[tuple[PageState, bool, bool]], revision: int) -> Pag
         host=[p.host for p in pages],
         added=_times([p.added for p in pages]),
         last_visit=_times([p.last_visit for p in pages]),
+        last_answer=_times([p.last_answer for p in pages]),
+        kind=np.array([_kind(p.kind) for p in pages], dtype=np.int8),
         demand=np.array([1.0 if p.demand is None else p.demand for p in pages]),
         cost=np.array([p.cost for p in pages]),
         max_interval=np.array(limits),
@@ -31,6 +33,10 @@ def table_of(rows: Sequence[tuple[PageState, bool, bool]], revision: int) -> Pag
         found=np.array([found for *_, found in rows], dtype=np.bool_),
         revision=revision,
     )
+
+
+def _kind(kind: str | None) -> int:
+    return KINDS.index(kind) if kind in KINDS else -1
 
 
 def _times(micros: Sequence[int | None]) -> Times:

@@ -19,7 +19,7 @@ class StillWorld:
     """
 
     def __init__(self, pages: Pages, *, drop: float = 0.0) -> None:
-        self._pages = replace(pages, last_visit=pages.last_visit.copy())
+        self._pages = pages.answered(pages.last_visit.copy())
         self.drop = drop
         self.rows: list[Ints] = []
         self._times: list[Times] = []
@@ -46,7 +46,7 @@ class StillWorld:
             made=made,
             status=np.zeros(len(plan), dtype=np.int8),
             changed=np.zeros(len(plan), dtype=np.int8),
-            since=self._pages.last_visit[rows],
+            since=self._pages.last_answer[rows],
         )
         self._pages.last_visit[rows[made]] = plan.due[made]
         self.rows.append(rows[made])

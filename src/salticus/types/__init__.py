@@ -9,6 +9,8 @@ from salticus.types.columns import (
     DAY,
     NEVER,
     UNPLANNED,
+    Anchored,
+    Answering,
     Bools,
     Codes,
     Columns,
@@ -51,6 +53,7 @@ from salticus.types.rows import (
 from salticus.types.words import (
     ANSWERED,
     CHANGED,
+    KINDS,
     PURPOSE,
     STATUS,
     UNCHANGED,
@@ -62,6 +65,8 @@ from salticus.types.words import (
 __all__ = [
     "ANSWERED",
     "Alert",
+    "Anchored",
+    "Answering",
     "Bools",
     "Bytes",
     "CHANGED",
@@ -84,6 +89,7 @@ __all__ = [
     "Instant",
     "Ints",
     "Ints32",
+    "KINDS",
     "Mark",
     "Member",
     "Metadata",

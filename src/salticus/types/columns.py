@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol, Self, cast
+from typing import Any, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from salticus.types.rows import Observation
-from salticus.types.words import CHANGED, PURPOSE, STATUS, UNCHANGED, UNKNOWN, Status
+from salticus.types.words import ANSWERED, CHANGED, PURPOSE, STATUS, UNCHANGED, UNKNOWN, Status
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,7 +46,7 @@ def days_between(start: Times | Instant, end: Times | Instant) -> Floats:
 
 
 class Survival(Protocol):
-    """Probability that a page is unchanged `ages` days after its last visit, for all pages.
+    """Probability that a page is unchanged `ages` days after its last answer, for all pages.
 
     Laws: `unchanged` starts at 1, never rises, stays in [0, 1]; `integral` is its integral from 0.
     Together they give the worth of a visit, V(τ) = μ[∫₀^τ S − τS(τ)]. `rates` are changes a day in
@@ -63,6 +63,22 @@ class Survival(Protocol):
     def rates(self) -> Floats: ...
 
     def take(self, rows: Ints | Bools) -> Survival: ...
+
+
+@runtime_checkable
+class Anchored(Protocol):
+    """A curve for which it matters at which hour of the week a page's age begins to count."""
+
+    def since(self, last: Times) -> Survival:
+        """The same curves for pages that answered at these times; as many as there are rows."""
+
+
+@runtime_checkable
+class Answering(Protocol):
+    """A curve that knows how likely a visit to each page is answered, better than `Pages` does."""
+
+    @property
+    def answers(self) -> Floats: ...
 
 
 class Columns:
@@ -106,6 +122,11 @@ class Tick:
 class Pages:
     """All pages as columns, ordered by id.
 
+    `last_visit` is when a page was last visited, however that ended, `last_answer` when it last
+    gave a usable answer (ok or not_modified); NaT = never. A copy is as old as its last answer.
+    `kind` is the place in `KINDS`, -1 = another, or unknown when the page was read; `rule` the
+    number of the settings' rule that the page is under, -1 = none, or no rule says when to visit.
+
     `tick` is the coming one; `host` indexes `capacity`, the visits that each host can take in it.
     `demand` and `impressions` are per day, `cost` in visits, `max_interval` in days (inf = none).
     `merchant` and `category` are numbers, -1 = unknown. `interval` is fixed by the user, in days;
@@ -117,10 +138,13 @@ class Pages:
     tick: Tick
     ids: Ints
     host: Ints
+    kind: Codes
+    rule: Ints
     merchant: Ints
     category: Ints
     added: Times
     last_visit: Times
+    last_answer: Times
     demand: Floats
     impressions: Floats
     cost: Floats
@@ -149,6 +173,46 @@ class Pages:
         per_page = (f.name for f in fields(self) if f.name not in whole)
         cut = {name: getattr(self, name)[rows] for name in per_page}
         return replace(self, **cut, survival=self.survival and self.survival.take(rows))
+
+    def answered(self, at: Times) -> Pages:
+        """These pages, last visited at those times, and answering then."""
+        return replace(self, last_visit=at, last_answer=at)
+
+    def outdated(self, at: Times | Instant, rows: Ints | None = None) -> Floats:
+        """The probability that each copy is out of date at a time, one for all or one for each row;
+        of the given rows, or of all.
+
+        1 − S(days since the last answer); 1 where there was none. NaN without curves.
+        """
+        last = self.last_answer if rows is None else self.last_answer[rows]
+        never = np.isnat(last)
+        if self.survival is None:
+            return np.where(never, 1.0, np.nan)
+        curve = self.survival if rows is None else self.survival.take(rows)
+        if isinstance(curve, Anchored):
+            curve = curve.since(last)
+        ages = np.maximum(np.nan_to_num(days_between(last, at)), 0.0)
+        return np.where(never, 1.0, np.clip(1.0 - curve.unchanged(ages), 0.0, 1.0))
+
+    def unanswered_since(self) -> Times:
+        """The last answer; of pages that were visited and never answered, when they were added."""
+        silent = np.isnat(self.last_answer) & ~np.isnat(self.last_visit)
+        return np.where(silent, self.added, self.last_answer) if silent.any() else self.last_answer
+
+    def answering(self, at: Instant) -> Floats:
+        """The chance that a visit at that time is answered: 1, unless the last one failed.
+
+        After failures it is (w/τ)², with w days since the last visit and τ since the last answer: a
+        page that has been silent for long is tried again after long. V(τ)(w/τ)² is V(w) at most, as
+        V(τ)/τ² never rises: so no silent page is worth more than one like it that answers.
+        """
+        since = self.unanswered_since()
+        chance = np.ones(len(self))
+        failed = np.flatnonzero(self.last_visit > since)
+        waited = np.maximum(days_between(self.last_visit[failed], at), 0.0)
+        silent = days_between(since[failed], at)
+        chance[failed] = np.minimum(waited / np.maximum(silent, 1e-9), 1.0) ** 2
+        return chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,23 +284,34 @@ class Outcomes(Columns):
     def __post_init__(self) -> None:
         _untold(self)
 
+    @property
+    def answered(self) -> Bools:
+        """Which of the visits were made and brought a usable answer."""
+        return self.made & np.isin(self.status, _ANSWERED)
+
+    @classmethod
+    def known(cls, *, page: Ints, at: Times | Instant, **columns: Any) -> Outcomes:
+        """Outcomes of which only some columns are known, each a column or one value for all.
+
+        Of the others: the visits were made, without a number (-1), answered, for the policy with
+        certainty; whether there was a change, since when, and the age are not known.
+
+        >>> told = Outcomes.known(page=np.array([3, 5]), at=NEVER, status=Status.GONE)
+        >>> told.page.tolist(), told.status.tolist(), told.changed.tolist()
+        ([3, 5], [2, 2], [-1, -1])
+        """
+        given = _BLANK | {"page": page, "at": at} | columns
+        if unknown := given.keys() - {f.name for f in fields(cls)}:
+            raise TypeError(f"outcomes have no column {min(unknown)}")
+        n = len(page)
+        return cls(**{name: _column(name, value, n) for name, value in given.items()})
+
     @classmethod
     def dropped(cls, plan: Plan, at: Instant) -> Outcomes:
         """The outcome of visits that were planned but never made."""
-        n = len(plan)
-        return cls(
-            visit=plan.visit,
-            page=plan.page,
-            at=np.full(n, at),
-            made=np.zeros(n, dtype=np.bool_),
-            status=np.full(n, Status.BUSY, dtype=np.int8),
-            changed=np.full(n, UNKNOWN, dtype=np.int8),
-            since=np.full(n, NEVER),
-            age_s=np.full(n, np.nan),
-            purpose=plan.purpose,
-            propensity=plan.propensity,
-            chance=plan.chance,
-        )
+        drawn = {"purpose": plan.purpose, "propensity": plan.propensity, "chance": plan.chance}
+        made = {"visit": plan.visit, "made": False, "status": Status.BUSY}
+        return cls.known(page=plan.page, at=at, **made, **drawn)
 
     @classmethod
     def of(cls, observations: Sequence[Observation]) -> Outcomes:
@@ -267,6 +342,29 @@ class Counts(Columns):
     clicks: Ints
     impressions: Ints
     last: int
+
+
+_ANSWERED = np.array(sorted(ANSWERED), dtype=np.int8)
+_BLANK: dict[str, Any] = {
+    "visit": -1,
+    "made": True,
+    "status": Status.OK,
+    "changed": UNKNOWN,
+    "since": NEVER,
+    "age_s": np.nan,
+    "purpose": 0,
+    "propensity": 1.0,
+    "chance": np.nan,
+}
+_TYPES: dict[str, Any] = {"visit": np.int64, "page": np.int64, "made": np.bool_}
+_TYPES |= {"at": "M8[us]", "since": "M8[us]"}
+_TYPES |= dict.fromkeys(("status", "changed", "purpose"), np.int8)
+
+
+def _column(name: str, value: Any, n: int) -> NDArray[Any]:
+    """A column of outcomes from itself, or from the one value of all its rows."""
+    column: NDArray[Any] = np.asarray(value, dtype=_TYPES.get(name, np.float64))
+    return np.full(n, column) if column.ndim == 0 else column
 
 
 def _untold(visits: Plan | Outcomes) -> None:

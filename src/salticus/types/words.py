@@ -50,5 +50,7 @@ ANSWERED = frozenset({Status.OK, Status.NOT_MODIFIED})
 
 CHANGED, UNCHANGED, UNKNOWN = 1, 0, -1
 
+KINDS = ("offer", "article", "page", "source")  # a column holds the place of a kind; -1 = another
+
 STATUS = {s.label: s for s in Status}
 PURPOSE = {p.label: p for p in Purpose}

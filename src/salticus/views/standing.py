@@ -70,9 +70,9 @@ async def copies_of(standing: Standing, store: SqliteStore, ids: Ints) -> Copies
     rows = pages.rows(ids)
     seen = {target.page: target.seen for target in await store.targets(ids)}
     answered = np.array([seen[page] or int(NEVER.astype(np.int64)) for page in ids.tolist()])
-    last = pages.last_visit.copy()
+    last = pages.last_answer.copy()
     last[rows] = answered.view("M8[us]")  # a failed visit made no copy
-    curves = aside(standing).survival(replace(pages, last_visit=last), standing.now)
+    curves = aside(standing).survival(replace(pages, last_answer=last), standing.now)
     return Copies(last[rows], curves.take(rows))
 
 

@@ -46,7 +46,7 @@ def columns(n: int, kind: str) -> Pages:
         demand[rows] = 1e4 / (rank + 1)
         a[rows] = 0.5 + 4 * chance.random(len(rank))
         b[rows] = a[rows] / chance.lognormal(-2.5, 1.5, len(rank))
-    pages = replace(blank, demand=demand, impressions=demand)
+    pages = replace(blank.answered(last), demand=demand, impressions=demand)
     return replace(pages, survival=GammaSurvival(a, b) if kind == "gamma" else _rhythm(pages, a, b))
 
 
@@ -57,7 +57,7 @@ def _rhythm(pages: Pages, a: Floats, b: Floats) -> Survival:
     pace = np.random.default_rng(2).gamma(0.5, size=(_MERCHANTS + 1, 168))
     table = np.pad(np.cumsum(7 * pace / pace.sum(axis=1, keepdims=True), axis=1), ((0, 0), (1, 0)))
     now = int(instant(START).astype(np.int64))
-    last = pages.last_visit.view(np.int64)
+    last = pages.last_answer.view(np.int64)
     return RhythmSurvival(a=a, b=b, row=pages.merchant + 1, last=last, now=now, table=table)
 
 
@@ -84,7 +84,7 @@ def _made(name: str) -> Policy:
 def _bare(pages: Pages) -> float:
     """Seconds of demand · e^(−rate · age), the least that any policy must look at."""
     assert pages.survival is not None
-    rate, age = pages.survival.rates(), days_between(pages.last_visit, instant(START))
+    rate, age = pages.survival.rates(), days_between(pages.last_answer, instant(START))
     return median(_seconds(lambda: pages.demand * np.exp(-rate * age)) for _ in range(_ROUNDS))
 
 

@@ -95,12 +95,12 @@ def log_loss(rehearsal: Rehearsal, predictor: Fitted) -> float:
     predictor.survival(pages, stage.start)
     for outcomes in rehearsal.watched:
         predictor.learn(outcomes)
-    last, total, visits = pages.last_visit.copy(), 0.0, 0
+    last, total, visits = pages.last_answer.copy(), 0.0, 0
     for outcomes in rehearsal.visited:
         rows = np.searchsorted(pages.ids, outcomes.page)
         last[rows] = outcomes.since
         now = moment(outcomes.at[0])
-        curves = predictor.survival(replace(pages, last_visit=last), now).take(rows)
+        curves = predictor.survival(pages.answered(last), now).take(rows)
         stays = curves.unchanged(days_between(outcomes.since, outcomes.at))
         said = np.clip(np.where(outcomes.changed == CHANGED, 1.0 - stays, stays), 1e-9, 1.0)
         total, visits = total - float(np.log(said).sum()), visits + len(rows)

@@ -72,18 +72,12 @@ def logged_outcomes(log: Log, truth: Truth, start: datetime, end: datetime) -> O
     told = pl.when("changed").then(CHANGED).otherwise(UNCHANGED)
     known = pl.col("answered") & pl.col("changed").is_not_null()
     changed = visits.select(pl.when(known).then(told).otherwise(UNKNOWN)).to_series()
-    n = len(visits)
-    return Outcomes(
-        visit=np.full(n, -1, dtype=np.int64),
+    return Outcomes.known(
         page=truth.ids[visits["row"].to_numpy()],
         at=times_of(visits["at"]),
-        made=np.ones(n, dtype=np.bool_),
         status=np.where(visits["answered"], Status.OK, Status.TIMEOUT).astype(np.int8),
         changed=changed.to_numpy().astype(np.int8),
         since=times_of(visits["since"]),
-        age_s=np.full(n, np.nan),
-        purpose=np.zeros(n, dtype=np.int8),
-        propensity=np.ones(n),
     )
 
 

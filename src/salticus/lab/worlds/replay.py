@@ -69,6 +69,7 @@ class Replay:
         self._done = 0  # change points that have happened
         self._ones, self._unlimited = np.ones(len(truth)), np.full(len(truth), np.inf)
         self._unpinned, self._unspaced = np.full(len(truth), np.nan), np.zeros(len(truth))
+        self._unknown = np.full(len(truth), -1, dtype=np.int64)
         self._open = np.ones(len(truth), dtype=np.bool_)
         self._capacity = np.full(int(truth.host.max(initial=0)) + 1, np.inf)
         self._cut: Pages | None = None
@@ -130,10 +131,13 @@ class Replay:
             tick=tick,
             ids=self.truth.ids[:n],
             host=self.truth.host[:n],
+            kind=self._unknown[:n].astype(np.int8),
+            rule=self._unknown[:n],
             merchant=self.truth.merchant[:n],
             category=self.truth.category[:n],
             added=self.truth.born[:n],
             last_visit=self.last_visit_[:n],
+            last_answer=self.last_answer_[:n],
             demand=self._ones[:n],
             impressions=self._ones[:n],
             cost=self._ones[:n],
@@ -158,15 +162,13 @@ class Replay:
         comparable = ~failed & (held >= 0) & (true >= 0)
         told = np.where(held == true, UNCHANGED, CHANGED)
         ended = np.where(true == GONE, Status.GONE, Status.OK)
-        outcomes = Outcomes(
+        outcomes = Outcomes.known(
             visit=plan.visit,
             page=plan.page,
             at=plan.due,
-            made=np.ones(len(plan), dtype=np.bool_),
             status=np.where(failed, Status.TIMEOUT, ended).astype(np.int8),
             changed=np.where(comparable, told, UNKNOWN).astype(np.int8),
             since=np.where(held == NOTHING, NEVER, self.last_answer_[rows]),
-            age_s=np.full(len(plan), np.nan),
             purpose=plan.purpose,
             propensity=plan.propensity,
             chance=plan.chance,
@@ -224,16 +226,4 @@ def visit_by_visit(
 
 def told_of(truth: Truth, rows: Ints, since: Times, now: Instant, changed: int) -> Outcomes:
     """Answered visits to pages by their rows, since when each tells, and what all of them found."""
-    n = len(rows)
-    return Outcomes(
-        visit=np.full(n, -1, dtype=np.int64),
-        page=truth.ids[rows],
-        at=np.full(n, now),
-        made=np.ones(n, dtype=np.bool_),
-        status=np.full(n, Status.OK, dtype=np.int8),
-        changed=np.full(n, changed, dtype=np.int8),
-        since=since,
-        age_s=np.full(n, np.nan),
-        purpose=np.zeros(n, dtype=np.int8),
-        propensity=np.ones(n),
-    )
+    return Outcomes.known(page=truth.ids[rows], at=now, changed=changed, since=since)

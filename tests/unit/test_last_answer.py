@@ -1,0 +1,170 @@
+"""A copy is as old as its last answer: failed visits make nothing fresh, and all who are asked
+whether a copy is out of date give one answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from salticus.allocate.leap import Leap
+from salticus.clock import VirtualClock
+from salticus.config import Config, parse
+from salticus.crawl.loop import Loop
+from salticus.crawl.opening import stored
+from salticus.freshness.estimate import by_pages
+from salticus.freshness.note import Gauging
+from salticus.observe import digest
+from salticus.predict.base import Predictor
+from salticus.predict.gamma import GammaSurvival
+from salticus.predict.poisson import PoissonSurvival
+from salticus.store.base import Query
+from salticus.testing import START, blank_pages
+from salticus.types import (
+    NewPage,
+    Observation,
+    Outcomes,
+    Pages,
+    Plan,
+    Survival,
+    Value,
+    instant,
+)
+from salticus.types.coins import coins
+
+from .test_why import DAY, Scripted, crawler
+
+N, BEFORE, BLOCKED = 100, 8, 20  # pages; days on which all answer, and on which half do not
+PERIOD = 7.5  # days from one change of a page to the next, on average
+
+
+class HalfBlocked(Scripted):
+    """Every second page does not answer from some day on; all change at the same pace."""
+
+    def _seen(
+        self, plan: Plan, row: int, url: str, before: str | None, since: int | None
+    ) -> Observation:
+        seen = super()._seen(plan, row, url, None, None)
+        if seen.page % 2 and seen.at > _micros(BEFORE):
+            return Observation(*(getattr(seen, f) for f in seen.__struct_fields__[:5]), "network")
+        text = _text(seen.page, seen.at)
+        seen.digest, seen.since = digest(text), since
+        seen.changed = None if before is None else before != seen.digest
+        seen.value = Value("offer", text, {"title": "Teapot"}) if before != seen.digest else None
+        return seen
+
+
+def _micros(days: float) -> int:
+    return int((START + days * DAY).timestamp() * 1e6)
+
+
+def _text(page: int, at: int) -> str:
+    """The value of a page: how often a coin has changed it, tossed four times a day."""
+    quarters = np.arange(4 * (at - _micros(0)) // 86_400_000_000)
+    return f"{np.count_nonzero(coins(7, quarters, page) < 0.25 / PERIOD)} EUR"
+
+
+class Known:
+    """The predictor that knows how fast the pages change."""
+
+    def survival(self, pages: Pages, now: datetime) -> Survival:
+        return PoissonSurvival(np.full(len(pages), 1.0 / PERIOD))
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """Nothing."""
+
+
+@asynccontextmanager
+async def crawled(
+    folder: Path, days: float, predictor: Predictor | None = None, **settings: Any
+) -> AsyncIterator[tuple[Loop, Config]]:
+    """A crawl of so many days that is going on; the last tick is planned and half made."""
+    plain = {"store": str(folder / "salticus.db"), "tick": "6h", "seed": 5, "explore": "5%"}
+    config, clock = parse(plain | settings), VirtualClock(START)
+    async with stored(config) as store:
+        urls = [f"http://h{n % 7}.example/teapot/{n}" for n in range(N)]
+        await store.add([NewPage(url) for url in urls], at=_micros(0))
+        world = HalfBlocked(store, config, clock)
+        world.crash_at = int(4 * days) - 1
+        loop = crawler(config, world, store)
+        loop.gauge = Gauging(store)
+        loop.predictor = loop.predictor if predictor is None else predictor
+        async for tick in loop.ticks.until(START + days * DAY):
+            plan = await loop.plan(tick)
+            await loop.memory.save(plan)
+            await loop.make(plan)
+        clock.advance(timedelta(hours=5))
+        yield loop, config
+
+
+def test_half_of_the_pages_are_blocked_and_the_copy_is_not_called_fresh(tmp_path: Path) -> None:
+    async def main() -> None:
+        days = BEFORE + BLOCKED
+        async with crawled(tmp_path, days, Known(), policy="uniform", budget="36%") as (loop, _):
+            world = cast(HalfBlocked, loop.world)
+            pages = await world.store.find(Query(limit=N))
+            now = _micros(days)
+            truth = np.mean([page.value == _text(page.page, now) for page in pages])
+            ticks, found = await world.store.gauged(_micros(days - 1), now)
+            estimate = by_pages(ticks, found)
+            assert truth < 0.5, "half of the copies are 20 days old"
+            assert abs(estimate.model - truth) < 0.07
+            assert abs(estimate.model - 0.45) < 0.03
+
+    asyncio.run(main())
+
+
+def test_pages_that_do_not_answer_get_no_more_visits_than_those_that_do(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with crawled(tmp_path, BEFORE + BLOCKED, policy="leap", budget="36%") as (loop, _):
+            world = cast(HalfBlocked, loop.world)
+            pages = await world.store.find(Query(limit=N))
+            dead = [page.visits for page in pages if page.page % 2]
+            living = [page.visits for page in pages if not page.page % 2]
+            assert np.mean(dead) < np.mean(living)
+            assert min(page.failures for page in pages if page.page % 2) > 0, "and they get some"
+
+    asyncio.run(main())
+
+
+@given(st.floats(0.01, 30.0), st.floats(0.01, 30.0), st.floats(0.05, 5.0), st.floats(0.01, 3.0))
+def test_a_silent_page_is_never_worth_more_than_one_that_answers(
+    silent: float, waited: float, shape: float, rate: float
+) -> None:
+    """Both were visited at the same time; the one has not answered for so many days before."""
+    visit = instant(START) - np.timedelta64(int(waited * 86_400e6), "us")
+    answer = visit - np.timedelta64(int(silent * 86_400e6), "us")
+    curves = GammaSurvival(np.full(2, shape), np.full(2, shape / rate))
+    pages = replace(blank_pages(2).answered(np.array([visit, answer])), survival=curves)
+    pages = replace(pages, last_visit=np.full(2, visit))
+    worth, alone = Leap().worth(pages)
+    assert worth[1] <= worth[0] * (1 + 1e-6) + 1e-12
+    assert alone[1] <= alone[0] * (1 + 1e-6) + 1e-12
+    chance = pages.answering(instant(START))
+    assert chance[0] == 1.0
+    assert 0.0 < chance[1] < 1.0
+    later = pages.answering(instant(START) + np.timedelta64(1, "D"))
+    assert later[1] > chance[1], "patience grows into hope"
+    stale = pages.outdated(instant(START))
+    assert stale[1] >= stale[0]
+
+
+def test_a_page_that_never_answered_is_outdated_and_is_not_taken_for_new() -> None:
+    start = instant(START)
+    visits = np.array(["NaT", "2025-12-31", "2025-12-31"], dtype="M8[us]")
+    answers = np.array(["NaT", "NaT", "2025-12-31"], dtype="M8[us]")
+    added = np.full(3, start - np.timedelta64(9, "D"))
+    pages = replace(blank_pages(3), last_visit=visits, last_answer=answers, added=added)
+    pages = replace(pages, survival=GammaSurvival(np.ones(3), np.ones(3)))
+    assert pages.outdated(start)[:2].tolist() == [1.0, 1.0]
+    worth, _ = Leap().worth(pages)
+    assert worth[0] == np.inf, "a new page comes first"
+    assert worth[1] < worth[2], "one that has been tried in vain does not"
