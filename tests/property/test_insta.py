@@ -79,7 +79,11 @@ def test_older_copies_score_higher_and_the_minimum_interval_holds() -> None:
     scores = [request.score for request in requests]
     assert scores == sorted(scores)
     assert plan.page.tolist() == list(range(6, N))
-    assert np.all(np.diff(insta.outdated(np.arange(N + 1), NOW)) > 0)
+    every = np.append(pages().last_answer, [instant(START), np.datetime64("NaT")])
+    chance = insta.outdated(np.arange(N + 2), every, NOW)
+    assert np.all(np.diff(chance[:N]) > 0)
+    assert np.isnan(chance[N])
+    assert chance[N + 1] == 1.0
 
 
 @given(st.integers(0, 200), st.floats(0, 1))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,10 @@ from salticus.types import (
     instant,
 )
 from salticus.types.coins import coins
+from salticus.views.fresh import fresh_report
+from salticus.views.standing import chances
+from salticus.views.why import why_report
+from salticus.web.clicks import Clicks
 
 from .test_why import DAY, Scripted, crawler
 
@@ -131,6 +136,29 @@ def test_pages_that_do_not_answer_get_no_more_visits_than_those_that_do(tmp_path
             living = [page.visits for page in pages if not page.page % 2]
             assert np.mean(dead) < np.mean(living)
             assert min(page.failures for page in pages if page.page % 2) > 0, "and they get some"
+
+    asyncio.run(main())
+
+
+def test_search_desk_fresh_and_why_give_one_answer(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with crawled(tmp_path, BEFORE + 3, budget="100%") as (loop, config):
+            world = cast(HalfBlocked, loop.world)
+            clock, store = world.clock, world.store
+            clicks = Clicks(loop, cast(Any, world), clock)
+            found = await clicks.search("teapot", N)
+            await clicks.flush()
+            urls = [hit.url for hit, _ in found]
+            assert len(urls) == N
+            desk = np.array([outdated for _, outdated in found])
+            fresh = [1.0 - each["fresh"] for each in await fresh_report(config, urls, clock)]
+            why = [each["copy"]["changed_by_now"] for each in await why_report(config, urls, clock)]
+            assert desk == pytest.approx(np.array(fresh), abs=1e-9)
+            assert desk == pytest.approx(np.array(why), abs=1e-9)
+            ids = np.array([hit.page for hit, _ in found])
+            assert desk == pytest.approx(await chances(config, store, ids, clock), abs=1e-9)
+            silent = ids % 2 == 1
+            assert desk[silent].min() > desk[~silent].mean(), "they answered three days ago"
 
     asyncio.run(main())
 

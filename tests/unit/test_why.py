@@ -81,7 +81,7 @@ PAGES = {
 CROWD = [NewPage(f"http://c{n % 4}.example/{n}", demand=(0.2 + n % 7) / 4) for n in range(40)]
 CROWD += [NewPage(f"http://full.example/{n}", demand=7.0 + n) for n in range(6)]
 LATE = {
-    "never visited": NewPage("http://full.example/new"),
+    "never visited": NewPage("http://d.example/new"),
     "seen elsewhere": NewPage("http://d.example/elsewhere", demand=3.0),
 }
 

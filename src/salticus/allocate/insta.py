@@ -78,11 +78,14 @@ class Insta:
             for k, (page, score, chance, sent) in enumerate(columns)
         ], plan
 
-    def outdated(self, pages: Ints, now: Instant) -> Floats:
-        """The chance that the copy of each page is out of date; 1 for pages not known yet."""
+    def outdated(self, pages: Ints, answered: Times, now: Instant) -> Floats:
+        """The chance that copies are out of date which were answered at these times, by the curves
+        of this tick; NaN for pages that are not in it."""
         rows, known = places(self._ids(), pages)
-        chance = np.ones(len(pages))
-        chance[known] = self._outdated(rows[known], now)
+        chance = np.where(np.isnat(answered), 1.0, np.nan)
+        if self._pages is not None:
+            here = replace(self._pages.take(rows[known]), last_answer=answered[known])
+            chance[known] = here.outdated(now)
         return chance
 
     def learn(self, outcomes: Outcomes) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import fields, replace
+from datetime import datetime
 
 import numpy as np
 
 from salticus.config import Rule
 from salticus.crawl.rules import Pins
+from salticus.predict.base import Predictor
 from salticus.signals.demand import Demand
 from salticus.store.base import DROPPED, PageTable, Store
 from salticus.types import DAY, Bools, Codes, Ints, Outcomes, Pages, Status, Tick, Times, instant
@@ -63,6 +66,13 @@ class Census:
     def everyone(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
         """The columns of all pages, also of those that rest."""
         return self._wanted(self._columns(tick, capacity))
+
+    def copies(self, ids: Ints, predictor: Predictor, at: datetime) -> Pages:
+        """These pages, which must be there, with curves as the predictor draws them at a time. A
+        copy of it is asked: to be asked may change it, and must not change a crawl."""
+        pages = self._columns(Tick(0, at, at), lambda _: 0.0)
+        pages = pages.take(pages.rows(ids))
+        return replace(pages, survival=deepcopy(predictor).survival(pages, at))
 
     def up(self, tick: Tick) -> Bools:
         """Which pages may be visited in a tick as far as they do not rest."""

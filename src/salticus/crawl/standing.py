@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class Standing:
     """A crawl as its store tells of it, for commands that do not crawl.
 
-    `loop` knows what the crawl knows, in a world that is only foreseen. `open` are visits that are
+    `loop` knows what the crawl knows, in a world that is only foreseen: what visits taught since
+    the last plan waits to be studied, as it does in the crawl. `open` are visits that are
     planned and not made yet, `coming` is the next tick to plan. `hosts` tell what they can take.
     """
 
@@ -66,7 +67,6 @@ async def recalled(config: Config, store: SqliteStore, clock: Clock | None = Non
     loop = Loop(world=world, memory=Memory({**parts, "demand": census.demand}, store), **parts)
     left = await recover(loop)
     plan = no_plan(now) if left is None else left
-    loop.study()
     loop.memory = Memory({})  # nothing is kept of what is foreseen
     loop.panel = await loop.panel.apart()
     await census.refresh()

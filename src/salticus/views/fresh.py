@@ -29,7 +29,7 @@ async def fresh_report(
     async with stored(config) as store:
         found = [await _known(store, url) for url in urls]
         pages = {page.page: page for page in found if isinstance(page, PageState)}
-        told = await _told(await recalled(config, store, clock), store, pages) if pages else {}
+        told = await _told(await recalled(config, store, clock), pages) if pages else {}
     return [
         told[page.page] if isinstance(page, PageState) else {"url": url, "error": str(page)}
         for url, page in zip(urls, found, strict=True)
@@ -43,11 +43,9 @@ async def _known(store: SqliteStore, url: str) -> PageState | UnknownPage:
         return error
 
 
-async def _told(
-    standing: Standing, store: SqliteStore, pages: dict[int, PageState]
-) -> dict[int, dict[str, Any]]:
+async def _told(standing: Standing, pages: dict[int, PageState]) -> dict[int, dict[str, Any]]:
     ids = np.array(sorted(pages), dtype=np.int64)
-    copies = await copies_of(standing, store, ids)
+    copies = copies_of(standing, ids)
     chance = dict(zip(ids.tolist(), copies.outdated(instant(standing.now)).tolist(), strict=True))
     visits = (await next_visits(standing, ids)).visits
     return {

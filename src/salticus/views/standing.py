@@ -8,42 +8,25 @@ from datetime import timedelta
 
 import numpy as np
 
+from salticus.clock import Clock
 from salticus.config import Config
 from salticus.crawl.standing import Standing, recalled
 from salticus.predict.base import Predictor
 from salticus.store.sqlite import SqliteStore
 from salticus.types import (
-    NEVER,
     Bools,
     Floats,
     Ints,
     Outcomes,
+    Pages,
     Plan,
     Purpose,
-    Survival,
     Tick,
-    Times,
-    days_between,
     instant,
 )
 from salticus.types.state import places
 
 HORIZON = timedelta(days=30)  # how far ahead visits are foreseen
-
-
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """The copies of some pages: when each was last answered (NaT = there is none), and the curves
-    that tell how they age from then on."""
-
-    answered: Times
-    curves: Survival
-
-    def outdated(self, at: np.datetime64) -> Floats:
-        """The chance that each copy is out of date then; 1 where there is none."""
-        ages = np.maximum(days_between(self.answered, at), 0.0)
-        chance = 1.0 - self.curves.unchanged(np.nan_to_num(ages))
-        return np.where(np.isnat(self.answered), 1.0, chance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +39,19 @@ class Visit:
     planned: bool
 
 
-async def chances(config: Config, store: SqliteStore, ids: Ints) -> Floats:
+async def chances(
+    config: Config, store: SqliteStore, ids: Ints, clock: Clock | None = None
+) -> Floats:
     """The chance that the copy of each page is out of date now; 1 for pages without a copy."""
-    standing = await recalled(config, store)
-    copies = await copies_of(standing, store, ids)
-    return copies.outdated(instant(standing.now))
+    standing = await recalled(config, store, clock)
+    return copies_of(standing, ids).outdated(instant(standing.now))
 
 
-async def copies_of(standing: Standing, store: SqliteStore, ids: Ints) -> Copies:
-    """The copies of these pages, which must be in the store."""
-    tick = replace(standing.coming, start=standing.now)
-    pages = standing.world.everyone(tick)
-    rows = pages.rows(ids)
-    seen = {target.page: target.seen for target in await store.targets(ids)}
-    answered = np.array([seen[page] or int(NEVER.astype(np.int64)) for page in ids.tolist()])
-    last = pages.last_answer.copy()
-    last[rows] = answered.view("M8[us]")  # a failed visit made no copy
-    curves = aside(standing).survival(replace(pages, last_answer=last), standing.now)
-    return Copies(last[rows], curves.take(rows))
+def copies_of(standing: Standing, ids: Ints) -> Pages:
+    """These pages, which must be in the store, with the curves of the last plan, as the crawl has
+    them: so all who are asked whether a copy is out of date give one answer."""
+    start = standing.open.tick.start
+    return standing.world.census.copies(ids, standing.loop.predictor, start)
 
 
 def aside(standing: Standing) -> Predictor:

@@ -20,7 +20,7 @@ from salticus.store.sqlite import SqliteStore
 from salticus.types import ANSWERED, DAY, STATUS, Pages, Purpose, Target, instant
 from salticus.views.bounds import Case, binding, bounds, cause
 from salticus.views.fresh import shown
-from salticus.views.standing import HORIZON, Copies, aside, copies_of, next_visits
+from salticus.views.standing import HORIZON, aside, copies_of, next_visits
 from salticus.views.times import iso
 
 AHEAD = (1, 2, 7, 14)  # days
@@ -56,7 +56,8 @@ class Study:
         """Gather what is needed to explain these pages."""
         standing = self.standing
         self.ids = np.unique(np.array([page.page for page in pages], dtype=np.int64))
-        self.copies: Copies = await copies_of(standing, self.store, self.ids)
+        self.copies = copies_of(standing, self.ids)
+        standing.loop.study()
         self.coming = _with_curves(aside(standing), await standing.world.pages(standing.coming))
         self.predictor = aside(standing)
         self.everyone = _with_curves(self.predictor, standing.world.everyone(standing.coming))
@@ -149,10 +150,11 @@ class Study:
         }
 
     def _estimate(self, page: PageState) -> dict[str, Any]:
-        row = int(np.searchsorted(self.ids, page.page))
+        assert self.everyone.survival is not None
+        curves = self.everyone.survival.take(self.everyone.rows(np.array([page.page])))
         return {
             "predictor": type(self.predictor).__name__.lower(),
-            "changes_a_day": float(self.copies.curves.rates()[row]),
+            "changes_a_day": float(curves.rates()[0]),
             "seen": self._seen(page),
             "parts": self._parts(page.page),
             "hours": self._hours(page.page),

@@ -14,7 +14,7 @@ from salticus.crawl.live import Live
 from salticus.crawl.loop import Loop
 from salticus.errors import InputError
 from salticus.store.base import Hit
-from salticus.types import Count, Ints, Request, Signal, instant
+from salticus.types import NEVER, Count, Floats, Ints, Request, Signal, instant
 
 logger = logging.getLogger(__name__)
 
@@ -80,11 +80,22 @@ class Clicks:
         That they were shown is counted.
         """
         hits, now = await self.store.search(words, limit), self.clock.now()
-        pages = np.array([hit.page for hit in hits], dtype=np.int64)
-        outdated = self.loop.insta.outdated(pages, instant(now))
+        outdated = self._outdated(hits, now)
         at = int(now.timestamp() * 1e6)
         await self.take([Count(hit.url, at, impressions=1) for hit in hits])
         return list(zip(hits, outdated.tolist(), strict=True))
+
+    def _outdated(self, hits: Sequence[Hit], now: datetime) -> Floats:
+        """The chance that each copy is out of date, by the curves of the last plan."""
+        pages = np.array([hit.page for hit in hits], dtype=np.int64)
+        answers = [NEVER if hit.last_answer is None else hit.last_answer for hit in hits]
+        answered = np.array(answers, dtype="M8[us]")
+        chance = self.loop.insta.outdated(pages, answered, instant(now))
+        others = np.flatnonzero(np.isnan(chance))  # such as pages that a rule pauses
+        if len(others):
+            some = self.world.census.copies(pages[others], self.loop.predictor, now)
+            chance[others] = some.outdated(instant(now))
+        return chance
 
     async def followed(self, url: str) -> str | None:
         """Count a click on a page; its URL as it is stored, or None if it is not known."""
