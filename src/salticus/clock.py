@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import mmap
 import sys
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
+
+_TURN_S = 0.01  # wall seconds that pass at most in one turn of a crawler's event loop
 
 
 class Clock(Protocol):
@@ -31,6 +37,9 @@ class Clock(Protocol):
 
     async def until(self, when: datetime) -> None:
         """Wait until world time `when`."""
+
+    def paused(self) -> AbstractContextManager[None]:
+        """While the crawler plans: a clock that can wait for it stands still."""
 
 
 def _running() -> float:
@@ -88,6 +97,79 @@ class SystemClock:
         while (left := (when - self.now()).total_seconds()) > 0:  # noqa: ASYNC110 timers fire early
             await asyncio.sleep(left / self.speed)
 
+    def paused(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+class WaitingClock:
+    """An accelerated clock that waits for the crawler, so that no machine is too slow for a mall.
+
+    Time passes only while someone awaits `until`, not while paused, and at most 10 ms of it in one
+    turn of the event loop, however long that took. World time is kept in a file, so that the mall
+    and all commands agree on it, also after a restart. Wall time goes with it: it never passes
+    faster than the machine's, so that delays kept by it are kept.
+    """
+
+    def __init__(
+        self, path: Path, *, speed: float, world_origin: datetime, wall_origin: datetime
+    ) -> None:
+        self.path = path
+        self.speed = speed
+        self.world_origin = world_origin
+        self.wall_origin = wall_origin
+        self._waiting = self._pauses = 0
+        self._turned: float | None = None  # when the present turn began; None: time stands still
+        self._base = 0
+
+    def now(self) -> datetime:
+        return self.world_origin + timedelta(microseconds=self._passed())
+
+    def wall(self) -> float:
+        return self.wall_origin.timestamp() + self._passed() / 1e6 / self.speed
+
+    async def until(self, when: datetime) -> None:
+        self._waiting += 1
+        try:
+            while (left := (when - self.now()).total_seconds()) > 0:
+                if not self._pauses:
+                    self._turn()
+                await asyncio.sleep(min(left / self.speed, _TURN_S / 2))
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._stand()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self._stand()
+        self._pauses += 1
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+
+    def _passed(self) -> int:
+        """World microseconds since the origin; here they are counted, elsewhere they are read."""
+        if self._turned is not None:
+            turn_s = min(time.monotonic() - self._turned, _TURN_S)
+            passed = self._base + int(turn_s * self.speed * 1e6)
+            self._cell[0] = max(self._cell[0], passed)
+        return self._cell[0]
+
+    def _turn(self) -> None:
+        self._base, self._turned = self._passed(), time.monotonic()
+
+    def _stand(self) -> None:
+        self._base, self._turned = self._passed(), None
+
+    @cached_property
+    def _cell(self) -> memoryview:
+        """The file's only number."""
+        with self.path.open("a+b") as file:
+            if file.tell() < 8:
+                file.truncate(8)
+            return memoryview(mmap.mmap(file.fileno(), 8)).cast("q")
+
 
 class VirtualClock:
     """A clock that jumps: waiting takes no time. The simulator's and the tests' clock.
@@ -112,6 +194,9 @@ class VirtualClock:
     async def until(self, when: datetime) -> None:
         self._now = max(self._now, when)
         await asyncio.sleep(0)
+
+    def paused(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def advance(self, span: timedelta) -> None:
         """Let `span` pass."""

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from salticus.clock import SystemClock
+from salticus.clock import WaitingClock
 from salticus.config import Config, Models, parse
 from salticus.crawl.assembly import crawler
 from salticus.crawl.loop import Loop
@@ -41,10 +41,11 @@ OFFERS = 600
 
 def settings(folder: Path, mall: Mall, **desk: Any) -> Config:
     clock = mall.clock
-    assert isinstance(clock, SystemClock)
+    assert isinstance(clock, WaitingClock)
     with socket.create_server(("127.0.0.1", 0)) as sock:
         address = f"127.0.0.1:{sock.getsockname()[1]}"
     origins = {"world_origin": clock.world_origin, "wall_origin": clock.wall_origin}
+    time = {"speed": clock.speed, **origins, "path": str(clock.path)}
     fetch = {"contact": "t@example.org", "delay": "5ms", "allow_private": ["127.0.0.1"]}
     return parse(
         {
@@ -54,17 +55,19 @@ def settings(folder: Path, mall: Mall, **desk: Any) -> Config:
             "policy": "leap",
             "explore": "5%",
             "fetch": fetch,
-            "clock": {"speed": clock.speed, **origins},
+            "clock": time,
             "desk": {"listen": address, **desk},
         }
     )
 
 
 @asynccontextmanager
-async def open_mall(speed: float) -> AsyncIterator[Mall]:
+async def open_mall(folder: Path, speed: float) -> AsyncIterator[Mall]:
     stock = generate(shops=4, offers=OFFERS, days=60, seed=5)
     world = stock.times.min().item().replace(tzinfo=UTC)
-    clock = SystemClock(speed=speed, world_origin=world, wall_origin=datetime.now(UTC))
+    clock = WaitingClock(
+        folder / "clock", speed=speed, world_origin=world, wall_origin=datetime.now(UTC)
+    )
     mall = Mall(stock, clock)
     await mall.start()
     try:
@@ -108,7 +111,7 @@ async def get(config: Config, path: str, **asked: str) -> Any:
 
 def test_clicks_bring_visits_at_once_and_hold_their_share(tmp_path: Path) -> None:
     async def main() -> None:
-        async with open_mall(speed=43_200) as mall:
+        async with open_mall(tmp_path, speed=43_200) as mall:
             config = settings(tmp_path, mall, insta="50%", share="20%")
             async with crawling(config, mall):
                 sent, visits = 0, 0
@@ -139,7 +142,7 @@ def test_clicks_bring_visits_at_once_and_hold_their_share(tmp_path: Path) -> Non
 
 def test_what_comes_in_wrong_is_refused_and_hurts_nothing(tmp_path: Path) -> None:
     async def main() -> None:
-        async with open_mall(speed=43_200) as mall:
+        async with open_mall(tmp_path, speed=43_200) as mall:
             config = settings(tmp_path, mall)
             async with crawling(config, mall):
                 url = mall.urls[0]
@@ -205,7 +208,7 @@ def test_a_restored_crawl_plans_the_same_to_the_last_byte(tmp_path: Path, policy
     policy, model = policy.split()[0], " " in policy
 
     async def main() -> None:
-        async with open_mall(speed=86_400) as mall:
+        async with open_mall(tmp_path, speed=86_400) as mall:
             config = settings(tmp_path, mall, insta="30%", share="50%")
             config = msgspec.structs.replace(config, policy=policy)
             if model:

@@ -32,7 +32,7 @@ def with_engine(
         engine = HttpEngine(fetch, SystemClock(), resolver=resolver)
         async with Server() as server:
             try:
-                await asyncio.wait_for(main(engine, server), timeout=10)
+                await asyncio.wait_for(main(engine, server), timeout=600)
             finally:
                 await engine.close()
 

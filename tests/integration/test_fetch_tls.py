@@ -121,7 +121,7 @@ def secure_server(made: Made, folder: Path) -> SecureServer:
 
 
 def engine_of(config: Config | None = None, context: ssl.SSLContext | None = None) -> HttpEngine:
-    config = config or settings(timeout=5.0)
+    config = config or settings(timeout=60.0)
     return HttpEngine(
         config.fetch, SystemClock(), identities=Identities(config), resolver=Names(), ssl=context
     )
@@ -178,7 +178,7 @@ def test_a_host_that_does_not_is_named_with_advice(
 def test_a_visit_ends_as_certificate_though_robots_is_asked_first(tmp_path: Path) -> None:
     async def main() -> None:
         async with secure_server(make(), tmp_path) as server:
-            config = settings(retries=2, timeout=5.0)
+            config = settings(retries=2, timeout=60.0)
             fetcher = PoliteFetcher(engine_of(config), config, SystemClock())
             for _ in range(2):
                 fetched = await fetcher.fetch(server.target("/p"))
@@ -241,7 +241,7 @@ def test_a_tunnel_carries_a_verified_exchange(tmp_path: Path, secure_proxy: bool
             async with Proxy(to=server.port, ssl=context) as tunnel:
                 place = f"{'https' if secure_proxy else 'http'}://me:hush@127.0.0.1:{tunnel.port}"
                 hosts = (Host("*.test", proxy=place, headers={"X-Key": "hush"}),)
-                config = settings(allow=("*.test",), timeout=5.0)
+                config = settings(allow=("*.test",), timeout=60.0)
                 engine = engine_of(msgspec.structs.replace(config, hosts=hosts), trusting())
                 answer = await engine.get("https://shop.test/p", {})
                 assert (answer.status, answer.body) == (Status.OK, b"secret page"), answer.fault
@@ -261,7 +261,7 @@ def test_nothing_secret_reaches_a_host_that_cannot_prove_its_name(tmp_path: Path
     async def main() -> None:
         async with secure_server(make("other.test", by=authority()), tmp_path) as server:
             config = msgspec.structs.replace(
-                settings(timeout=5.0), hosts=(Host("*", auth="me:hush"),)
+                settings(timeout=60.0), hosts=(Host("*", auth="me:hush"),)
             )
             engine = engine_of(config, trusting())
             fetcher = PoliteFetcher(engine, config, SystemClock())

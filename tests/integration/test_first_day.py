@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Street, wait_for
+from .conftest import PATIENCE_S, Street, wait_for
 
-PATIENCE_S = 60.0
 CODE = re.compile(r"Traceback|0x[0-9a-f]{6}|\bself\b|\bNone\b|\bTrue\b|Error\(")
 
 
@@ -73,7 +72,7 @@ def user(tmp_path: Path) -> User:
 def home(street: Street) -> str:
     """The address of a shop whose prices change all the time."""
     flags = ("--shops=1", "--offers=30", "--speed=86400", "--days=3650", "--delay=0.01")
-    mall = street.start("mall", street.folder, *flags)
+    mall = street.start("mall", street.folder, *flags, "--no-wait")
     urls = street.folder / "urls.txt"
     wait_for(lambda: urls.exists() or mall.poll() is not None, "the mall")
     return urls.read_text().partition("/o/")[0]
@@ -138,7 +137,7 @@ def watch(user: User) -> dict[str, str]:
         text=True,
     )
     crawl = subprocess.Popen(
-        [*words, "run", "--for", "60s"], cwd=user.folder, stdout=subprocess.PIPE, text=True
+        [*words, "run", "--for", "1h"], cwd=user.folder, stdout=subprocess.PIPE, text=True
     )
     try:
         assert follow.stdout is not None

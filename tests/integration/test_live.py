@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from salticus.checks.world import check_world
-from salticus.clock import SystemClock
+from salticus.clock import WaitingClock
 from salticus.config import Config, parse
 from salticus.crawl.assembly import crawler
 from salticus.crawl.loop import Loop
@@ -30,7 +30,7 @@ SPEED = 86_400.0  # a world day in a wall second
 def settings(folder: Path, mall: Mall, **more: object) -> Config:
     """A crawl of the mall on its clock."""
     clock = mall.clock
-    assert isinstance(clock, SystemClock)
+    assert isinstance(clock, WaitingClock)
     return parse(
         {
             "store": str(folder / "salticus.db"),
@@ -39,7 +39,7 @@ def settings(folder: Path, mall: Mall, **more: object) -> Config:
             "fetch": {
                 "contact": "test@example.org",
                 "delay": "5ms",
-                "timeout": "1s",
+                "timeout": "3s",
                 "max_size": "1 MB",
                 "retries": 1,
                 "allow_private": ["127.0.0.1"],
@@ -48,6 +48,7 @@ def settings(folder: Path, mall: Mall, **more: object) -> Config:
                 "speed": SPEED,
                 "world_origin": clock.world_origin,
                 "wall_origin": clock.wall_origin,
+                "path": str(clock.path),
             },
             **more,
         }
@@ -55,12 +56,12 @@ def settings(folder: Path, mall: Mall, **more: object) -> Config:
 
 
 @asynccontextmanager
-async def open_mall(*faults: Fault, offers: int = 60) -> AsyncIterator[Mall]:
-    from datetime import UTC, datetime
-
+async def open_mall(folder: Path, *faults: Fault, offers: int = 60) -> AsyncIterator[Mall]:
     stock = generate(shops=4, offers=offers, days=60, seed=5)
     world = stock.times.min().item().replace(tzinfo=UTC)
-    clock = SystemClock(speed=SPEED, world_origin=world, wall_origin=datetime.now(UTC))
+    clock = WaitingClock(
+        folder / "clock", speed=SPEED, world_origin=world, wall_origin=datetime.now(UTC)
+    )
     mall = Mall(stock, clock, faults=faults)
     await mall.start()
     try:
@@ -79,7 +80,7 @@ async def crawl_of(config: Config, mall: Mall, **options: bool) -> AsyncIterator
 
 def test_laws_of_the_live_world(tmp_path: Path) -> None:
     async def main() -> None:
-        async with open_mall() as mall, crawl_of(settings(tmp_path, mall), mall) as loop:
+        async with open_mall(tmp_path) as mall, crawl_of(settings(tmp_path, mall), mall) as loop:
             await check_world(loop.world, mall.clock, tick=timedelta(hours=12))
 
     asyncio.run(main())
@@ -87,7 +88,7 @@ def test_laws_of_the_live_world(tmp_path: Path) -> None:
 
 def test_what_is_stored_is_what_the_mall_served(tmp_path: Path) -> None:
     async def main() -> None:
-        async with open_mall() as mall:
+        async with open_mall(tmp_path) as mall:
             config = settings(tmp_path, mall)
             async with crawl_of(config, mall) as loop:
                 await loop.run(mall.clock.now() + timedelta(days=3))
@@ -123,7 +124,7 @@ def test_every_bad_end_is_named(tmp_path: Path) -> None:
     private = Fault("redirect", share=1.0, paths="/o/9", to="private")
 
     async def main() -> dict[str, str]:
-        async with open_mall(*faults, loop_fault, private, offers=40) as mall:
+        async with open_mall(tmp_path, *faults, loop_fault, private, offers=40) as mall:
             config = settings(tmp_path, mall, budget=4000, tick="60d")
             async with crawl_of(config, mall, once=True) as loop:
                 await loop.run(once=True)
@@ -143,7 +144,7 @@ def test_every_bad_end_is_named(tmp_path: Path) -> None:
 
 def test_a_second_crawler_is_refused(tmp_path: Path) -> None:
     async def main() -> None:
-        async with open_mall() as mall:
+        async with open_mall(tmp_path) as mall:
             config = settings(tmp_path, mall)
             async with crawl_of(config, mall):
                 with pytest.raises(StoreLocked, match="in use by another `salticus run`"):
@@ -155,7 +156,7 @@ def test_a_second_crawler_is_refused(tmp_path: Path) -> None:
 
 def test_pages_added_while_running_are_visited(tmp_path: Path) -> None:
     async def main() -> None:
-        async with open_mall() as mall:
+        async with open_mall(tmp_path) as mall:
             config = settings(tmp_path, mall)
             async with stored(config) as store:
                 await store.add([NewPage(url) for url in mall.urls[:30]], at=0)
@@ -174,7 +175,7 @@ def test_stopping_ends_visits_in_flight_and_no_others(tmp_path: Path) -> None:
     slow = Fault("slow", share=1.0, seconds=0.3)
 
     async def main() -> None:
-        async with open_mall(slow) as mall:
+        async with open_mall(tmp_path, slow) as mall:
             config = settings(tmp_path, mall)
             async with crawl_of(config, mall) as loop:
                 run = asyncio.create_task(loop.run())
@@ -194,7 +195,7 @@ def test_stopping_ends_visits_in_flight_and_no_others(tmp_path: Path) -> None:
 
 def test_old_observations_are_pruned_and_values_stay(tmp_path: Path) -> None:
     async def main() -> None:
-        async with open_mall() as mall:
+        async with open_mall(tmp_path) as mall:
             config = settings(tmp_path, mall, retention="1d")
             async with crawl_of(config, mall) as loop:
                 await loop.run(mall.clock.now() + timedelta(days=3))
@@ -213,7 +214,7 @@ def test_what_a_redirects_target_asked_for_outlives_the_crawler(tmp_path: Path) 
     busy = [Fault("429", share=1.0, hosts=str(shop), retry=60) for shop in (1, 2, 3)]
 
     async def main() -> None:
-        async with open_mall(away, *busy) as mall:
+        async with open_mall(tmp_path, away, *busy) as mall:
             config = settings(tmp_path, mall, budget=4000)
             urls = [
                 url for url, page in zip(mall.urls, mall.stock.pages, strict=True) if not page.shop

@@ -42,8 +42,9 @@ APP = b"""fetch('/offer.json').then(answer => answer.json()).then(offer => {
     `<span itemprop="price" content="${offer.price}">${offer.price}</span>`;
 })"""
 OFFER = b'{"price": 12.5}'
-FETCH = Fetch(timeout=Span(seconds=10), max_size=Size(3_000_000))
-BRIEF = msgspec.structs.replace(FETCH, timeout=Span(seconds=0.8))
+FETCH = Fetch(timeout=Span(seconds=60), max_size=Size(3_000_000))
+SHORT = msgspec.structs.replace(FETCH, timeout=Span(seconds=3))
+BRIEF = msgspec.structs.replace(FETCH, timeout=Span(seconds=0.8))  # for what never ends well
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +131,7 @@ def test_a_page_is_done_when_the_selector_fits(
 
 @pytest.mark.parametrize(
     ("wait", "words"),
-    [("#never", "no element fits '#never' within 0.8 s"), ("p[", "is not a valid selector")],
+    [("#never", "no element fits '#never' within 3 s"), ("p[", "is not a valid selector")],
 )
 def test_a_selector_that_does_not_fit_is_named(
     runner: asyncio.Runner,
@@ -139,7 +140,7 @@ def test_a_selector_that_does_not_fit_is_named(
     words: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(renderer, "settings", BRIEF)
+    monkeypatch.setattr(renderer, "settings", SHORT)
     answer = runner.run(renderer.render(page("<p>x"), wait, Web().ask))
     assert answer.status is Status.BROKEN
     assert words in (answer.fault or "")
@@ -157,10 +158,10 @@ def test_time_that_we_take_is_not_the_page_s(
     runner: asyncio.Runner, renderer: BrowserRenderer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def slow(url: str) -> Answer | None:
-        await asyncio.sleep(0.5)  # three in a row: longer than the limit
+        await asyncio.sleep(1.1)  # three in a row: longer than the limit
         return await Web(offer_json=OFFER).ask(url)
 
-    monkeypatch.setattr(renderer, "settings", BRIEF)
+    monkeypatch.setattr(renderer, "settings", SHORT)
     loads = "for (let i = 0; i < 3; i++) offer = await (await fetch('/offer.json?' + i)).text();"
     text = f"(async () => {{ let offer; {loads} document.body.id = offer }})()"
     assert "12.5" in runner.run(shown(renderer, script(text), slow, "[id*='12.5']"))
@@ -480,7 +481,7 @@ def test_no_browser_outlives_its_crawler(signal: int, short: Path) -> None:
         pid = int(crawler.stdout.readline())
         assert Path(f"/proc/{pid}").exists()
         crawler.send_signal(signal)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 600
     while Path(f"/proc/{pid}").exists() or list(short.glob("playwright*")):
         assert time.monotonic() < deadline, list(short.iterdir())
         time.sleep(0.01)

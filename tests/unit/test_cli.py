@@ -33,7 +33,7 @@ from salticus.types import NewPage
 
 T = TypeVar("T")
 
-PATIENCE_S = 20.0
+PATIENCE_S = 600.0
 SETTINGS = """\
 budget = "100%"
 tick = "1d"

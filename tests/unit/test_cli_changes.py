@@ -21,7 +21,7 @@ from salticus.views.changes import Wanted, stream
 
 from .cli_stage import ABOUT, MAP, TEA, Stage, seen
 
-PATIENCE_S = 30.0
+PATIENCE_S = 600.0
 
 
 @pytest.fixture

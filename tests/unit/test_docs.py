@@ -72,7 +72,7 @@ class Step(NamedTuple):
         return 2 if self.expected and self.expected[0].startswith("salticus: ") else 0
 
 
-PATIENCE_S = 120.0  # for a whole page; most of it is waiting
+PATIENCE_S = 900.0  # for a whole page; only one that hangs takes so long
 
 Run = Future[list[tuple[Step, int, str]]]
 

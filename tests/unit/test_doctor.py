@@ -26,7 +26,7 @@ from salticus.views.trial import deciding
 
 from .cli_stage import SETTINGS, TEA, Stage, seen
 
-PATIENCE_S = 20.0
+PATIENCE_S = 600.0
 OFFER = b"<script type='application/ld+json'>" + json.dumps(
     {"@type": "Product", "name": "Tea", "offers": {"price": 9.5, "priceCurrency": "EUR"}}
 ).encode() + b"</script>"  # fmt: skip

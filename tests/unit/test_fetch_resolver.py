@@ -16,7 +16,7 @@ FOUND = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("8.8.8.8", 80))]
 
 def lookup(host: str, port: int, **options: Any) -> list[Any]:
     if host.startswith("dead"):
-        DEAD.wait(1.0)
+        DEAD.wait(3.0)
         raise socket.gaierror(socket.EAI_AGAIN, "no answer")
     if host.startswith("bad"):
         raise UnicodeError("label too long")
@@ -59,7 +59,7 @@ def test_dead_names_do_not_hold_up_the_living() -> None:
         await asyncio.sleep(0)
         start = time.monotonic()
         await asyncio.gather(*(resolver.resolve(f"live{i}", 80) for i in range(200)))
-        assert time.monotonic() - start < 0.8, "sooner than the dead give up"
+        assert time.monotonic() - start < 2.9, "sooner than the dead give up"
         for task in dead:
             task.cancel()
         await asyncio.gather(*dead, return_exceptions=True)

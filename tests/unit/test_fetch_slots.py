@@ -9,7 +9,7 @@ from salticus.fetch.slots import Slots
 
 def run(main: Callable[[], Awaitable[None]]) -> None:
     async def outer() -> None:
-        await asyncio.wait_for(main(), timeout=5)
+        await asyncio.wait_for(main(), timeout=600)
 
     asyncio.run(outer())
 

@@ -75,7 +75,7 @@ def settings(
 
 
 async def check_engine(make: Callable[[Fetch, Clock], Engine]) -> None:
-    """Run all laws of `Engine` on engines made by `make`, in about a second."""
+    """Run all laws of `Engine` on engines made by `make`, in about five seconds."""
     async with Server(
         {**_HONEST, **{path: route for path, (route, _) in MISCHIEF.items()}}
     ) as server:
@@ -157,7 +157,7 @@ async def _hurries(make: Callable[[Fetch, Clock], Engine]) -> None:
 
 
 async def check_fetcher(make: Callable[[Config, Clock], Fetcher]) -> None:
-    """Run all laws of `Fetcher` on fetchers made by `make`, in about three seconds."""
+    """Run all laws of `Fetcher` on fetchers made by `make`, in about ten seconds."""
     for law in _FETCHER_LAWS:
         await law(make)
 

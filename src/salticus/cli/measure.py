@@ -73,6 +73,9 @@ def mall(
     shoppers: Annotated[
         bool, typer.Option("--shoppers", help="With --log: its people click at the crawler's desk.")
     ] = False,
+    wait: Annotated[
+        bool, typer.Option(help="Time passes only while a crawl with the mall's settings runs.")
+    ] = True,
     json: Json = False,
 ) -> None:
     """Open a mall on loopback to crawl, with settings and addresses for it, until stopped."""
@@ -92,6 +95,7 @@ def mall(
         markup=markup or ("jsonld",),
         zoo=zoo,
         shoppers=shoppers,
+        wait=wait,
     )
 
     def opened(pages: int) -> None:

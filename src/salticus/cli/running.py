@@ -9,7 +9,7 @@ import resource
 import signal
 import tomllib
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +17,7 @@ import typer
 
 from salticus.cli.options import DEFAULT, ConfigFile, Json, settings, span
 from salticus.cli.output import print_facts, print_json, print_wrapped
-from salticus.clock import collect_rarely, run_fast, wall_time
+from salticus.clock import collect_rarely, run_fast
 from salticus.config import Config, parse
 from salticus.config.default import default_text
 from salticus.errors import ConfigError, InputError, PluginError
@@ -103,21 +103,35 @@ def _raise_file_limit() -> None:
 
 
 class _Reins:
-    """What signals ask of a crawl: to end, or to begin again with the settings read anew."""
+    """What signals ask of a crawl: to end, or to begin again with the settings read anew.
 
-    def __init__(self) -> None:
+    A crawl of `length` (wall time) ends by itself; that counts from when it was first ready.
+    """
+
+    def __init__(self, length: timedelta | None) -> None:
         self.ended = self.again = False
+        self.length = length
+        self._ends_at: float | None = None
         self._loop: Loop | None = None
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end)
         loop.add_signal_handler(signal.SIGHUP, self._reload)
 
-    def take(self, loop: Loop) -> None:
-        """From now on it is this loop that is stopped."""
+    def take(self, loop: Loop) -> datetime:
+        """From now on it is this loop that is stopped. Returns the world time at which it ends."""
+        from salticus.schedule.ticks import FOREVER
+
         self._loop = loop
         if self.ended or self.again:
             loop.stop()
+        if self.length is None:
+            return FOREVER
+        clock = loop.ticks.clock
+        if self._ends_at is None:
+            self._ends_at = clock.wall() + self.length.total_seconds()
+        left = timedelta(seconds=max(0.0, self._ends_at - clock.wall()))
+        return clock.now() + left * clock.speed
 
     def _end(self) -> None:
         self.ended = True
@@ -141,12 +155,11 @@ async def _crawl(
     """
     from salticus.views.progress import Progress
 
-    end = None if length is None else wall_time() + length.total_seconds()
-    config, reins, tried = read(), _Reins(), None
+    config, reins, tried = read(), _Reins(length), None
     with Progress() as progress:
         while True:
             try:
-                await _stretch(config, reins, progress, end=end, once=once)
+                await _stretch(config, reins, progress, once=once)
             except (ConfigError, PluginError) as error:
                 if tried is None:
                     raise
@@ -159,22 +172,14 @@ async def _crawl(
             config, tried = _reread(read, config), config
 
 
-async def _stretch(
-    config: Config, reins: _Reins, progress: Progress, *, end: float | None, once: bool
-) -> None:
-    """Crawl until wall time `end`, or until the reins are drawn."""
+async def _stretch(config: Config, reins: _Reins, progress: Progress, *, once: bool) -> None:
+    """Crawl until the time is over, or until the reins are drawn."""
     from salticus.crawl.assembly import crawler
-    from salticus.crawl.opening import clock_of
-    from salticus.schedule.ticks import FOREVER
     from salticus.web.desk import desk
 
-    clock = clock_of(config)
     async with crawler(config, once=once, companions=(desk,)) as loop:
-        reins.take(loop)
         loop.watchers.append(progress)
-        left = None if end is None else timedelta(seconds=max(0.0, end - clock.wall()))
-        until = FOREVER if left is None else clock.now() + left * clock.speed
-        await loop.run(until, once=once)
+        await loop.run(reins.take(loop), once=once)
 
 
 def _reread(read: Callable[[], Config], config: Config) -> Config:

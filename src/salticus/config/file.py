@@ -28,8 +28,11 @@ def load(path: Path) -> Config:
         raise ConfigError(f"{path}: {error}") from error
     store = str(path.parent / config.store)
     models = msgspec.structs.replace(config.models, path=str(path.parent / config.models.path))
-    found = {"store": store, "models": models, "folder": str(path.parent), "file": str(path)}
-    return msgspec.structs.replace(config, **found)
+    kept = config.clock.path and str(path.parent / config.clock.path)
+    clock = msgspec.structs.replace(config.clock, path=kept)
+    return msgspec.structs.replace(
+        config, store=store, models=models, clock=clock, folder=str(path.parent), file=str(path)
+    )
 
 
 def parse(raw: dict[str, Any]) -> Config:

@@ -198,11 +198,15 @@ class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Time(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An accelerated clock, for malls and tests: `speed` world seconds a wall second."""
+    """An accelerated clock, for malls and tests: `speed` world seconds a wall second.
+
+    With `path`, world time is kept in that file and passes only while a crawl keeps up with it.
+    """
 
     speed: float = 1.0
     world_origin: datetime | None = None
     wall_origin: datetime | None = None
+    path: str | None = None
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

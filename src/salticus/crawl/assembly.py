@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salticus.allocate.limits import check_feasible
-from salticus.clock import Clock, SystemClock
+from salticus.clock import Clock
 from salticus.config import Config, check_hours
 from salticus.crawl.beside import Companion, hooks, retraining
 from salticus.crawl.loop import Loop
@@ -54,7 +54,7 @@ async def crawler(
 @asynccontextmanager
 async def guided(
     config: Config,
-    clock: SystemClock,
+    clock: Clock,
     fetcher: Fetcher,
     *,
     once: bool = False,
@@ -129,16 +129,14 @@ def _renderer(config: Config) -> Renderer | None:
     return BrowserRenderer(config.fetch)
 
 
-def _loop(
-    config: Config, world: Live, clock: SystemClock, store: SqliteStore, *, once: bool
-) -> Loop:
+def _loop(config: Config, world: Live, clock: Clock, store: SqliteStore, *, once: bool) -> Loop:
     parts = parts_of(config, clock, store, once=once)
     parts["gauge"] = Gauging(store)
     memory = Memory({**parts, "demand": world.demand}, store)
     return Loop(world=world, memory=memory, **parts)
 
 
-async def _check(config: Config, world: Live, clock: SystemClock) -> None:
+async def _check(config: Config, world: Live, clock: Clock) -> None:
     """Refuse settings that cannot hold together.
 
     What hosts can take is counted over a day: now they may be asleep, or asking for patience.

@@ -49,8 +49,9 @@ class Loop:
         """Crawl until world time `until`, until stopped, or for one tick."""
         await self.resume()
         async for tick in self.ticks.until(until):
-            plan = await self.plan(tick)
-            await self.memory.save(plan)
+            with self.ticks.clock.paused():
+                plan = await self.plan(tick)
+                await self.memory.save(plan)
             await self.make(plan)
             if once:
                 break

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
-from salticus.clock import SystemClock
+from salticus.clock import Clock, SystemClock, WaitingClock
 from salticus.config import Config, Rule
+from salticus.errors import ConfigError
 from salticus.store.sqlite import SqliteStore
 
 RENDERED = 5  # what a rendered visit costs if its rule does not say
 
 
-def clock_of(config: Config) -> SystemClock:
+def clock_of(config: Config) -> Clock:
     """The clock that the settings describe."""
     time = config.clock
-    return SystemClock(
-        speed=time.speed, world_origin=time.world_origin, wall_origin=time.wall_origin
+    if time.path is None:
+        return SystemClock(
+            speed=time.speed, world_origin=time.world_origin, wall_origin=time.wall_origin
+        )
+    if time.world_origin is None or time.wall_origin is None:
+        raise ConfigError("clock.path needs clock.world_origin and clock.wall_origin")
+    return WaitingClock(
+        Path(time.path),
+        speed=time.speed,
+        world_origin=time.world_origin,
+        wall_origin=time.wall_origin,
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from salticus.clock import SystemClock
+from salticus.clock import Clock
 from salticus.crawl.assembly import guided
 from salticus.crawl.live import Job, Live
 from salticus.crawl.loop import Loop
@@ -37,7 +37,7 @@ class Crawl:
     spider made an item is known from then on.
     """
 
-    def __init__(self, crawler: Crawler, options: Options, clock: SystemClock) -> None:
+    def __init__(self, crawler: Crawler, options: Options, clock: Clock) -> None:
         self.crawler = crawler
         self.options = options
         self.clock = clock

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from salticus.clock import SystemClock
+from salticus.clock import Clock, SystemClock, WaitingClock
 from salticus.errors import InputError
 from salticus.lab.worlds.mall.cages import cages
 from salticus.lab.worlds.mall.faults import Fault
@@ -41,6 +41,8 @@ speed = {speed}
 world_origin = {world}
 wall_origin = {wall}
 """
+_CLOCK = """path = "clock"  # world time; it passes only while a crawl keeps up with it
+"""
 _DESK = """
 [desk]
 listen = "{desk}"
@@ -53,7 +55,8 @@ class Plot:
 
     `speed` is world seconds a wall second; `delay` the seconds between two requests to a shop. The
     shops write their offers in the styles of `markup` in turn; the last `zoo` shops are zoos.
-    `shoppers` click at the crawler's desk as the log's people did.
+    `shoppers` click at the crawler's desk as the log's people did. With `wait`, time passes only
+    while a crawl with the settings of the mall keeps up with it.
     """
 
     _: KW_ONLY
@@ -69,6 +72,7 @@ class Plot:
     markup: Sequence[str] = ("jsonld",)
     zoo: int = 0
     shoppers: bool = False
+    wait: bool = True
 
     def stock(self) -> Stock:
         """The truth; the same for the same plot."""
@@ -93,6 +97,7 @@ def paths(folder: Path) -> dict[str, Path]:
         "settings": folder / "salticus.toml",
         "urls": folder / "urls.txt",
         "access": folder / "access.jsonl",
+        "clock": folder / "clock",
     }
 
 
@@ -102,14 +107,12 @@ async def open_mall(
     """Serve the mall until told to stop. `urls.txt` is written last, when all shops are open; then
     `opened` is called with the number of pages."""
     files, stock = paths(folder), plot.stock()
-    clock = SystemClock(
-        speed=plot.speed, world_origin=moment(stock.times.min()), wall_origin=datetime.now(UTC)
-    )
+    origins = (moment(stock.times.min()), datetime.now(UTC))
     desk = _free_address() if plot.shoppers else None
-    _furnish(folder, plot, clock, desk)
+    _furnish(folder, plot, origins, desk)
     mall = Mall(
         stock,
-        clock,
+        _clock(folder, plot, origins),
         faults=[*plot.faults, *cages(stock, plot.zoo)],
         seed=plot.seed,
         page_size=plot.page_size,
@@ -140,14 +143,26 @@ def _free_address() -> str:
         return f"127.0.0.1:{sock.getsockname()[1]}"
 
 
-def _furnish(folder: Path, plot: Plot, clock: SystemClock, desk: str | None) -> None:
+def _clock(folder: Path, plot: Plot, origins: tuple[datetime, datetime]) -> Clock:
+    world, wall = origins
+    if not plot.wait:
+        return SystemClock(speed=plot.speed, world_origin=world, wall_origin=wall)
+    path = paths(folder)["clock"]
+    return WaitingClock(path, speed=plot.speed, world_origin=world, wall_origin=wall)
+
+
+def _furnish(
+    folder: Path, plot: Plot, origins: tuple[datetime, datetime], desk: str | None
+) -> None:
     """Write the settings of a crawl of this mall."""
     folder.mkdir(parents=True, exist_ok=True)
     if paths(folder)["urls"].exists():
         raise InputError(f"{folder} holds a mall already; choose another folder, or delete it")
-    origins = (t.isoformat() for t in (clock.world_origin, clock.wall_origin) if t is not None)
-    world, wall = origins
+    if plot.wait:
+        paths(folder)["clock"].write_bytes(bytes(8))
+    world, wall = (origin.isoformat() for origin in origins)
     text = _SETTINGS.format(delay=plot.delay, speed=float(plot.speed), world=world, wall=wall)
+    text += _CLOCK if plot.wait else ""
     text += _DESK.format(desk=desk) if desk else ""
     paths(folder)["settings"].write_text(text, "utf-8")
 
