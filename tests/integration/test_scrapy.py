@@ -79,7 +79,14 @@ def project(street: Street) -> Project:
     folder = street.folder.with_name("project")
     shutil.copytree(EXAMPLE, folder)
     faults = [f"--fault={kind}:0.1" for kind in FAULTS]
-    options = ["--shops=1", f"--offers={OFFERS}", "--days=90", "--speed=86400", *faults]
+    options = [
+        "--shops=1",
+        f"--offers={OFFERS}",
+        "--days=90",
+        "--speed=86400",
+        "--no-wait",
+        *faults,
+    ]
     street.opened(street.start("mall", street.folder, *options))
     return Project(Street(folder), street)
 
