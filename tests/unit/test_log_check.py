@@ -227,7 +227,7 @@ path, columns = json.load(sys.stdin)[0]
 print("ready", json.dumps({"columns": [path]}), sep="\\n", flush=True)
 os.abort()
 """
-    monkeypatch.setattr(probe, "_CHILD", mortal)
+    monkeypatch.setattr(probe, "_CHILD", ("-c", mortal))
     died = {"fault": "its reader broke off"}
     questions: list[probe.Question] = [("a", None), ("b", None), ("c", None)]
     assert ask(questions) == [{"columns": ["a"]}, died, {"columns": ["c"]}]
@@ -237,7 +237,7 @@ os.abort()
 def test_a_reader_that_cannot_start_is_not_taken_for_damage(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(probe, "_CHILD", "raise ImportError('no polars')")
+    monkeypatch.setattr(probe, "_CHILD", ("-c", "raise ImportError('no polars')"))
     with pytest.raises(RuntimeError, match="no polars"):
         ask([("a", None)])
 

@@ -16,8 +16,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from salticus.exchange.about import shown
-
 if TYPE_CHECKING:
     import polars as pl
 
@@ -26,7 +24,7 @@ Question = tuple[str, list[str] | None]
 
 Answer = dict[str, Any]
 
-_CHILD = "from salticus.exchange.probe import answer; answer()"
+_CHILD = (__file__,)  # what Python is given to run
 _READY = "ready"
 _BROKE_OFF = "its reader broke off"
 
@@ -73,7 +71,7 @@ def ask(questions: Sequence[Question]) -> list[Answer]:
 def _child(questions: Sequence[Question]) -> list[Answer]:
     """The answers of one child; fewer than questions if it died."""
     done = subprocess.run(
-        [sys.executable, "-P", "-c", _CHILD],
+        [sys.executable, "-P", *_CHILD],
         input=json.dumps(questions).encode(),
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
@@ -86,7 +84,11 @@ def _child(questions: Sequence[Question]) -> list[Answer]:
 
 
 def answer() -> None:
-    """What the child does: answer the questions on standard input, each as soon as it can."""
+    """What the child does: answer the questions on standard input, each as soon as it can.
+
+    It runs this file alone: the rest of the package would take longer to import than to read most
+    files.
+    """
     questions = json.load(sys.stdin)
     for line in chain([_READY], map(json.dumps, _answers(questions))):
         sys.stdout.write(line + "\n")
@@ -100,6 +102,8 @@ def _answers(questions: Sequence[Question]) -> Iterator[Answer]:
         try:
             yield _answer(pl.scan_parquet(path, glob=False), columns)
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            from salticus.exchange.about import shown
+
             yield {"fault": shown(str(error).partition("\n")[0])}
 
 
@@ -112,3 +116,7 @@ def _answer(file: pl.LazyFrame, columns: list[str] | None) -> Answer:
     wanted = pl.col(columns) if columns else pl.all()
     file.select(wanted.is_null().sum()).collect(engine="streaming")
     return {}
+
+
+if __name__ == "__main__":
+    answer()
