@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salticus.errors import InputError
-from salticus.exchange.check import check
+from salticus.exchange.check import examine
 from salticus.exchange.convert.base import Options
 from salticus.exchange.convert.build import convert_log
 from salticus.exchange.convert.spell import read_prices
@@ -55,7 +55,7 @@ def converted(name: str, text: str, **options: Any) -> dict[str, pl.DataFrame]:
         source, out = Path(folder, name), Path(folder, "log")
         source.write_text(text, "utf-8")
         convert_log([source], out, "prices", Options(**options))
-        assert check(out) == []
+        assert examine(out) == []
         return {path.stem: pl.read_parquet(path) for path in out.glob("*.parquet")}
 
 

@@ -56,6 +56,8 @@ def test_uniform_visits_of_poisson_pages_are_as_fresh_as_theory_says(
         warmup=3 * cycle * _DAY,
         days=4 * cycle,
         spacing=spacing,
+        predictor="naive",
+        frozen=True,
         demand="uniform",
         seed=seed,
     )
