@@ -1,11 +1,42 @@
-"""Properties draw sixty examples each, and others in every run: the whole must fit its time.
+"""What all tests share.
 
-They have no deadline: how long an example takes says more of the machine than of the code.
+Properties draw sixty examples each, and others in every run: the whole must fit its time. They
+have no deadline: how long an example takes says more of the machine than of the code.
 """
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("brief", max_examples=60, deadline=None)
 settings.load_profile("brief")
+
+WARM = Path(__file__).with_name("warm.py")
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The command `salticus`, which starts at once; for tests that run many. It cannot be killed
+    with SIGKILL: whoever does that starts a process of their own."""
+    folder = tmp_path_factory.mktemp("warm")
+    command, door = folder / "salticus", folder / "door"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S {WARM} {door} "$@"\n')
+    command.chmod(0o755)
+    server = subprocess.Popen([sys.executable, WARM, door], start_new_session=True)
+    try:
+        while not door.exists():
+            assert server.poll() is None, "the server of commands did not start"
+            time.sleep(0.05)
+        yield command
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)
+        server.wait()

@@ -23,11 +23,12 @@ class User:
     """Someone who types commands into a terminal of 80 columns, and reads what they say."""
 
     folder: Path
+    salticus: Path
 
     def types(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command; whatever it says must not look like a programmer's."""
         done = subprocess.run(
-            [sys.executable, "-m", "salticus", *words],
+            [self.salticus, *words],
             cwd=self.folder,
             env=os.environ | {"COLUMNS": "80"},
             capture_output=True,
@@ -62,10 +63,10 @@ class User:
 
 
 @pytest.fixture
-def user(tmp_path: Path) -> User:
+def user(tmp_path: Path, warm: Path) -> User:
     folder = tmp_path / "desk"
     folder.mkdir()
-    return User(folder)
+    return User(folder, warm)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 from typer.main import get_command
@@ -70,13 +70,15 @@ def together(calls: Iterable[Callable[[], T]]) -> list[T]:
 class Place:
     """A folder with settings, in which commands are run."""
 
+    salticus: ClassVar[Path]
+
     def __init__(self, folder: Path, settings: str = SETTINGS) -> None:
         self.folder = folder
         (folder / "salticus.toml").write_text(settings)
 
     def run(self, *words: str | Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command(*words),
+            [self.salticus, *words],
             cwd=self.folder,
             input=stdin,
             env={**os.environ, "COLUMNS": "200"},
@@ -121,6 +123,11 @@ class Place:
         said = self.refusal(*words)
         assert re.fullmatch(r"salticus: [^\n]+\n", said), said
         return said
+
+
+@pytest.fixture(scope="module", autouse=True)
+def at_once(warm: Path) -> None:
+    Place.salticus = warm
 
 
 @pytest.fixture

@@ -91,12 +91,13 @@ def steps(page: Path) -> Iterator[Step]:
             yield Step(f"{where} <<'{MARK}'\n{block.text}{MARK}", [])
 
 
-def run(page: Path, folder: Path) -> list[tuple[Step, int, str]]:
+def run(page: Path, folder: Path, salticus: Path) -> list[tuple[Step, int, str]]:
     """Run a page from top to bottom in one shell: each step, its exit code and its output."""
     todo = list(steps(page))
     script = "trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n"
     script += "".join(f"{step.script}\necho {MARK} $?\n" for step in todo)
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    places = (salticus.parent, Path(sys.executable).parent, os.environ["PATH"])
+    path = os.pathsep.join(map(str, places))
     shell = subprocess.Popen(
         ["bash", "-c", script],
         cwd=folder,
@@ -121,11 +122,12 @@ RUNNABLE = [page for page in PAGES if any(steps(page))]
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Path, Run]]:
+def runs(tmp_path_factory: pytest.TempPathFactory, warm: Path) -> Iterator[dict[Path, Run]]:
     """All pages at once: most of their time is spent waiting."""
     with ThreadPoolExecutor(max_workers=4) as pool:
         folders = [tmp_path_factory.mktemp(page.stem) for page in RUNNABLE]
-        yield {page: pool.submit(run, page, f) for page, f in zip(RUNNABLE, folders, strict=True)}
+        pairs = zip(RUNNABLE, folders, strict=True)
+        yield {page: pool.submit(run, page, folder, warm) for page, folder in pairs}
 
 
 def pattern(line: str) -> str:
