@@ -5,6 +5,7 @@ An edit is three numbers, so that a failing document is a short list that Hypoth
 
 from __future__ import annotations
 
+import gc
 import gzip
 import re
 import resource
@@ -228,6 +229,11 @@ class Told:
 
 
 def taken() -> int:
-    """Bytes of memory that this process takes."""
-    pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
-    return pages * resource.getpagesize()
+    """Bytes of memory that this process alone takes.
+
+    Pages of files (libraries, say) are left out: the system takes them back and brings them again
+    as it likes, by many megabytes, and the process has no part in it.
+    """
+    gc.collect()
+    told = Path("/proc/self/status").read_text("ascii")
+    return sum(1024 * int(n) for n in re.findall(r"^(?:RssAnon|VmSwap):\s+(\d+) kB$", told, re.M))
