@@ -167,7 +167,7 @@ def test_budget_comes_before_the_maximum_interval() -> None:
 )
 def test_dear_visits_count_as_many(costs: list[int], budget: str | float, drop: float) -> None:
     pages = replace(blank_pages(len(costs)), cost=np.array(costs, dtype=np.float64))
-    days = 40
+    days = 20
     world = crawl(pages, budget, days, drop=drop)
     spent = [world.times_of(row).repeat(cost) for row, cost in enumerate(costs)]
     daily = Budget.parse(budget).per_day(len(costs))
