@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test test-properties test-others soak check bench browser clean
+PARTS := test-properties test-unit-a-d test-integration test-unit-e-z
+
+.PHONY: demo test $(PARTS) soak check bench browser clean
 
 # The core alone, without extras: what a user installs.
 $(VENV)/core: pyproject.toml constraints.txt
@@ -19,15 +21,21 @@ $(VENV)/dev: $(VENV)/core
 demo: $(VENV)/core
 	$(BIN)/salticus demo
 
-# In two processes side by side, as most machines have two cores; each speaks when it is done.
-test: check browser
-	@$(MAKE) --no-print-directory --output-sync=target -j2 test-properties test-others
+# Three at once: most machines have two cores, and many tests wait. Each speaks when it is done.
+test: $(VENV)/dev browser
+	@$(MAKE) --no-print-directory --output-sync=target -j3 $(PARTS) check
 
 test-properties: $(VENV)/dev
 	$(BIN)/pytest -m "not soak" tests/property src
 
-test-others: $(VENV)/dev
-	$(BIN)/pytest -m "not soak" tests/checks tests/integration tests/unit
+test-unit-a-d: $(VENV)/dev
+	$(BIN)/pytest -m "not soak" tests/unit/test_[a-d]*.py
+
+test-integration: $(VENV)/dev
+	$(BIN)/pytest -m "not soak" tests/integration tests/checks
+
+test-unit-e-z: $(VENV)/dev
+	$(BIN)/pytest -m "not soak" tests/unit/test_[e-z]*.py
 
 soak: $(VENV)/dev
 	$(BIN)/pytest -m soak

@@ -18,7 +18,7 @@ _SKIPPED = {"scrapy", "bench", "checks", "testing", "deep", "render", "__main__"
 
 def ask(path: str, words: list[str]) -> int:
     """Have a command run, and return its exit code."""
-    told = json.dumps([words, os.getcwd(), dict(os.environ)]).encode()
+    told = json.dumps([words, os.getcwd(), dict(os.environ)]).encode()  # noqa: PTH109 no imports
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(path)
         socket.send_fds(line, [len(told).to_bytes(4, "big")], [0, 1, 2])
