@@ -7,8 +7,8 @@ import gc
 import mmap
 import sys
 import time
-from collections.abc import Coroutine, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -201,6 +201,17 @@ class VirtualClock:
     def advance(self, span: timedelta) -> None:
         """Let `span` pass."""
         self._now += span
+
+
+@asynccontextmanager
+async def passing(clock: Clock) -> AsyncIterator[None]:
+    """World time passes meanwhile, though nobody else may wait for one."""
+    waiting = asyncio.ensure_future(clock.until(clock.now() + timedelta(days=36_500)))
+    try:
+        yield
+    finally:
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
 
 
 async def until_or(clock: Clock, when: datetime, stopped: asyncio.Event) -> None:

@@ -16,6 +16,7 @@ from salticus.crawl.assembly import crawler
 from salticus.crawl.opening import clock_of, stored
 from salticus.lab.worlds.mall.folder import Plot, open_mall, paths
 from salticus.types import NewPage, Tick
+from salticus.views.trial import trial
 
 DAY = timedelta(days=1)
 
@@ -68,6 +69,18 @@ def test_a_crawler_that_plans_slowly_misses_no_tick(tmp_path: Path) -> None:
         assert len(begun) >= 11, "12 ticks of 2 h are a day; the last may be cut"
         gaps = [after.start - before.end for before, after in zip(begun, begun[1:], strict=False)]
         assert max(gaps) <= timedelta(hours=2)
+
+    asyncio.run(main())
+
+
+def test_the_doctor_gets_its_turn_in_a_mall_that_is_not_crawled(tmp_path: Path) -> None:
+    """Each host waits its delay first, and that by the mall's clock."""
+
+    async def main() -> None:
+        async with crawled(tmp_path / "mall", "uniform") as config:
+            url = paths(tmp_path / "mall")["urls"].read_text("utf-8").split()[0]
+            found = {finding.about: finding.said async for finding in trial(config, url)}
+        assert "200" in found["fetch"]
 
     asyncio.run(main())
 

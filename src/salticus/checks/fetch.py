@@ -352,9 +352,9 @@ async def _stops(make: Make) -> None:
         await asyncio.sleep(0)
         fetcher.stop()
         try:
-            found = await asyncio.wait_for(asyncio.gather(*waiting), timeout=5)
+            found = await asyncio.wait_for(asyncio.gather(*waiting), timeout=60)
             assert found == [None] * 3, "law: after `stop` no visit begins"
-            late = await asyncio.wait_for(fetcher.fetch(server.target("/p")), timeout=5)
+            late = await asyncio.wait_for(fetcher.fetch(server.target("/p")), timeout=60)
             assert late is None, "law: nor any that comes later"
         finally:
             await fetcher.close()

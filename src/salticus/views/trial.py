@@ -12,6 +12,7 @@ from textwrap import shorten
 
 from msgspec.structs import replace
 
+from salticus.clock import passing
 from salticus.config import Config
 from salticus.crawl.assembly import fetching
 from salticus.crawl.opening import clock_of, stored
@@ -65,7 +66,8 @@ async def _tried(config: Config, url: str) -> AsyncIterator[Finding]:
     target, hosts = await _known(config, url)
     async with fetching(config, clock) as fetcher:
         fetcher.restore(hosts)
-        fetched = await fetcher.fetch(target, clock.wall() + PATIENCE_S)
+        async with passing(clock):
+            fetched = await fetcher.fetch(target, clock.wall() + PATIENCE_S)
         state = fetcher.host(target.host)
     if state.robots_code is not None:
         robots = Robots(state.robots_code, state.robots or "", state.robots_until)
