@@ -9,6 +9,7 @@
     ├── InputError         a file, line or URL given by the user is wrong
     ├── UnknownPage        a URL that is not in the store
     ├── StoreError         the store cannot be opened, read or written
+    │   ├── StoreMissing   there is none where one was looked for
     │   └── StoreLocked    another `salticus run` holds the store
     └── ExtractError       the extractor gave up on a page (deadline, memory, crash)
 
@@ -53,6 +54,10 @@ class UnknownPage(SalticusError):
 
 class StoreError(SalticusError):
     """The store cannot be opened, read or written."""
+
+
+class StoreMissing(StoreError):
+    """There is no store at this place, and none was to be made."""
 
 
 class StoreLocked(StoreError):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 
@@ -11,11 +12,11 @@ import msgspec
 import pytest
 
 from salticus.checks.store import check_store
-from salticus.store.base import AlertState, Query, Store
+from salticus.store.base import AlertState, History, Loaded, Query, Store
+from salticus.store.memory.page import Page
 from salticus.store.sqlite import SqliteStore
 from salticus.testing import MemoryStore
-from salticus.testing.page import Page
-from salticus.types import Alert, Record, Told
+from salticus.types import Alert, NewPage, Record, Told
 
 
 def test_sqlite_store(tmp_path: Path) -> None:
@@ -29,6 +30,28 @@ def test_sqlite_store(tmp_path: Path) -> None:
 
 def test_memory_store() -> None:
     asyncio.run(check_store(_memory(MemoryStore)))
+
+
+class Open(MemoryStore):
+    """Lets anyone in."""
+
+    @asynccontextmanager
+    async def lock(self) -> AsyncIterator[None]:
+        yield
+
+
+class Backward(MemoryStore):
+    """Takes what was loaded for the newest."""
+
+    async def load(
+        self, pages: Iterable[Sequence[NewPage]], history: History, *, at: int, most: int
+    ) -> Loaded:
+        before = {number: page.state.last_visit for number, page in self._pages.items()}
+        loaded = await super().load(pages, history, at=at, most=most)
+        for seen in self._observations.values():
+            if seen.visit < 0 and before.get(seen.page) is not None:
+                self._pages[seen.page].state.last_visit = seen.at
+        return loaded
 
 
 class Forgetful(MemoryStore):
@@ -118,6 +141,7 @@ class Nervous(MemoryStore):
 
 
 BROKEN = [
+    Backward,
     Careless,
     Forgetful,
     Gossip,
@@ -125,6 +149,7 @@ BROKEN = [
     Hasty,
     Homebody,
     Nervous,
+    Open,
     Optimist,
     Piecemeal,
     Restless,

@@ -15,7 +15,7 @@ import pytest
 
 from salticus.lab.worlds.mall.access import Entry
 from salticus.observe import digest
-from salticus.store.lock import is_locked
+from salticus.store.sqlite.lock import holder_of
 
 from .conftest import Street, finished, wait_for
 
@@ -115,7 +115,7 @@ def test_runs_of_the_example_keep_to_the_plan_and_survive_a_kill(project: Projec
 
     killed = project.start("-s", "DOWNLOAD_DELAY=0.1")
     wait_for(lambda: bool(project.seen(PLANNED)), "the first planned visits")
-    assert is_locked(project.place.database)
+    assert holder_of(project.place.database) is not None
     killed.kill()
     killed.communicate()
     second = once(project.asked()[len(first) :])

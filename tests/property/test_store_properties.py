@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 from salticus.config import Caps, Scope
 from salticus.errors import InputError, StoreError
-from salticus.store.base import SORTS, STATES, Edit, Query, Store
-from salticus.store.packing import pack, raw, rows, text, unpack
-from salticus.store.patterns import glob, plain
+from salticus.store.base import SORTS, STATES, Edit, Query, Store, plain
 from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.packing import pack, raw, rows, text, unpack
+from salticus.store.sqlite.patterns import glob
 from salticus.testing import MemoryStore
 from salticus.types import (
     PURPOSE,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from datetime import datetime
 
 import numpy as np
@@ -14,8 +16,11 @@ from salticus.config import Budget, Config, Fetch, Span
 from salticus.errors import Infeasible, PluginError, SalticusError
 from salticus.extract.base import Content, Extractor
 from salticus.predict.base import Predictor
-from salticus.testing import START, blank_pages
-from salticus.types import Bools, Floats, Ints, Outcomes, Pages, Survival, Value
+from salticus.store import open_store
+from salticus.store.base import Store
+from salticus.store.sqlite import SqliteStore
+from salticus.testing import START, MemoryStore, blank_pages
+from salticus.types import Bools, Floats, Ints, NewPage, Outcomes, Pages, Survival, Value
 from salticus.types.state import Remembers, State
 
 
@@ -81,6 +86,7 @@ policy: Policy = Patient(eagerness=2.0)
 memory: Remembers = Patient()
 predictor: Predictor = Weekly()
 extractor: Extractor = Length()
+stores: list[type[Store]] = [MemoryStore, SqliteStore]
 
 
 def visits_a_day(settings: Config, pages: int) -> float:
@@ -103,6 +109,17 @@ def refusal(name: str) -> str:
     return ""
 
 
+async def kept(url: str, pages: Sequence[NewPage]) -> int:
+    """Pages that a store holds once these were added."""
+    store = await open_store(url)
+    try:
+        async with store.lock():
+            await store.add(pages, at=0)
+        return (await store.summary()).pages
+    finally:
+        await store.close()
+
+
 def needed(error: SalticusError) -> float | None:
     """The budget that an error asks for, if it does."""
     return error.needed if isinstance(error, Infeasible) else None
@@ -120,5 +137,6 @@ def main() -> None:
     pages = blank_pages(4)
     assert loaded().expected(pages, 2.0).tolist() == policy.expected(pages, 2.0).tolist()
     assert predictor.survival(pages, START).unchanged(np.full(4, 7.0))[0] < 0.5
+    assert asyncio.run(kept("memory:", [NewPage("http://a.example/")])) == 1
     assert needed(Infeasible("too much", needed=7.0)) == 7.0
     assert "known: change_proportional" in refusal("nosuch")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from protego import Protego
 
 from salticus.fetch import AGENT
-from salticus.store.lock import instance_lock
+from salticus.store.sqlite.lock import instance_lock
 from salticus.types import HostState, Value
 from salticus.views.markup import doubt, sells, shell, styles
 from salticus.views.trial import deciding

@@ -23,8 +23,8 @@ from salticus.errors import InputError, StoreLocked
 from salticus.exchange.tables import write_log
 from salticus.exchange.write import export_log
 from salticus.observe import digest
-from salticus.store.lock import instance_lock
 from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.lock import instance_lock
 from salticus.types import NewPage, Observation, Record, Target, Value
 from salticus.types.state import unpack
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from salticus.store.database import create
-from salticus.store.queries import QUERIES, migrations, named, statements
+from salticus.store.sqlite.database import create
+from salticus.store.sqlite.queries import QUERIES, migrations, named, statements
 
 # run for every batch of visits, every tick or every page asked for
 QUICK = [

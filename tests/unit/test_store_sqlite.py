@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from salticus.errors import InputError, StoreError
-from salticus.store import editing, reading
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite import SqliteStore, editing, reading
 from salticus.types import HostState, NewPage, Observation, Record, Value
 
 PAGES = [NewPage(f"http://shop{n % 7}.example/{n}") for n in range(100)]

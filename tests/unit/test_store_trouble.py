@@ -13,9 +13,9 @@ import pytest
 import zstandard
 
 from salticus.errors import StoreError
-from salticus.store.database import connect, damaged, explained
-from salticus.store.lock import instance_lock, is_locked
-from salticus.store.trouble import words
+from salticus.store.sqlite.database import connect, damaged, explained
+from salticus.store.sqlite.lock import holder_of, instance_lock
+from salticus.store.sqlite.trouble import words
 
 Usage = namedtuple("Usage", "free")
 
@@ -89,10 +89,10 @@ def test_damage_is_found_and_told_in_a_line(tmp_path: Path) -> None:
 
 def test_looking_at_a_lock_changes_nothing(tmp_path: Path) -> None:
     store, lock = tmp_path / "a.db", tmp_path / "a.db.lock"
-    assert not is_locked(store)
+    assert holder_of(store) is None
     assert not lock.exists()
     with instance_lock(store):
         holder = lock.read_text()
-        assert is_locked(store)
-    assert not is_locked(store)
+        assert holder_of(store) == holder
+    assert holder_of(store) is None
     assert lock.read_text() == holder != ""

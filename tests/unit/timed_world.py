@@ -20,7 +20,6 @@ from salticus.lab.worlds.mall.generate import generate
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
-from salticus.store.gauging import findings
 from salticus.testing import blank_pages
 from salticus.types import (
     NEVER,
@@ -157,7 +156,7 @@ class Notes:
 
     async def gauged(self, start: int, end: int) -> tuple[list[Gauge], Findings]:
         ticks = [tick for tick in self.ticks if start <= tick.at < end]
-        return ticks, findings([row for row in self.rows if start <= float(row[1] or 0) < end])
+        return ticks, Findings.of([row for row in self.rows if start <= float(row[1] or 0) < end])
 
     async def sound(self, alerts: Sequence[Alert]) -> None:
         self.alerts += alerts

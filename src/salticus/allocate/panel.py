@@ -73,7 +73,7 @@ def _drawn(weight: Floats, coin: Floats, count: int) -> tuple[Ints, Floats]:
     return order, chance[order]
 
 
-class Keeper(Protocol):
+class PanelSource(Protocol):
     """Where the panel is kept; every store is one."""
 
     async def panel(self) -> list[Member]: ...
@@ -93,7 +93,7 @@ class Panel:
     that these go on as if there were no panel; what the panel finds still teaches predictors.
     """
 
-    def __init__(self, keeper: Keeper | None = None) -> None:
+    def __init__(self, keeper: PanelSource | None = None) -> None:
         self.keeper = keeper
         self.pages_: Ints = np.empty(0, dtype=np.int64)
         self.last_ = np.empty(0, dtype="M8[us]")  # the crawl's own last visits

@@ -10,6 +10,7 @@ from salticus.checks.store_caps import CAPS
 from salticus.checks.store_gauges import GAUGES
 from salticus.checks.store_news import NEWS
 from salticus.checks.store_readers import READERS
+from salticus.checks.store_run import RUN
 from salticus.checks.store_samples import NOON, URLS, filled, outcomes, record, visit
 from salticus.errors import InputError, StoreError, UnknownPage
 from salticus.store.base import Store
@@ -59,6 +60,7 @@ async def check_store(make: Make) -> None:
         *CAPS,
         *READERS,
         *GAUGES,
+        *RUN,
     ):
         store = await make()
         try:

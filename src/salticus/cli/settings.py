@@ -64,12 +64,13 @@ def config_show(config: ConfigFile = DEFAULT, json: Json = False) -> None:
 
 def config_reload(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Let the crawl that is running read its settings again."""
-    from salticus.store.lock import is_locked
+    from salticus.crawl.opening import holder_of
 
-    store = Path(settings(config).store)
-    if not store.exists() or not is_locked(store):
+    read = settings(config)
+    holder, store = asyncio.run(holder_of(read)), read.store
+    if holder is None:
         raise InputError(f"no crawl is running on {store}; `salticus run` reads the settings anew")
-    process = _crawler(store)
+    process = _crawler(store, holder)
     os.kill(process, signal.SIGHUP)
     if json:
         print_json({"process": process})
@@ -77,9 +78,8 @@ def config_reload(config: ConfigFile = DEFAULT, json: Json = False) -> None:
         typer.echo(f"process {process} reads its settings again; its messages say how it went")
 
 
-def _crawler(store: Path) -> int:
+def _crawler(store: str, holder: str) -> int:
     """The process that crawls on the store; other commands that hold it must not get a signal."""
-    holder = store.with_name(f"{store.name}.lock").read_text("utf-8").strip()
     if not holder.isdecimal():
         raise InputError(f"it is not known which process crawls on {store}; send it SIGHUP")
     words = Path("/proc", holder, "cmdline")

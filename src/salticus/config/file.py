@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from salticus.config.sections import Config, Rule
+from salticus.config.store_url import beside
 from salticus.config.units import Budget, Hours, Share, Size, Span, Tolerance, duration, size
 from salticus.errors import ConfigError
 
@@ -26,7 +27,7 @@ def load(path: Path) -> Config:
         config = parse(raw)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
-    store = str(path.parent / config.store)
+    store = beside(path.parent, config.store)
     models = msgspec.structs.replace(config.models, path=str(path.parent / config.models.path))
     kept = config.clock.path and str(path.parent / config.clock.path)
     clock = msgspec.structs.replace(config.clock, path=kept)

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salticus.allocate.limits import check_feasible
@@ -20,8 +19,7 @@ from salticus.crawl.snapshot import Memory
 from salticus.crawl.warming import warm_up
 from salticus.errors import ConfigError
 from salticus.freshness.note import Gauging
-from salticus.store.lock import instance_lock
-from salticus.store.sqlite import SqliteStore
+from salticus.store.base import Store
 from salticus.types import Tick
 
 if TYPE_CHECKING:
@@ -76,26 +74,23 @@ async def guided(
 
 
 @asynccontextmanager
-async def live(
-    config: Config, clock: Clock, fetcher: Fetcher
-) -> AsyncIterator[tuple[Live, SqliteStore]]:
+async def live(config: Config, clock: Clock, fetcher: Fetcher) -> AsyncIterator[tuple[Live, Store]]:
     """The live web as a world on the store that the settings name, which is locked meanwhile."""
     from salticus.crawl.live import Live  # aiohttp takes a while; other commands need it not
     from salticus.extract.pool import Extraction
     from salticus.extract.rules import check_rules
 
     check_rules(config.pages)
-    with instance_lock(Path(config.store)):
-        async with stored(config) as store:
-            extraction = Extraction(config.extract, rules=config.pages)
-            try:
-                fetcher.restore(await store.hosts())
-                costs = [(rule, cost_of(rule)) for rule in config.pages]
-                world = Live(store, fetcher, extraction, clock, config, costs)
-                world.watch.restore([(a.host, a.kind) for a in await store.alerts()])
-                yield world, store
-            finally:
-                await extraction.close()
+    async with stored(config) as store, store.lock():
+        extraction = Extraction(config.extract, rules=config.pages)
+        try:
+            fetcher.restore(await store.hosts())
+            costs = [(rule, cost_of(rule)) for rule in config.pages]
+            world = Live(store, fetcher, extraction, clock, config, costs)
+            world.watch.restore([(a.host, a.kind) for a in await store.alerts()])
+            yield world, store
+        finally:
+            await extraction.close()
 
 
 @asynccontextmanager
@@ -129,7 +124,7 @@ def _renderer(config: Config) -> Renderer | None:
     return BrowserRenderer(config.fetch)
 
 
-def _loop(config: Config, world: Live, clock: Clock, store: SqliteStore, *, once: bool) -> Loop:
+def _loop(config: Config, world: Live, clock: Clock, store: Store, *, once: bool) -> Loop:
     parts = parts_of(config, clock, store, once=once)
     parts["gauge"] = Gauging(store)
     memory = Memory({**parts, "demand": world.demand}, store)

@@ -14,8 +14,7 @@ from salticus.config import Config
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import predictor_of
 from salticus.models.registry import YOUNG, Registry
-from salticus.store.base import Store
-from salticus.store.sqlite import SqliteStore
+from salticus.store.base import ChangeStore, PageStore
 
 if TYPE_CHECKING:
     from salticus.crawl.live import Live
@@ -25,7 +24,7 @@ Companion = Callable[[Config, Loop, "Live", Clock], AbstractAsyncContextManager[
 
 
 @asynccontextmanager
-async def hooks(config: Config, store: SqliteStore) -> AsyncIterator[None]:
+async def hooks(config: Config, store: ChangeStore) -> AsyncIterator[None]:
     """Whatever the settings want done on changes is done meanwhile."""
     if config.on_change is None:
         yield
@@ -44,7 +43,7 @@ async def hooks(config: Config, store: SqliteStore) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def retraining(config: Config, clock: Clock, store: Store) -> AsyncIterator[None]:
+async def retraining(config: Config, clock: Clock, store: PageStore) -> AsyncIterator[None]:
     """Models are trained beside the crawl, if one of them may come to serve in it."""
     every = config.models.retrain
     if not every or not config.file or predictor_of(config) != "serving":

@@ -13,7 +13,7 @@ from salticus.config import Rule
 from salticus.crawl.rules import Pins
 from salticus.predict.base import Predictor
 from salticus.signals.demand import Demand
-from salticus.store.base import DROPPED, PageTable, Store
+from salticus.store.base import DROPPED, PageStore, PageTable
 from salticus.types import DAY, Bools, Codes, Ints, Outcomes, Pages, Status, Tick, Times, instant
 
 _LONGEST = 30  # days that such a page rests at most
@@ -30,7 +30,7 @@ class Census:
     """
 
     def __init__(
-        self, store: Store, *, max_interval: float = np.inf, rules: Sequence[Rule] = ()
+        self, store: PageStore, *, max_interval: float = np.inf, rules: Sequence[Rule] = ()
     ) -> None:
         self.store = store
         self.max_interval = max_interval

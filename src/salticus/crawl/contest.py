@@ -18,7 +18,7 @@ from salticus.models.file import Saved
 from salticus.models.training.metrics import auc, calibration_error, log_loss, reliability
 from salticus.predict.modelled import Modelled, Sources
 from salticus.predict.rhythm import Rhythm
-from salticus.store.base import PageTable, Store
+from salticus.store.base import PageTable, VisitStore
 from salticus.types import (
     NEVER,
     UNKNOWN,
@@ -69,7 +69,7 @@ class Foretold:
 
 
 def contest(
-    store: Store, table: PageTable, rivals: Sequence[Saved | None], when: Stretch
+    store: VisitStore, table: PageTable, rivals: Sequence[Saved | None], when: Stretch
 ) -> Foretold:
     """Replay the stored visits as the loop would have lived through them, with each rival.
 

@@ -27,7 +27,7 @@ import msgspec
 from salticus import plugins
 from salticus.config import Hook
 from salticus.errors import ConfigError, PluginError
-from salticus.store.base import Store
+from salticus.store.base import ChangeStore
 from salticus.types import Change
 
 READER, BEGUN = "hook", "hook begun"
@@ -68,7 +68,7 @@ class Hooks:
     page, and counted in `failures`; the others go on. A store that cannot be read is read again.
     """
 
-    def __init__(self, hook: Hook, store: Store, folder: Path) -> None:
+    def __init__(self, hook: Hook, store: ChangeStore, folder: Path) -> None:
         self.hook = hook
         self.store = store
         self.handled = 0

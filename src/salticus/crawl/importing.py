@@ -12,8 +12,7 @@ from salticus.crawl.opening import clock_of, stored
 from salticus.crawl.parts import no_plan, parts_of
 from salticus.crawl.snapshot import Memory
 from salticus.observe import digest
-from salticus.store.lock import instance_lock
-from salticus.store.sqlite import SqliteStore
+from salticus.store.base import Store
 
 _LESSON = 50_000  # stored visits that are learnt at a time
 
@@ -30,15 +29,14 @@ async def import_log(config: Config, folder: Path, *, values: bool = True) -> di
     past = Past(Log(folder), digest, values=values)
     past.check()
     clock = clock_of(config)
-    with instance_lock(Path(config.store)):
-        async with stored(config) as store:
-            at = int(clock.now().timestamp() * 1e6)
-            loaded = await store.load(past.pages(), past.visits, at=at, most=past.most)
-            await _teach(config, clock, store, range(loaded.first, loaded.end))
+    async with stored(config) as store, store.lock():
+        at = int(clock.now().timestamp() * 1e6)
+        loaded = await store.load(past.pages(), past.visits, at=at, most=past.most)
+        await _teach(config, clock, store, range(loaded.first, loaded.end))
     return {"pages": loaded.pages, "visits": loaded.visits}
 
 
-async def _teach(config: Config, clock: Clock, store: SqliteStore, visits: range) -> None:
+async def _teach(config: Config, clock: Clock, store: Store, visits: range) -> None:
     """Let the predictor learn stored visits, and keep what it has learnt for the next run."""
     parts = parts_of(config, clock, store, once=False)
     memory = Memory(parts, store)

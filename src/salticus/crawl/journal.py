@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from salticus.store.base import Store
+from salticus.store.base import VisitStore
 from salticus.types import Observation, Record
 
 BATCH = 250  # one batch being committed and one being filled make at most 500 visits
@@ -21,7 +21,7 @@ class Journal:
 
     def __init__(
         self,
-        store: Store,
+        store: VisitStore,
         committed: Callable[[list[Observation] | BaseException], None],
         *,
         most: int = BATCH,

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from salticus.clock import Clock, SystemClock, WaitingClock
 from salticus.config import Config, Rule
-from salticus.errors import ConfigError
-from salticus.store.sqlite import SqliteStore
+from salticus.errors import ConfigError, StoreMissing
+from salticus.store import open_store
+from salticus.store.base import Store
 
 RENDERED = 5  # what a rendered visit costs if its rule does not say
 
@@ -32,15 +33,27 @@ def clock_of(config: Config) -> Clock:
 
 
 @asynccontextmanager
-async def stored(config: Config) -> AsyncIterator[SqliteStore]:
-    """The store that the settings name, for a command that does not crawl."""
-    store = await SqliteStore.open(
-        config.store, keep_content=config.extract.keep_content, caps=config.caps
-    )
+async def stored(config: Config, *, create: bool = True) -> AsyncIterator[Store]:
+    """The store that the settings name, for a command that does not crawl.
+
+    StoreMissing if there is none and `create` is False.
+    """
+    keep = config.extract.keep_content
+    store = await open_store(config.store, keep_content=keep, create=create)
+    store.caps = config.caps
     try:
         yield store
     finally:
         await store.close()
+
+
+async def holder_of(config: Config) -> str | None:
+    """The process that crawls on the store that the settings name; None if none does."""
+    try:
+        async with stored(config, create=False) as store:
+            return await store.holder()
+    except StoreMissing:
+        return None
 
 
 def cost_of(rule: Rule) -> float:

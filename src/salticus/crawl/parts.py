@@ -20,11 +20,11 @@ from salticus.models.registry import Registry
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
-from salticus.store.sqlite import SqliteStore
+from salticus.store.base import Store, VisitStore
 from salticus.types import Plan, Tick
 
 
-def parts_of(config: Config, clock: Clock, store: SqliteStore, *, once: bool) -> dict[str, Any]:
+def parts_of(config: Config, clock: Clock, store: Store, *, once: bool) -> dict[str, Any]:
     """What plans and learns, by role."""
     policy = plugins.make("policy", config.policy, allocate.BUILTIN, seed=config.seed)
     spacing = getattr(policy, "spacing", config.spacing)
@@ -61,7 +61,7 @@ def predictor_of(config: Config, policy: object = None) -> str:
     return "serving" if wanted == "rhythm" else wanted
 
 
-def _predictor(config: Config, name: str, store: SqliteStore) -> Any:
+def _predictor(config: Config, name: str, store: VisitStore) -> Any:
     if name != "serving":
         return plugins.make("predictor", name, predict.BUILTIN)
     from salticus.predict.modelled import Sources

@@ -17,32 +17,18 @@ import numpy as np
 from salticus.allocate.insta import Insta
 from salticus.errors import StoreError
 from salticus.schedule.ledger import Ledger
+from salticus.store.base import RunStore
 from salticus.types import (
     UNPLANNED,
     Ints,
     Outcomes,
     Plan,
     Purpose,
-    Request,
     Tick,
     instant,
     moment,
 )
 from salticus.types.state import Remembers, State, pack, unpack
-
-
-class Keeper(Protocol):
-    """Where snapshots and outcomes are kept; every store is one."""
-
-    async def remember(self, state: bytes) -> None: ...
-
-    async def recall(self) -> bytes | None: ...
-
-    async def outcomes(self, visits: Ints) -> Outcomes: ...
-
-    async def outcomes_after(self, visit: int) -> Outcomes: ...
-
-    async def asked(self, after: int = 0) -> list[Request]: ...
 
 
 class Memory:
@@ -51,7 +37,7 @@ class Memory:
     Law: a loop that was killed and restored plans what it would have planned.
     """
 
-    def __init__(self, parts: Mapping[str, object], keeper: Keeper | None = None) -> None:
+    def __init__(self, parts: Mapping[str, object], keeper: RunStore | None = None) -> None:
         named = ((f"{role}.{type(part).__name__}", part) for role, part in parts.items())
         self.parts = {name: part for name, part in named if isinstance(part, Remembers)}
         self.keeper = keeper
@@ -101,7 +87,7 @@ class Memory:
         return self.open_, await self.keeper.outcomes(self.open_.visit)
 
 
-async def replace_part(keeper: Keeper, role: str, part: Remembers, plan: Plan) -> None:
+async def replace_part(keeper: RunStore, role: str, part: Remembers, plan: Plan) -> None:
     """Replace what is remembered of one part, and leave the others; `plan` is open if none was."""
     blob = await keeper.recall()
     states = {"open": _columns(plan)} if blob is None else unpack(blob)

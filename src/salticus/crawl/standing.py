@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +15,7 @@ from salticus.crawl.loop import Loop
 from salticus.crawl.opening import clock_of
 from salticus.crawl.parts import no_plan, parts_of
 from salticus.crawl.snapshot import Memory, recover
-from salticus.store.lock import is_locked
-from salticus.store.sqlite import SqliteStore
+from salticus.store.base import Store
 from salticus.types import Plan, Tick
 
 if TYPE_CHECKING:
@@ -43,7 +41,7 @@ class Standing:
     now: datetime
 
 
-async def recalled(config: Config, store: SqliteStore, clock: Clock | None = None) -> Standing:
+async def recalled(config: Config, store: Store, clock: Clock | None = None) -> Standing:
     """The crawl's parts as they are now, or would be if it went on now. Only reads the store, and
     needs no lock: a crawl may be running."""
     from salticus.crawl.forecast import Foreseen
@@ -71,13 +69,13 @@ async def recalled(config: Config, store: SqliteStore, clock: Clock | None = Non
     loop.panel = await loop.panel.apart()
     await census.refresh()
     await census.heed()
-    running = is_locked(Path(config.store))
+    running = await store.holder() is not None
     start = max(now, plan.tick.end) if running else now
     coming = Tick(loop.ticks.number_, start, start + config.tick)
     return Standing(config, loop, world, hosts, plan, coming, now)
 
 
-async def visit_price(config: Config, store: SqliteStore) -> float | None:
+async def visit_price(config: Config, store: Store) -> float | None:
     """The visit price of the last plan; None if the policy has none, or has not planned yet."""
     policy = parts_of(config, clock_of(config), store, once=False)["policy"]
     await Memory({"policy": policy}, store).recall()

@@ -20,7 +20,7 @@ from salticus.models.file import Saved, load_model
 from salticus.models.registry import NONE, YOUNG, Judgement, Registry
 from salticus.models.training.recipe import HAZARD, Recipe, Split
 from salticus.models.training.run import Request, train_model
-from salticus.store.base import Store
+from salticus.store.base import Store, VisitStore
 from salticus.types import UNKNOWN, Instant, moment
 
 Told = Callable[[str], None]
@@ -96,7 +96,7 @@ async def compare(
     return contest(store, await store.table(), rivals, when), when
 
 
-def crawled_log(store: Store, folder: Path) -> Log:
+def crawled_log(store: VisitStore, folder: Path) -> Log:
     """The visits of a store as a log of what a crawl knows of its pages: no values, no merchants
     but hosts, so that the features are those that the crawl itself keeps."""
     import polars as pl
@@ -133,7 +133,7 @@ def recipe_for(start: datetime, when: Stretch, *, seed: int) -> Recipe:
     )
 
 
-def _known(store: Store) -> tuple[Instant, Instant, int]:
+def _known(store: VisitStore) -> tuple[Instant, Instant, int]:
     """When the visits begin and end, and how many of the latest are fair judges."""
     first: Instant | None = None
     fair = []

@@ -6,17 +6,14 @@ Both are kept, so that the second can correct the first (see `gauge.estimate`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
 from salticus.allocate.explore import explorable
 from salticus.freshness.drift import SPAN, Drift, drift_alert, drift_of
+from salticus.store.base import FreshnessStore
 from salticus.types import (
-    Alert,
-    Findings,
     Floats,
     Gauge,
     Ints,
@@ -29,16 +26,6 @@ from salticus.types import (
 )
 
 
-class Keeper(Protocol):
-    """Where it is kept; every store is one."""
-
-    async def gauge(self, tick: Gauge, sample: Sample) -> None: ...
-
-    async def gauged(self, start: int, end: int) -> tuple[list[Gauge], Findings]: ...
-
-    async def sound(self, alerts: Sequence[Alert]) -> None: ...
-
-
 class Gauging:
     """Notes every tick, and sounds an alarm when predictor and world part.
 
@@ -46,7 +33,7 @@ class Gauging:
     of the survival curves; and the exploring visits of the last days are read again.
     """
 
-    def __init__(self, keeper: Keeper | None = None) -> None:
+    def __init__(self, keeper: FreshnessStore | None = None) -> None:
         self.keeper = keeper
         self.drift_: Drift | None = None
 
@@ -66,7 +53,7 @@ class Gauging:
             await self._watch(self.keeper, plan.tick)
         return plan
 
-    async def _watch(self, keeper: Keeper, tick: Tick) -> None:
+    async def _watch(self, keeper: FreshnessStore, tick: Tick) -> None:
         now = int(tick.start.timestamp() * 1e6)
         self.drift_ = drift_of(*await keeper.gauged(now - SPAN, now))
         if (alert := drift_alert(self.drift_, now)) is not None:

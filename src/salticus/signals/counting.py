@@ -47,7 +47,7 @@ class Kept(Protocol):
     def unknown(self) -> Sequence[str]: ...
 
 
-class Keeper(Protocol):
+class ClickStore(Protocol):
     """The part of a store that counts; see `Store.take` and `Store.marks`."""
 
     async def take(self, rows: Sequence[Count], mark: Mark | None = None) -> Kept: ...
@@ -99,7 +99,7 @@ class ClickFile:
 
 
 async def take_in(
-    store: Keeper, file: ClickFile, terms: Terms, progress: Callable[[int], None]
+    store: ClickStore, file: ClickFile, terms: Terms, progress: Callable[[int], None]
 ) -> Tally:
     """Count what a file says, chunk by chunk, each with a mark of how far it goes.
 
@@ -133,7 +133,7 @@ async def take_in(
 _Sums = dict[tuple[str, int], list[int]]  # (URL, hour) -> clicks, impressions, lines
 
 
-async def _keep(store: Keeper, sums: _Sums, mark: Mark | None, tally: Tally) -> None:
+async def _keep(store: ClickStore, sums: _Sums, mark: Mark | None, tally: Tally) -> None:
     rows = [Count(url, at, clicks, more) for (url, at), (clicks, more, _) in sums.items()]
     kept = await store.take(rows, mark)
     unknown = dict.fromkeys(kept.unknown, 0)

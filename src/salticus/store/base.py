@@ -1,16 +1,34 @@
-"""The contract of the store: nothing observed is ever lost."""
+"""The contracts of the store, by who asks: nothing observed is ever lost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
-
-import msgspec
+from typing import Any, Protocol, Self
 
 from salticus.config import Caps, Scope
-from salticus.errors import InputError
+from salticus.store.nouns import (
+    DROPPED,
+    FIELD_COLUMNS,
+    MOST_CLICKS,
+    MOST_IMPRESSIONS,
+    SORTS,
+    STATES,
+    AlertState,
+    Counted,
+    Edit,
+    Health,
+    History,
+    Hit,
+    Loaded,
+    PageState,
+    Query,
+    Summary,
+    known,
+    plain,
+)
 from salticus.types import (
     Alert,
     Bools,
@@ -38,11 +56,34 @@ from salticus.types import (
     Value,
 )
 
-STATES = ("moved", "paused", "unlisted", "new", "gone", "failing", "well")
-SORTS = ("url", "added", "last_visit", "last_change", "changes", "failures", "demand")
-MOST_CLICKS = 10_000  # of a page in an hour; more are a fault, or an attack on the budget
-MOST_IMPRESSIONS = 100_000  # likewise
-DROPPED = 9  # visits in a row with nothing to come back for, after which a page is dropped
+__all__ = [
+    "DROPPED",
+    "FIELD_COLUMNS",
+    "MOST_CLICKS",
+    "MOST_IMPRESSIONS",
+    "SORTS",
+    "STATES",
+    "AlertState",
+    "ChangeStore",
+    "Counted",
+    "Edit",
+    "FreshnessStore",
+    "Health",
+    "History",
+    "Hit",
+    "Loaded",
+    "PageState",
+    "PageStore",
+    "PageTable",
+    "Query",
+    "ReaderStore",
+    "RunStore",
+    "Store",
+    "Summary",
+    "VisitStore",
+    "known",
+    "plain",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,156 +112,8 @@ class PageTable:
     revision: int
 
 
-class PageState(msgspec.Struct):
-    """One page with its present state, for people. Times are µs, None = never."""
-
-    page: int
-    url: str
-    host: str
-    kind: str | None
-    tags: list[str]
-    added: int
-    last_visit: int | None
-    last_answer: int | None
-    last_change: int | None
-    status: str | None
-    fault: str | None
-    value: str | None
-    fields: dict[str, str]
-    visits: int
-    changes: int
-    failures: int
-    max_interval: float | None
-    demand: float | None
-    cost: float = 1.0
-    idle: int = 0
-    paused: bool = False
-    unlisted: bool = False  # found by sources that have all ceased to name it
-    moved: str | None = None  # the URL of the page that this one was merged into
-    canonical: str | None = None  # what the page itself says its URL is
-    sources: list[str] = []  # URLs of the sources that name it now
-    told: Told | None = None  # what a merchant's feed says, if it is newer than the last answer
-
-    @property
-    def state(self) -> str:
-        """One word for people, the first of `STATES` that fits."""
-        if self.moved:
-            return "moved"
-        if self.paused:
-            return "paused"
-        if self.unlisted:
-            return "unlisted"
-        if self.status is None:
-            return "new"
-        if self.idle:
-            return "gone"
-        return "well" if self.status in ("ok", "not_modified") else "failing"
-
-
-class Counted(msgspec.Struct, frozen=True):
-    """What came of rows: how many were of known pages, what they added, which pages are unknown.
-
-    What would exceed the cap for one hour of a page is not added.
-    """
-
-    rows: int
-    clicks: int
-    impressions: int
-    unknown: tuple[str, ...] = ()  # canonical URLs, in the order in which they came
-
-
-class Hit(msgspec.Struct, frozen=True):
-    """A page that a search found, with what is known of it without a visit. Times are µs.
-
-    What it offers is what the last answered visit left; of a page that was never answered, what a
-    merchant's feed tells. `told` is what a feed says since the last answer.
-    """
-
-    page: int
-    url: str
-    title: str | None = None
-    price: str | None = None
-    currency: str | None = None
-    availability: str | None = None
-    last_visit: int | None = None
-    last_answer: int | None = None
-    told: Told | None = None
-
-
-class Query(msgspec.Struct, frozen=True):
-    """Which pages; conditions that are None do not count, `url` is a pattern (``*``, ``?``).
-
-    `sort` is one of `SORTS`; what is unknown comes last, and equal pages in order of id.
-    """
-
-    url: str | None = None
-    host: str | None = None  # a pattern, like `url`
-    tag: str | None = None
-    kind: str | None = None
-    status: str | None = None
-    state: str | None = None  # one of `STATES`
-    sort: str = "url"
-    descending: bool = False
-    limit: int | None = None
-
-
-def known(word: str, words: Sequence[str], what: str) -> str:
-    """The word, if it is one of those known; InputError tells which are.
-
-    >>> known("url", SORTS, "order")
-    'url'
-    """
-    if word not in words:
-        raise InputError(f"there is no {what} {word!r}; there is {', '.join(words)}")
-    return word
-
-
-class Edit(msgspec.Struct, frozen=True):
-    """What to change of pages; None = leave as it is. A tag to add and to remove is removed."""
-
-    add_tags: tuple[str, ...] = ()
-    remove_tags: tuple[str, ...] = ()
-    kind: str | None = None
-    max_interval: float | None = None  # days; inf = none
-    demand: float | None = None
-    cost: float | None = None  # in visits; inf = as the settings say
-    paused: bool | None = None
-
-
-class AlertState(msgspec.Struct):
-    """An alert as it is kept. `until` is None while it lasts; µs."""
-
-    host: str
-    kind: str
-    since: int
-    until: int | None
-    fault: str
-
-
-class Summary(msgspec.Struct):
-    """Counts over the whole store."""
-
-    pages: int
-    visited: int
-    hosts: int
-    visits: int
-    answered: int
-    changes: int
-    by_status: dict[str, int]
-    first: int | None
-    last: int | None
-    bytes: int
-    resting: int = 0  # pages that are not visited: paused, merged, dropped
-
-
-class Store(Protocol):
-    """Pages, observations (append-only), values, latest content, hosts, signals, run state.
-
-    Laws: what `record` was given is there after it returns, once, also after kill -9; the records
-    of one call are committed together or not at all; a visit id is stored once (a second record of
-    the same visit is ignored); reads return what was given, in order; what sources name is taken
-    up within `caps`, and what these leave out is an alert of the kind "flood".
-    """
+class PageStore(Protocol):
+    """Pages: what is set for them, their present state, and columns of all of them."""
 
     caps: Caps
 
@@ -231,38 +124,86 @@ class Store(Protocol):
     async def table(self, after: int = -1) -> PageTable:
         """Pages added or edited after a revision; all by default."""
 
+    async def counts(self, after: int = 0, *, limit: int = 250_000) -> Counts:
+        """What was counted after the row with number `after`, in order."""
+
     async def targets(self, pages: Ints) -> list[Target]:
         """What is needed to visit these pages, in the order given, without those that are gone."""
+
+    async def fitting(self, pages: Ints, scopes: Sequence[Scope]) -> Ints:
+        """The place of the first scope that each page is in; -1 = none, or the page is not
+        there."""
+
+    async def charge(self, costs: Sequence[tuple[Scope, float]]) -> None:
+        """Let every page without a cost of its own cost what the first scope that it is in says,
+        else 1. Cheap to repeat: only new and edited pages are looked at."""
+
+    async def page(self, url: str) -> PageState:
+        """One page; raises UnknownPage."""
+
+    async def find(self, query: Query) -> list[PageState]:
+        """Pages that fit, in order; their values are cut to 200 characters."""
+
+    async def edit(self, query: Query, edit: Edit) -> int:
+        """Edit all pages that fit (limit and order do not count). Returns how many."""
+
+    async def forget(self, query: Query) -> int:
+        """Delete all pages that fit with everything known of them. Returns how many. A page that
+        had become one of them is itself again."""
+
+    async def summary(self) -> Summary:
+        """Counts for `status`."""
+
+
+class VisitStore(Protocol):
+    """Visits, append-only, and what they taught: written once, read in order of time.
+
+    Laws: what `record` was given is there after it returns, once, also after kill -9; the records
+    of one call are committed together or not at all; a visit id is stored once (a second record of
+    the same visit is ignored); reads return what was given, in order.
+    """
 
     async def record(self, records: Sequence[Record]) -> None:
         """Store visits in one transaction: observation, new state of page and host, content; then
         what they say of other pages. Visits to forgotten pages are ignored."""
 
-    async def outcomes(self, visits: Ints) -> Outcomes:
-        """The outcomes of those of the given visits that are stored, ordered by visit."""
+    async def load(
+        self, pages: Iterable[Sequence[NewPage]], history: History, *, at: int, most: int
+    ) -> Loaded:
+        """Add pages (µs `at`) and at most `most` visits made elsewhere, all of it or nothing.
 
-    async def outcomes_after(self, visit: int) -> Outcomes:
-        """The outcomes of all stored visits with a higher number, ordered by visit."""
+        `history` is told the ids of the pages in the order in which they came. A visit whose page
+        has one at that time already is passed over. The numbers of the others are negative: those
+        above 0 are the planner's. A page that was visited later keeps the state that this left."""
 
-    async def hosts(self) -> list[HostState]:
-        """Every host's remembered state."""
+    def scan(self, table: str, page: int | None = None) -> Iterator[dict[str, Any]]:
+        """Rows of "pages", "visits", "values", "signals", "links", "demand" or "requests" in order
+        of time, streamed; of one page if given. Columns are those of the exchange format. Times are
+        µs. A plain iterator: exports run in a process of their own."""
 
-    async def remember(self, state: bytes) -> None:
-        """Replace the run state."""
+    def history(self) -> Iterator[Outcomes]:
+        """The outcomes of all visits in order of time, chunk by chunk. Plain, as `scan` is."""
 
-    async def recall(self) -> bytes | None:
-        """The run state last remembered."""
+    def facts(self, pages: Ints) -> dict[str, list[str | None]]:
+        """Column by column, row by row: `host`, and of the fields of the page's value brand,
+        category, title and so on, as `scan` has them. Of a page that is not there: an empty host,
+        and nothing else. Plain, as `scan` is."""
 
-    async def notice(self, signals: Sequence[Signal]) -> None:
-        """Store signals."""
+    async def prune(self, before: int) -> int:
+        """Delete observations, signals, counts and gauges older than µs `before`; values and page
+        stay. Returns how many observations went."""
 
-    async def told(self, rows: Sequence[Told]) -> int:
-        """Store what merchants' feeds state: as `told` of the page until its next answer, and as a
-        signal of kind ``feed:origin``. Pages that are not known are added. A row that says what
-        was told last leaves nothing. Returns how many rows left something."""
+
+class ReaderStore(Protocol):
+    """Readers and what they bring without a visit: searches, clicks, signals, feeds."""
 
     async def ids(self, urls: Sequence[str]) -> Ints:
         """The page of each URL, or the one that it has become; -1 if it is not known, or no URL."""
+
+    async def search(self, words: str, limit: int = 20) -> list[Hit]:
+        """Pages with a value whose title, brand, category, merchant, numbers or URL have all of the
+        words, best first; the last word may be the beginning of one. Pages that are gone, paused,
+        moved or unlisted are left out, and sources. Any text may be asked for."""
 
     async def count(self, rows: Sequence[Count]) -> int:
         """Add what readers did, together or not at all. Returns how many rows were of pages that
@@ -276,20 +217,68 @@ class Store(Protocol):
     async def marks(self) -> list[Mark]:
         """How far files were read, as it was marked, each mark once."""
 
-    async def counts(self, after: int = 0, *, limit: int = 250_000) -> Counts:
-        """What was counted after the row with number `after`, in order."""
-
     async def ask(self, requests: Sequence[Request]) -> None:
         """Store what became of clicks that asked for a visit; a number that is there stays."""
+
+    async def notice(self, signals: Sequence[Signal]) -> None:
+        """Store signals."""
+
+    async def told(self, rows: Sequence[Told]) -> int:
+        """Store what merchants' feeds state: as `told` of the page until its next answer, and as a
+        signal of kind ``feed:origin``. Pages that are not known are added. A row that says what
+        was told last leaves nothing. Returns how many rows left something."""
+
+
+class ChangeStore(Protocol):
+    """Values, contents, and their changes one by one, for readers who keep a cursor."""
+
+    async def changes(self, after: int, *, limit: int = 1000) -> list[Change]:
+        """New values stored after the change with number `after`, in order."""
+
+    async def last_change(self) -> int:
+        """The number of the newest change; 0 if there is none."""
+
+    async def done(self, reader: str, seq: int | None = None) -> int:
+        """How far a named reader of changes has come; first sets it if `seq` is given."""
+
+    async def value(self, page: int) -> Value | None:
+        """The value that the last answered visit left."""
+
+    async def content(self, page: int) -> tuple[bytes, str] | None:
+        """Latest content kept, with its content type."""
+
+
+class RunStore(Protocol):
+    """What a crawl needs to go on where it was stopped, and to be the only one."""
+
+    def lock(self) -> AbstractAsyncContextManager[None]:
+        """Be the only crawler on the store; StoreLocked if there is another. However the holder
+        ends, its lock ends with it."""
+
+    async def holder(self) -> str | None:
+        """Who holds the lock, a number if it is a process of this machine; None if nobody does."""
+
+    async def remember(self, state: bytes) -> None:
+        """Replace the run state."""
+
+    async def recall(self) -> bytes | None:
+        """The run state last remembered."""
+
+    async def outcomes(self, visits: Ints) -> Outcomes:
+        """The outcomes of those of the given visits that are stored, ordered by visit."""
+
+    async def outcomes_after(self, visit: int) -> Outcomes:
+        """The outcomes of all stored visits with a higher number, ordered by visit."""
 
     async def asked(self, after: int = 0) -> list[Request]:
         """Requests after the one with number `after`, in order."""
 
-    async def alerts(self, *, past: bool = False) -> list[AlertState]:
-        """Alerts that last, or with `past` all of them, oldest first."""
+    async def hosts(self) -> list[HostState]:
+        """Every host's remembered state."""
 
-    async def sound(self, alerts: Sequence[Alert]) -> None:
-        """Raise and end alerts that no visit brings; one that lasts takes the newer words."""
+
+class FreshnessStore(Protocol):
+    """What estimates of freshness are made from, and the alerts that come of it and of hosts."""
 
     async def gauge(self, tick: Gauge, sample: Sample) -> None:
         """Keep what the estimate of freshness needs of a tick, in place of what was kept of it."""
@@ -308,68 +297,28 @@ class Store(Protocol):
         """All visits to pages of the panel while they belonged to it, and the last answered one
         before, by page and time."""
 
-    async def value(self, page: int) -> Value | None:
-        """The value that the last answered visit left."""
+    async def alerts(self, *, past: bool = False) -> list[AlertState]:
+        """Alerts that last, or with `past` all of them, oldest first."""
 
-    async def find(self, query: Query) -> list[PageState]:
-        """Pages that fit, in order; their values are cut to 200 characters."""
+    async def sound(self, alerts: Sequence[Alert]) -> None:
+        """Raise and end alerts that no visit brings; one that lasts takes the newer words."""
 
-    async def search(self, words: str, limit: int = 20) -> list[Hit]:
-        """Pages with a value whose title, brand, category, merchant, numbers or URL have all of the
-        words, best first; the last word may be the beginning of one. Pages that are gone, paused,
-        moved or unlisted are left out, and sources. Any text may be asked for."""
 
-    async def edit(self, query: Query, edit: Edit) -> int:
-        """Edit all pages that fit (limit and order do not count). Returns how many."""
+class Store(PageStore, VisitStore, ReaderStore, ChangeStore, RunStore, FreshnessStore, Protocol):
+    """All of it. Ask for one of the narrower contracts where that is enough."""
 
-    async def forget(self, query: Query) -> int:
-        """Delete all pages that fit with everything known of them. Returns how many. A page that
-        had become one of them is itself again."""
+    @classmethod
+    async def open(cls, place: str, *, keep_content: bool = True, create: bool = True) -> Self:
+        """The store at `place`, which is what follows the colon of its URL, upgraded if it is old.
 
-    async def charge(self, costs: Sequence[tuple[Scope, float]]) -> None:
-        """Let every page without a cost of its own cost what the first scope that it is in says,
-        else 1. Cheap to repeat: only new and edited pages are looked at."""
+        Without `keep_content` no bodies are kept. StoreMissing if there is none and `create` is
+        False; StoreError if it cannot be used."""
 
-    async def fitting(self, pages: Ints, scopes: Sequence[Scope]) -> Ints:
-        """The place of the first scope that each page is in; -1 = none, or the page is not
-        there."""
-
-    async def changes(self, after: int, *, limit: int = 1000) -> list[Change]:
-        """New values stored after the change with number `after`, in order."""
-
-    async def last_change(self) -> int:
-        """The number of the newest change; 0 if there is none."""
-
-    async def done(self, reader: str, seq: int | None = None) -> int:
-        """How far a named reader of changes has come; first sets it if `seq` is given."""
-
-    async def page(self, url: str) -> PageState:
-        """One page; raises UnknownPage."""
-
-    async def content(self, page: int) -> tuple[bytes, str] | None:
-        """Latest content kept, with its content type."""
-
-    async def summary(self) -> Summary:
-        """Counts for `status`."""
-
-    def scan(self, table: str, page: int | None = None) -> Iterator[dict[str, Any]]:
-        """Rows of "pages", "visits", "values", "signals", "links", "demand" or "requests" in order
-        of time, streamed; of one page if given. Columns are those of the exchange format. Times are
-        µs. A plain iterator: exports run in a process of their own."""
-
-    def facts(self, pages: Ints) -> dict[str, list[str | None]]:
-        """Column by column, row by row: `host`, and of the fields of the page's value brand,
-        category, title and so on, as `scan` has them. Of a page that is not there: an empty host,
-        and nothing else. Plain, as `scan` is."""
-
-    def history(self) -> Iterator[Outcomes]:
-        """The outcomes of all visits in order of time, chunk by chunk. Plain, as `scan` is."""
+    async def health(self) -> Health:
+        """How the store itself is. Reads all of it."""
 
     async def backup(self, path: Path) -> None:
         """Copy the store while it is in use."""
 
-    async def prune(self, before: int) -> int:
-        """Delete observations, signals, counts and gauges older than µs `before`; values and page
-        stay. Returns how many observations went."""
-
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Let go of everything; nothing may be asked afterwards."""

@@ -1,7 +1,7 @@
 """Fakes and makers for tests of parts: a tick, blank pages, a still world, a store in memory."""
 
+from salticus.store.memory.store import MemoryStore
 from salticus.testing.blank import START, a_tick, blank_pages
-from salticus.testing.store import MemoryStore
 from salticus.testing.world import StillWorld
 
 __all__ = ["START", "MemoryStore", "StillWorld", "a_tick", "blank_pages"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
+import numpy as np
 
 from salticus.types.columns import Columns, Floats, Ints
 
@@ -53,6 +55,12 @@ class Findings(Columns):
     stale: Floats
     demand: Floats
     found: Floats
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[float | None, ...]]) -> Findings:
+        """From rows in the order of the columns; None becomes NaN."""
+        page, at, *rest = np.array(rows, dtype=np.float64).reshape(-1, 7).T
+        return cls(page.astype(np.int64), at.astype(np.int64), *rest)
 
 
 class Member(msgspec.Struct, frozen=True):

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,10 +11,8 @@ import numpy as np
 from salticus import allocate, plugins, predict, schedule
 from salticus.config import Config, load
 from salticus.crawl.opening import stored
-from salticus.errors import ConfigError, PluginError, SalticusError
-from salticus.store.base import Query, Store
-from salticus.store.database import connect, explained
-from salticus.store.lock import instance_lock
+from salticus.errors import ConfigError, PluginError, SalticusError, StoreMissing
+from salticus.store.base import Health, Query, Store
 from salticus.views.alerts import advice, headline
 from salticus.views.burden import burden
 from salticus.views.finding import Finding, bad, doubtful, good
@@ -142,41 +136,29 @@ def _browser(named: str | None) -> Finding:
 
 async def _store(config: Config) -> AsyncIterator[Finding]:
     try:
-        found = await asyncio.to_thread(_file, Path(config.store))
-        for finding in found:
-            yield finding
-        if len(found) > 1:
-            async with stored(config) as store:
+        async with stored(config, create=False) as store:
+            health = await store.health()
+            yield _health(config.store, health)
+            if health.wrong is None:
+                if health.free is not None:
+                    yield _disk(health.free)
+                yield _holder(await store.holder())
                 async for finding in _held(config, store):
                     yield finding
+    except StoreMissing:
+        yield doubtful("store", f"{config.store} is not there yet", "`salticus add URL` makes it.")
     except SalticusError as error:
         yield bad("store", str(error), "A copy made by `salticus backup` can take its place.")
 
 
-def _file(path: Path) -> list[Finding]:
-    """The store as a file; more than one finding if it can be opened."""
-    if not path.exists():
-        return [doubtful("store", f"{path} is not there yet", "`salticus add URL` makes it.")]
-    wrong = " ".join(_checked(path).split())
-    if wrong:
-        copy = "Keep a copy of the file as it is, and go back to your last backup."
-        return [bad("store", f"{path} is damaged: {wrong}", copy)]
-    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
-        owner = "See who owns the file and its folder."
-        return [bad("store", f"{path} cannot be written", owner)]
-    sound = good("store", f"{path} is sound ({path.stat().st_size / 1e6:,.1f} MB)")
-    return [sound, _disk(path), _holder(path)]
+def _health(name: str, health: Health) -> Finding:
+    if health.wrong is None:
+        return good("store", f"{name} is sound ({health.bytes / 1e6:,.1f} MB)")
+    copy = "Keep a copy of the file as it is, and go back to your last backup."
+    return bad("store", f"{name} is damaged: {' '.join(health.wrong.split())}", copy)
 
 
-def _checked(path: Path) -> str:
-    """What SQLite finds wrong with the file; nothing if all is well."""
-    with explained(path), closing(connect(path, read_only=True)) as db:
-        rows = [str(row[0]) for row in db.execute("PRAGMA quick_check(3)")]
-    return "" if rows == ["ok"] else "; ".join(rows)
-
-
-def _disk(path: Path) -> Finding:
-    free = shutil.disk_usage(path.parent).free
+def _disk(free: int) -> Finding:
     said = f"{free / 1e9:,.1f} GB are free where the store lies"
     if free >= _LOW:
         return good("disk", said)
@@ -184,13 +166,10 @@ def _disk(path: Path) -> Finding:
     return (bad if free < _FULL else doubtful)("disk", said, more)
 
 
-def _holder(path: Path) -> Finding:
-    try:
-        with instance_lock(path):
-            return good("running", "no crawl is running")
-    except SalticusError:
-        holder = path.with_name(f"{path.name}.lock").read_text("utf-8").strip() or "unknown"
-        return good("running", f"a crawl is running (process {holder})")
+def _holder(holder: str | None) -> Finding:
+    if holder is None:
+        return good("running", "no crawl is running")
+    return good("running", f"a crawl is running (process {holder})")
 
 
 async def _held(config: Config, store: Store) -> AsyncIterator[Finding]:

@@ -12,8 +12,7 @@ from salticus.config import Config
 from salticus.crawl.opening import stored
 from salticus.crawl.standing import Standing, recalled
 from salticus.errors import UnknownPage
-from salticus.store.base import PageState
-from salticus.store.sqlite import SqliteStore
+from salticus.store.base import PageState, PageStore
 from salticus.types import instant
 from salticus.views.standing import Visit, copies_of, next_visits
 from salticus.views.times import iso
@@ -36,7 +35,7 @@ async def fresh_report(
     ]
 
 
-async def _known(store: SqliteStore, url: str) -> PageState | UnknownPage:
+async def _known(store: PageStore, url: str) -> PageState | UnknownPage:
     try:
         return await store.page(url)
     except UnknownPage as error:

@@ -14,8 +14,7 @@ from salticus.crawl.standing import recalled
 from salticus.freshness.drift import SPAN, drift_of
 from salticus.freshness.estimate import Estimate, by_demand, by_pages
 from salticus.freshness.target import Market, Needed, needed
-from salticus.store.base import Store
-from salticus.store.sqlite import SqliteStore
+from salticus.store.base import PageStore, Store
 from salticus.types import Findings, Gauge, Pages
 from salticus.views.times import iso
 
@@ -38,7 +37,7 @@ async def freshness_of(config: Config, window: timedelta = DAY) -> dict[str, Any
     return told
 
 
-async def _last(config: Config, store: Store) -> int:
+async def _last(config: Config, store: PageStore) -> int:
     """The end of the last tick that was crawled, or now (µs)."""
     now = int(clock_of(config).now().timestamp() * 1e6)
     last = (await store.summary()).last
@@ -84,7 +83,7 @@ def _line(estimate: dict[str, Any]) -> str:
     return f"{100 * estimate['freshness']:.1f} % ± {100 * estimate['half_width']:.1f}"
 
 
-async def foreseen(config: Config, store: SqliteStore) -> tuple[Pages, list[str]]:
+async def foreseen(config: Config, store: Store) -> tuple[Pages, list[str]]:
     """All pages with the curves that the crawl has learnt, and the names of their hosts."""
     standing = await recalled(config, store)
     standing.loop.study()
@@ -93,7 +92,7 @@ async def foreseen(config: Config, store: SqliteStore) -> tuple[Pages, list[str]
     return replace(pages, survival=curves), standing.world.census.hosts
 
 
-async def _target(config: Config, store: SqliteStore, estimate: Estimate) -> dict[str, Any]:
+async def _target(config: Config, store: Store, estimate: Estimate) -> dict[str, Any]:
     """What the target needs, by the curves that the last run had learnt."""
     pages, hosts = await foreseen(config, store)
     target = config.freshness_target

@@ -11,7 +11,7 @@ from salticus.config import Config
 from salticus.crawl.opening import clock_of, stored
 from salticus.crawl.snapshot import Memory
 from salticus.predict.gamma import Gamma, posterior
-from salticus.store.base import PageState, Store
+from salticus.store.base import PageState, RunStore
 from salticus.views.diff import difference
 from salticus.views.times import when
 
@@ -70,7 +70,7 @@ def _diffs(values: list[dict[str, Any]], last: int) -> list[dict[str, Any]]:
     return [{"at": at, **told} for at, told in found]
 
 
-async def _next(store: Store, page: PageState, now: float) -> str | None:
+async def _next(store: RunStore, page: PageState, now: float) -> str | None:
     """When the page's next visit is due, if it is planned already."""
     recalled = await Memory({}, store).recall()
     if recalled is None or page.state in ("paused", "moved"):

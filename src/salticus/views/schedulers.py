@@ -14,7 +14,7 @@ from salticus.crawl.opening import clock_of, stored
 from salticus.crawl.parts import parts_of
 from salticus.crawl.snapshot import Memory
 from salticus.errors import InputError
-from salticus.store.base import Store
+from salticus.store.base import VisitStore
 from salticus.views.times import iso
 
 SHOWN = 12  # steps of a bandit that are told
@@ -51,11 +51,11 @@ async def insta_of(config: Config, window: timedelta) -> dict[str, Any]:
     }
 
 
-def _clicked(store: Store, start: int) -> set[int]:
+def _clicked(store: VisitStore, start: int) -> set[int]:
     return {row["page_id"] for row in store.scan("demand") if row["at"] >= start and row["clicks"]}
 
 
-def _visits(store: Store, start: int, clicked: set[int]) -> tuple[Counter[str], Counter[str]]:
+def _visits(store: VisitStore, start: int, clicked: set[int]) -> tuple[Counter[str], Counter[str]]:
     """Visits and changes found: at once, and by the plan on pages that nobody clicked."""
     urgent, others = Counter[str](), Counter[str]()
     for row in store.scan("visits"):

@@ -11,8 +11,7 @@ import numpy as np
 from salticus.config import Config
 from salticus.crawl.opening import clock_of, stored
 from salticus.errors import SalticusError
-from salticus.store.base import Hit
-from salticus.store.sqlite import SqliteStore
+from salticus.store.base import Hit, Store
 from salticus.views.standing import chances
 from salticus.views.times import ago, iso
 
@@ -34,7 +33,7 @@ async def found(config: Config, words: str, limit: int) -> list[Found]:
     return [Found(hit, chance) for hit, chance in zip(hits, outdated, strict=True)]
 
 
-async def _outdated(config: Config, store: SqliteStore, hits: list[Hit]) -> list[float | None]:
+async def _outdated(config: Config, store: Store, hits: list[Hit]) -> list[float | None]:
     if not hits:
         return []
     try:

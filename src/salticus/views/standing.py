@@ -12,7 +12,7 @@ from salticus.clock import Clock
 from salticus.config import Config
 from salticus.crawl.standing import Standing, recalled
 from salticus.predict.base import Predictor
-from salticus.store.sqlite import SqliteStore
+from salticus.store.base import Store
 from salticus.types import (
     Bools,
     Floats,
@@ -39,9 +39,7 @@ class Visit:
     planned: bool
 
 
-async def chances(
-    config: Config, store: SqliteStore, ids: Ints, clock: Clock | None = None
-) -> Floats:
+async def chances(config: Config, store: Store, ids: Ints, clock: Clock | None = None) -> Floats:
     """The chance that the copy of each page is out of date now; 1 for pages without a copy."""
     standing = await recalled(config, store, clock)
     return copies_of(standing, ids).outdated(instant(standing.now))

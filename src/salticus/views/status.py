@@ -16,7 +16,6 @@ from salticus.crawl.standing import visit_price
 from salticus.errors import InputError
 from salticus.models.registry import NONE, Registry
 from salticus.store.base import Query
-from salticus.store.lock import is_locked
 from salticus.types import Tick, instant
 from salticus.views.freshness import freshness_of, in_words, target_in_words
 from salticus.views.times import when
@@ -53,13 +52,14 @@ async def status_of(config: Config) -> dict[str, Any]:
         hosts = await store.hosts()
         alerts = await store.alerts()
         price = await visit_price(config, store)
+        running = await store.holder() is not None
         sources = len(await store.find(Query(kind="source")))
     fresh = await freshness_of(config)
     limited = pages.take(np.isfinite(pages.max_interval))
     overdue = int(np.count_nonzero(deadlines(limited) < instant(now)))
     return {
         "store": config.store,
-        "running": is_locked(Path(config.store)),
+        "running": running,
         "pages": summary.pages,
         "never visited": summary.pages - summary.visited,
         "resting": summary.resting,

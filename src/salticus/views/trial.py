@@ -6,8 +6,7 @@ Nothing of it is stored.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
-from pathlib import Path
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from textwrap import shorten
 
 from msgspec.structs import replace
@@ -16,10 +15,17 @@ from salticus.clock import passing
 from salticus.config import Config
 from salticus.crawl.assembly import fetching
 from salticus.crawl.opening import clock_of, stored
-from salticus.errors import ExtractError, PluginError, SalticusError, StoreLocked, UnknownPage
+from salticus.errors import (
+    ExtractError,
+    PluginError,
+    SalticusError,
+    StoreLocked,
+    StoreMissing,
+    UnknownPage,
+)
 from salticus.extract.base import Content
 from salticus.fetch.robots import Robots
-from salticus.store.lock import instance_lock
+from salticus.store.base import Store
 from salticus.types import Fetched, HostState, Reading, Status, Target
 from salticus.urls import canonical
 from salticus.views.finding import Finding, bad, doubtful, good
@@ -48,8 +54,8 @@ async def trial(config: Config, url: str) -> AsyncIterator[Finding]:
         yield doubtful("trial", f"{url} was not tried: fetch.contact is empty")
         return
     try:
-        with instance_lock(Path(config.store)):
-            async for finding in _tried(config, url):
+        async with _alone(config) as store:
+            async for finding in _tried(config, url, store):
                 yield finding
     except StoreLocked:
         yield doubtful(
@@ -61,9 +67,20 @@ async def trial(config: Config, url: str) -> AsyncIterator[Finding]:
         yield bad("trial", str(error))
 
 
-async def _tried(config: Config, url: str) -> AsyncIterator[Finding]:
+@asynccontextmanager
+async def _alone(config: Config) -> AsyncIterator[Store | None]:
+    """The store, if there is one, with no other crawl on it."""
+    async with AsyncExitStack() as held:
+        store = None
+        with suppress(StoreMissing):
+            store = await held.enter_async_context(stored(config, create=False))
+            await held.enter_async_context(store.lock())
+        yield store
+
+
+async def _tried(config: Config, url: str, store: Store | None) -> AsyncIterator[Finding]:
     clock = clock_of(config)
-    target, hosts = await _known(config, url)
+    target, hosts = await _known(config, url, store)
     async with fetching(config, clock) as fetcher:
         fetcher.restore(hosts)
         async with passing(clock):
@@ -86,16 +103,15 @@ async def _tried(config: Config, url: str) -> AsyncIterator[Finding]:
             yield finding
 
 
-async def _known(config: Config, url: str) -> tuple[Target, list[HostState]]:
+async def _known(config: Config, url: str, store: Store | None) -> tuple[Target, list[HostState]]:
     """The page as a target without validators, so that it is sent whole, and the hosts known."""
     target = Target(0, *canonical(url))
     hosts: list[HostState] = []
-    if Path(config.store).exists():  # noqa: ASYNC240 one look at a local file
-        async with stored(config) as store:
-            with suppress(UnknownPage):
-                page = await store.page(target.url)
-                target = replace(target, kind=page.kind, tags=tuple(page.tags))
-            hosts = await store.hosts()
+    if store is not None:
+        with suppress(UnknownPage):
+            page = await store.page(target.url)
+            target = replace(target, kind=page.kind, tags=tuple(page.tags))
+        hosts = await store.hosts()
     rule = config.rule(target)
     return (replace(target, kind=rule.kind) if rule and rule.kind else target), hosts
 

@@ -15,8 +15,7 @@ from salticus.config import Config
 from salticus.crawl.opening import stored
 from salticus.crawl.standing import Standing, recalled
 from salticus.predict.base import Predictor
-from salticus.store.base import PageState
-from salticus.store.sqlite import SqliteStore
+from salticus.store.base import PageState, Store
 from salticus.types import ANSWERED, DAY, STATUS, Pages, Purpose, Target, instant
 from salticus.views.bounds import Case, binding, bounds, cause
 from salticus.views.fresh import shown
@@ -47,7 +46,7 @@ def _with_curves(predictor: Predictor, pages: Pages) -> Pages:
 class Study:
     """Looks at some pages of a crawl, first as they are, then into their future."""
 
-    def __init__(self, standing: Standing, store: SqliteStore) -> None:
+    def __init__(self, standing: Standing, store: Store) -> None:
         self.standing = standing
         self.store = store
         self.history: dict[int, list[dict[str, Any]]] = {}

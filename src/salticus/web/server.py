@@ -13,7 +13,7 @@ from aiohttp import web
 
 from salticus.errors import ConfigError
 from salticus.store.base import Hit
-from salticus.store.linking import iso
+from salticus.store.news import iso
 from salticus.types import Count
 from salticus.web.clicks import Clicks
 from salticus.web.guard import BODY, Guard

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from salticus.lab.worlds.mall.audit import Visits
-from salticus.store.base import Store
+from salticus.store.base import VisitStore
 from salticus.types import Ints, Times
 
 _GONE = ("gone", "soft_404")
@@ -41,7 +41,7 @@ class Copies:
         return Visits(self.visited_rows[told], self.visited_at[told], values)
 
 
-def read_copies(store: Store, urls: list[str]) -> Copies:
+def read_copies(store: VisitStore, urls: list[str]) -> Copies:
     """The history of the store, with pages as rows of the mall."""
     row_of_url = {url: row for row, url in enumerate(urls)}
     row_of = {page["page_id"]: row_of_url[page["url"]] for page in store.scan("pages")}

@@ -6,11 +6,10 @@ import sqlite3
 from collections.abc import Sequence
 
 import msgspec
-import numpy as np
 
-from salticus.store.database import transaction
-from salticus.store.packing import rows
-from salticus.store.queries import QUERIES
+from salticus.store.sqlite.database import transaction
+from salticus.store.sqlite.packing import rows
+from salticus.store.sqlite.queries import QUERIES
 from salticus.types import Findings, Gauge, Member, Sample, Sighting
 
 
@@ -26,14 +25,7 @@ def gauged(db: sqlite3.Connection, start: int, end: int) -> tuple[list[Gauge], F
     """The ticks that began from µs `start` up to `end`, and what their samples found."""
     span = {"start": start, "end": end}
     ticks = [Gauge(**dict(row)) for row in db.execute(QUERIES["gauges"], span)]
-    return ticks, findings([tuple(row) for row in db.execute(QUERIES["findings"], span)])
-
-
-def findings(found: list[tuple[float | None, ...]]) -> Findings:
-    """Columns of rows; what is NULL is NaN."""
-    table = np.array(found, dtype=np.float64).reshape(-1, 7)
-    page, at, *rest = table.T
-    return Findings(page.astype(np.int64), at.astype(np.int64), *rest)
+    return ticks, Findings.of([tuple(row) for row in db.execute(QUERIES["findings"], span)])
 
 
 def empanel(db: sqlite3.Connection, members: Sequence[Member]) -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from typing import Any
 
 import msgspec
 
 from salticus.store.base import AlertState
-from salticus.store.database import transaction
-from salticus.store.packing import clean, rows, text
-from salticus.store.queries import QUERIES
-from salticus.store.searching import reindex
+from salticus.store.news import by_origin, kind_of
+from salticus.store.sqlite.database import transaction
+from salticus.store.sqlite.packing import clean, rows, text
+from salticus.store.sqlite.queries import QUERIES
+from salticus.store.sqlite.searching import reindex
 from salticus.types import Alert, Change, Told, Value
 from salticus.urls import canonical
 
@@ -28,16 +28,6 @@ def told(db: sqlite3.Connection, stated: Sequence[Told]) -> int:
         return sum(_told(db, origin, group) for origin, group in groups)
 
 
-def by_origin(stated: Sequence[Told]) -> list[tuple[str, list[Told]]]:
-    """The rows of each origin with canonical URLs; of several for one page the last counts."""
-    last = {}
-    for row in stated:
-        url = canonical(row.url)[0]
-        last[row.origin, url] = msgspec.structs.replace(row, url=url)
-    ordered = sorted(last.values(), key=lambda row: row.origin)
-    return [(origin, list(group)) for origin, group in groupby(ordered, lambda row: row.origin)]
-
-
 def _told(db: sqlite3.Connection, origin: str, group: list[Told]) -> int:
     about = {
         "rows": rows([_stated(row) for row in group]),
@@ -50,11 +40,6 @@ def _told(db: sqlite3.Connection, origin: str, group: list[Told]) -> int:
     db.execute(QUERIES["tell_pages"], about)
     reindex(db, "choose_stated")
     return db.execute(QUERIES["signal_stated"], about).rowcount
-
-
-def kind_of(origin: str) -> str:
-    """The kind of the signals from a merchant's feed."""
-    return f"feed:{origin}"
 
 
 def _stated(row: Told) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""One `run` at a time on a store."""
+"""One crawler at a time on a store."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from salticus.errors import StoreLocked
-from salticus.store.database import explained
+from salticus.store.sqlite.database import explained
 
 
 def _locked(file: IO[Any]) -> bool:
-    """Take the lock. A few tries, because `is_locked` elsewhere holds it for an instant."""
+    """Take the lock. A few tries, because `holder_of` elsewhere holds it for an instant."""
     for _ in range(4):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -26,16 +26,21 @@ def _locked(file: IO[Any]) -> bool:
     return False
 
 
-def is_locked(store: Path) -> bool:
-    """Whether a crawler runs on the store now."""
+def holder_of(store: Path) -> str | None:
+    """The process that crawls on the store now, "unknown" if it did not say; None if none does."""
     path = _lock_file(store)
     with explained(path):
         try:
-            file = path.open()
+            file = path.open("rb")
         except FileNotFoundError:
-            return False
+            return None
     with file:
-        return not _locked(file)
+        return None if _locked(file) else _named(file)
+
+
+def _named(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("ascii", "replace").strip() or "unknown"
 
 
 @contextmanager
@@ -48,10 +53,8 @@ def instance_lock(store: Path) -> Iterator[None]:
         file = _lock_file(store).open("ab+", buffering=0)  # closing must not fail on a full disk
     with file:
         if not _locked(file):
-            file.seek(0)
-            holder = file.read().decode("ascii", "replace").strip() or "unknown"
             raise StoreLocked(
-                f"{store} is in use by another `salticus run` (process {holder}); "
+                f"{store} is in use by another `salticus run` (process {_named(file)}); "
                 "stop it, or give this one a store of its own"
             )
         with explained(_lock_file(store)):

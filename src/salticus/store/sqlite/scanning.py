@@ -12,18 +12,16 @@ import msgspec
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.store.database import connect, explained
-from salticus.store.packing import rows, text
-from salticus.store.queries import QUERIES
+from salticus.store.base import FIELD_COLUMNS
+from salticus.store.sqlite.database import connect, explained
+from salticus.store.sqlite.packing import rows, text
+from salticus.store.sqlite.queries import QUERIES
 from salticus.types import NEVER, PURPOSE, STATUS, Ints, Outcomes, Times
 
 CHUNK = 1000
 NEVER_US = int(NEVER.astype(np.int64))
 
 _FACTS = 20_000  # rows that are held at once
-
-# columns of the exchange format that only the fields of a value can tell
-FIELD_COLUMNS = ("merchant", "brand", "category", "condition", "country", "language", "title")
 
 _TOGETHER = {"demand": "GROUP BY at, page"}  # what was counted at several times
 

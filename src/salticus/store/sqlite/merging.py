@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from salticus.store.linking import place_of, relist
-from salticus.store.queries import QUERIES
+from salticus.store.news import place_of
+from salticus.store.sqlite.linking import relist
+from salticus.store.sqlite.queries import QUERIES
 from salticus.types import Record
 
 

@@ -7,8 +7,8 @@ import sqlite3
 import msgspec
 
 from salticus.store.base import Hit
-from salticus.store.packing import clean
-from salticus.store.queries import QUERIES
+from salticus.store.sqlite.packing import clean
+from salticus.store.sqlite.queries import QUERIES
 from salticus.types import Told
 
 MOST_WORDS = 32  # of a search; the rest is not looked at

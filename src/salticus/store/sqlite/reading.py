@@ -13,9 +13,9 @@ import numpy as np
 from salticus.config import Scope
 from salticus.errors import UnknownPage
 from salticus.store.base import DROPPED, PageState, PageTable, Summary
-from salticus.store.packing import clean, rows, text, unpack
-from salticus.store.patterns import glob
-from salticus.store.queries import QUERIES
+from salticus.store.sqlite.packing import clean, rows, text, unpack
+from salticus.store.sqlite.patterns import glob
+from salticus.store.sqlite.queries import QUERIES
 from salticus.types import (
     NEVER,
     PURPOSE,

@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from salticus.store.database import transaction
-from salticus.store.packing import rows
-from salticus.store.queries import QUERIES
+from salticus.store.sqlite.database import transaction
+from salticus.store.sqlite.packing import rows
+from salticus.store.sqlite.queries import QUERIES
 from salticus.types import NewPage, Signal
 from salticus.urls import canonical
 

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
 
 from salticus.config import Caps, Scope
-from salticus.store import (
+from salticus.errors import StoreMissing
+from salticus.store.base import (
+    AlertState,
+    Counted,
+    Edit,
+    Health,
+    History,
+    Hit,
+    Loaded,
+    PageState,
+    PageTable,
+    Query,
+    Summary,
+)
+from salticus.store.sqlite import (
     counting,
+    database,
     editing,
     finding,
     gauging,
@@ -19,21 +36,11 @@ from salticus.store import (
     searching,
     telling,
 )
-from salticus.store.base import (
-    AlertState,
-    Counted,
-    Edit,
-    Hit,
-    PageState,
-    PageTable,
-    Query,
-    Summary,
-)
-from salticus.store.database import checkpoint, connect, copy, create
-from salticus.store.lane import Lane
-from salticus.store.loading import History, Loaded, load
-from salticus.store.queries import migrations
-from salticus.store.recording import Recorder
+from salticus.store.sqlite.lane import Lane
+from salticus.store.sqlite.loading import load
+from salticus.store.sqlite.lock import holder_of, instance_lock
+from salticus.store.sqlite.queries import migrations
+from salticus.store.sqlite.recording import Recorder
 from salticus.types import (
     Alert,
     Change,
@@ -84,19 +91,20 @@ class SqliteStore:
 
     @classmethod
     async def open(
-        cls, path: str | Path, *, keep_content: bool = True, caps: Caps = DEFAULT_CAPS
+        cls, place: str | Path, *, keep_content: bool = True, create: bool = True
     ) -> Self:
-        """The store at `path`, upgraded if it is old; StoreError if it cannot be used."""
-        store = cls(path, keep_content=keep_content)
+        store = cls(place, keep_content=keep_content)
+        if not create and not await asyncio.to_thread(store.path.exists):
+            raise StoreMissing(f"{place}: there is no store yet; `salticus add URL` makes it")
         try:
-            store._writer = await store._writes.run(create, store.path, migrations())
-            store._reader = await store._reads.run(connect, store.path)
-            store._mover = await store._moves.run(connect, store.path)
+            store._writer = await store._writes.run(database.create, store.path, migrations())
+            store._reader = await store._reads.run(database.connect, store.path)
+            store._mover = await store._moves.run(database.connect, store.path)
         except BaseException:
             for lane in (store._writes, store._reads, store._moves):
                 lane.close()
             raise
-        store._recorder = Recorder(store._writer, keep_content=keep_content, caps=caps)
+        store._recorder = Recorder(store._writer, keep_content=keep_content, caps=DEFAULT_CAPS)
         return store
 
     @property
@@ -123,13 +131,25 @@ class SqliteStore:
             if self._moving is not None:
                 await self._moving  # it has ended: raises if the disk refused it
             self._unmoved = 0
-            self._moving = asyncio.create_task(self._moves.run(checkpoint, self._mover))
+            self._moving = asyncio.create_task(self._moves.run(database.checkpoint, self._mover))
 
     async def load(
         self, pages: Iterable[Sequence[NewPage]], history: History, *, at: int, most: int
     ) -> Loaded:
-        """Add pages and at most `most` visits made elsewhere, all of them or none; what was new."""
         return await self._writes.run(load, self._recorder, pages, history, at=at, most=most)
+
+    @asynccontextmanager
+    async def lock(self) -> AsyncIterator[None]:
+        with instance_lock(self.path):
+            yield
+
+    async def holder(self) -> str | None:
+        return await asyncio.to_thread(holder_of, self.path)
+
+    async def health(self) -> Health:
+        wrong = await self._reads.run(database.damaged, self._reader)
+        free = await asyncio.to_thread(shutil.disk_usage, self.path.parent)
+        return Health(wrong, (await self.summary()).bytes, free.free)
 
     async def outcomes(self, visits: Ints) -> Outcomes:
         return await self._reads.run(reading.outcomes, self._reader, visits)
@@ -250,7 +270,7 @@ class SqliteStore:
         return scanning.history(self.path)
 
     async def backup(self, path: Path) -> None:
-        await asyncio.to_thread(copy, self.path, path)
+        await asyncio.to_thread(database.copy, self.path, path)
 
     async def prune(self, before: int) -> int:
         return await self._writes.run(editing.prune, self._writer, before)

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from salticus.store.base import MOST_CLICKS, MOST_IMPRESSIONS, Counted
-from salticus.store.counting import by_hour
+from salticus.store.news import by_hour
 from salticus.types import Count, Counts, Request
 
 Row = dict[str, Any]

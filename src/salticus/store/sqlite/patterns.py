@@ -7,15 +7,6 @@ from fnmatch import fnmatchcase
 _LETTERS = [chr(code) for code in range(32, 127)]  # all that a canonical URL may have
 
 
-def plain(pattern: str) -> str:
-    """A pattern in which only ``*`` and ``?`` mean more than themselves, for GLOB and `fnmatch`.
-
-    >>> plain("http://[::1]/*")
-    'http://[[]::1]/*'
-    """
-    return pattern.replace("[", "[[]")
-
-
 def glob(pattern: str) -> str:
     """A pattern of Python's `fnmatch` for GLOB, which spells sets of letters in another way.
 

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, cast
 
 import msgspec
 import numpy as np
 
-from salticus.errors import InputError, StoreError
-from salticus.store.base import DROPPED, AlertState, Counted, Query, Summary
-from salticus.store.linking import named, place_of
-from salticus.store.scanning import FIELD_COLUMNS
-from salticus.store.telling import by_origin, kind_of
-from salticus.testing.gauges import GaugeBook
-from salticus.testing.pages import PageBook
-from salticus.testing.readers import Readers
-from salticus.testing.rows import in_time, page_row, signal_row, value_row, visit_row
+from salticus.errors import InputError, StoreError, StoreLocked, StoreMissing
+from salticus.store.base import (
+    DROPPED,
+    FIELD_COLUMNS,
+    AlertState,
+    Counted,
+    Health,
+    History,
+    Loaded,
+    Query,
+    Summary,
+)
+from salticus.store.memory.gauges import GaugeBook
+from salticus.store.memory.pages import PageBook
+from salticus.store.memory.readers import Readers
+from salticus.store.memory.rows import in_time, page_row, signal_row, value_row, visit_row
+from salticus.store.news import by_origin, kind_of, named, place_of
 from salticus.types import (
     Alert,
     Change,
@@ -28,6 +39,7 @@ from salticus.types import (
     HostState,
     Ints,
     Mark,
+    NewPage,
     Observation,
     Outcomes,
     Record,
@@ -37,6 +49,8 @@ from salticus.types import (
     Value,
 )
 from salticus.urls import canonical
+
+_NAMED: dict[tuple[type, str], MemoryStore] = {}
 
 
 class MemoryStore(GaugeBook, PageBook):
@@ -48,8 +62,10 @@ class MemoryStore(GaugeBook, PageBook):
     1
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep_content: bool = True) -> None:
         super().__init__()
+        self.keep_content = keep_content
+        self._holder: str | None = None
         self._values: dict[int, Observation] = {}
         self._changes: list[int] = []
         self._alerts: list[AlertState] = []
@@ -59,6 +75,31 @@ class MemoryStore(GaugeBook, PageBook):
         self._done: dict[str, int] = {}
         self._marks: dict[str, Mark] = {}
         self._state: bytes | None = None
+
+    @classmethod
+    async def open(cls, place: str, *, keep_content: bool = True, create: bool = True) -> Self:
+        """Without a name a new store, else the one that this process calls so."""
+        if not create and (cls, place) not in _NAMED:
+            raise StoreMissing(f"there is no store {place!r} in memory yet")
+        store = cls() if not place else _NAMED.setdefault((cls, place), cls())
+        store.keep_content = keep_content
+        return cast(Self, store)
+
+    @asynccontextmanager
+    async def lock(self) -> AsyncIterator[None]:
+        if self._holder is not None:
+            raise StoreLocked("this store in memory is in use by another crawler")
+        self._holder = str(os.getpid())
+        try:
+            yield
+        finally:
+            self._holder = None
+
+    async def holder(self) -> str | None:
+        return self._holder
+
+    async def health(self) -> Health:
+        return Health(None, 0, None)
 
     # ----------------------------------------------------------------------------------- visits
 
@@ -70,11 +111,43 @@ class MemoryStore(GaugeBook, PageBook):
         for record in [record for record in records if self._visited(record)]:
             self._reach_out(record)
 
+    async def load(
+        self, pages: Iterable[Sequence[NewPage]], history: History, *, at: int, most: int
+    ) -> Loaded:
+        before = deepcopy(self.__dict__)
+        try:
+            return await self._load(pages, history, at, most)
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    async def _load(
+        self, pages: Iterable[Sequence[NewPage]], history: History, at: int, most: int
+    ) -> Loaded:
+        old, first = deepcopy(self._pages), min([0, *self._observations]) - most
+        new, ids = 0, list[int]()
+        for batch in pages:
+            new += await self.add(batch, at=at)
+            ids += [self._ids[canonical(page.url)[0]] for page in batch]
+        end = first
+        for seen in history(np.array(ids, dtype=np.int64)):
+            known = {(each.page, each.at) for each in self._observations.values()}
+            fresh = [each for each in seen if (each.page, each.at) not in known]
+            for number, each in enumerate(fresh, end):
+                each.visit = number
+            end += len(fresh)
+            await self.record([Record(each) for each in fresh])
+        for number, page in old.items():
+            self._pages[number].stays(page)
+        return Loaded(new, end - first, first, end)
+
     def _visited(self, record: Record) -> bool:
         """Take up a visit; False if it does not count."""
         seen = record.observation
         if seen.page in self._forgotten or seen.visit in self._observations:
             return False
+        if not self.keep_content:
+            record = msgspec.structs.replace(record, content=None)
         self._observations[seen.visit] = seen
         self._pages[seen.page].visited(record)
         if seen.value is not None:

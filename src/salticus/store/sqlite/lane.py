@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from salticus.store.database import explained
+from salticus.store.sqlite.database import explained
 
 P = ParamSpec("P")
 T = TypeVar("T")

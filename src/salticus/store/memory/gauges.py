@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from salticus.store.gauging import findings
 from salticus.types import Findings, Gauge, Member, Observation, Sample, Sighting
 
 _GONE = ("gone", "soft_404")
@@ -37,7 +36,7 @@ class GaugeBook:
             if seen is not None and start <= at < end:
                 drawn = (seen.propensity, seen.chance, stale, demand)
                 table.append((seen.page, at, *drawn, self._found(self._first(seen, at))))
-        return ticks, findings(table)
+        return ticks, Findings.of(table)
 
     def _first(self, seen: Observation, at: int) -> Observation:
         """The first visit to the page since then: an urgent one may have come before."""

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from salticus.errors import InputError
 from salticus.store.base import MOST_CLICKS, MOST_IMPRESSIONS, Counted
-from salticus.store.database import transaction
-from salticus.store.packing import clean, rows
-from salticus.store.queries import QUERIES
+from salticus.store.news import by_hour, place_of
+from salticus.store.sqlite.database import transaction
+from salticus.store.sqlite.packing import clean, rows
+from salticus.store.sqlite.queries import QUERIES
 from salticus.types import Count, Counts, Ints, Mark, Request
-from salticus.urls import canonical
-
-HOUR_US = 3_600_000_000
 
 
 def take(db: sqlite3.Connection, counted: Sequence[Count], mark: Mark | None) -> Counted:
@@ -51,43 +47,14 @@ def marks(db: sqlite3.Connection) -> list[Mark]:
 
 def ids(db: sqlite3.Connection, urls: Sequence[str]) -> Ints:
     """The page of each URL, or the one that it has become; -1 = not known, or no URL."""
-    spelt = [_spelt(url) for url in urls]
-    found = np.full(len(spelt), -1, dtype=np.int64)
-    known = [place for place, url in enumerate(spelt) if url is not None]
-    found[known] = _became(db, [spelt[place] or "" for place in known])
+    spelt = {row: place[0] for row, url in enumerate(urls) if (place := place_of(url)) is not None}
+    found = np.full(len(urls), -1, dtype=np.int64)
+    found[list(spelt)] = _became(db, list(spelt.values()))
     return found
 
 
 def _became(db: sqlite3.Connection, urls: Sequence[str]) -> Ints:
     return _ints(db.execute(QUERIES["became"], {"urls": rows(urls)}).fetchone()[0])
-
-
-def _spelt(url: str) -> str | None:
-    """The one spelling of a URL; None if it is none."""
-    try:
-        return canonical(url)[0]
-    except InputError:
-        return None
-
-
-def by_hour(counted: Sequence[Count]) -> tuple[dict[tuple[str, int], list[int]], dict[str, int]]:
-    """Clicks and impressions by canonical URL and hour, capped, and how many rows each URL had.
-
-    What is no URL is of no page.
-
-    >>> by_hour([Count("http://a.example", 7, clicks=1), Count("http://a.example/", 9, 2)])[0]
-    {('http://a.example/', 0): [3, 0]}
-    """
-    together: dict[tuple[str, int], list[int]] = {}
-    number: defaultdict[str, int] = defaultdict(int)
-    for each in counted:
-        if (url := _spelt(each.url)) is None:
-            continue
-        sums = together.setdefault((url, each.at // HOUR_US * HOUR_US), [0, 0])
-        sums[0] = min(sums[0] + max(each.clicks, 0), MOST_CLICKS)
-        sums[1] = min(sums[1] + max(each.impressions, 0), MOST_IMPRESSIONS)
-        number[url] += 1
-    return together, number
 
 
 def counts(db: sqlite3.Connection, after: int, limit: int) -> Counts:

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
 
-from salticus.store.database import transaction
-from salticus.store.editing import put, row
-from salticus.store.packing import rows
-from salticus.store.queries import QUERIES
-from salticus.store.recording import Recorder
-from salticus.store.searching import reindex
+from salticus.store.base import History, Loaded
+from salticus.store.sqlite.database import transaction
+from salticus.store.sqlite.editing import put, row
+from salticus.store.sqlite.packing import rows
+from salticus.store.sqlite.queries import QUERIES
+from salticus.store.sqlite.recording import Recorder
+from salticus.store.sqlite.searching import reindex
 from salticus.types import Ints, NewPage, Observation, Record
-
-History = Callable[[Ints], Iterable[Sequence[Observation]]]
-
-
-class Loaded(NamedTuple):
-    """What was new: pages, and visits, whose numbers lie from `first` up to `end`."""
-
-    pages: int
-    visits: int
-    first: int
-    end: int
 
 
 def load(

@@ -11,12 +11,11 @@ import msgspec
 import numpy as np
 
 from salticus.config import Scope
-from salticus.store.base import SORTS, STATES, Edit, PageState, Query, known
-from salticus.store.database import transaction
-from salticus.store.packing import clean, rows
-from salticus.store.patterns import plain
-from salticus.store.queries import QUERIES
-from salticus.store.reading import spelling, state
+from salticus.store.base import SORTS, STATES, Edit, PageState, Query, known, plain
+from salticus.store.sqlite.database import transaction
+from salticus.store.sqlite.packing import clean, rows
+from salticus.store.sqlite.queries import QUERIES
+from salticus.store.sqlite.reading import spelling, state
 from salticus.types import Ints
 
 CHUNK = 1000  # pages forgotten in a transaction, with all their visits

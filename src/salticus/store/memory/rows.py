@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from salticus.store.base import PageState, PageTable
-from salticus.store.scanning import FIELD_COLUMNS
+from salticus.store.base import FIELD_COLUMNS, PageState, PageTable
 from salticus.types import KINDS, NEVER, Observation, Signal, Times
 
 Row = dict[str, Any]

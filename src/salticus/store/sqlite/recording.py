@@ -14,12 +14,13 @@ import msgspec
 import zstandard
 
 from salticus.config import Caps
-from salticus.store.database import transaction
-from salticus.store.linking import link, place_of
-from salticus.store.merging import move, unite
-from salticus.store.packing import Span, pack, raw, rows, short
-from salticus.store.queries import QUERIES
-from salticus.store.telling import sound
+from salticus.store.news import place_of
+from salticus.store.sqlite.database import transaction
+from salticus.store.sqlite.linking import link
+from salticus.store.sqlite.merging import move, unite
+from salticus.store.sqlite.packing import Span, pack, raw, rows, short
+from salticus.store.sqlite.queries import QUERIES
+from salticus.store.sqlite.telling import sound
 from salticus.types import HostState, Observation, Record
 
 Row = tuple[Any, ...]

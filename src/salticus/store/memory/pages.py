@@ -12,10 +12,10 @@ from salticus.config import Caps, Scope
 from salticus.errors import UnknownPage
 from salticus.store.base import SORTS, STATES, Edit, Hit, PageState, PageTable, Query, known
 from salticus.store.caps import Admission, Held, Known
-from salticus.store.linking import Named
-from salticus.testing.links import Links
-from salticus.testing.page import Page, fits, hit_of
-from salticus.testing.rows import table_of
+from salticus.store.memory.links import Links
+from salticus.store.memory.page import Page, fits, hit_of
+from salticus.store.memory.rows import table_of
+from salticus.store.news import Named
 from salticus.types import Alert, Ints, NewPage, Record, Target
 from salticus.urls import canonical
 

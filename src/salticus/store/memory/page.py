@@ -9,9 +9,8 @@ from unicodedata import normalize
 
 import msgspec
 
-from salticus.store.base import Edit, Hit, PageState, Query
-from salticus.store.linking import place_of
-from salticus.store.patterns import plain
+from salticus.store.base import Edit, Hit, PageState, Query, plain
+from salticus.store.news import place_of
 from salticus.types import ANSWERED, STATUS, NewPage, Observation, Record, Status, Target, Value
 
 _IDLE = {status.label for status in (Status.GONE, Status.SOFT_404, Status.DISALLOWED)}
@@ -29,6 +28,7 @@ class Page(msgspec.Struct):
     alias: int | None = None
     own_cost: float | None = None
     value: Value | None = None
+    valued: int | None = None  # when the value was found
     digest: str | None = None
     etag: str | None = None
     last_modified: str | None = None
@@ -136,7 +136,7 @@ class Page(msgspec.Struct):
             state.changes += 1
             state.last_change = seen.at
         if seen.value is not None:
-            self.value, self.digest = seen.value, seen.digest
+            self.value, self.digest, self.valued = seen.value, seen.digest, seen.at
             state.kind = seen.value.kind if state.kind is None else state.kind
         if record.content is not None:
             self.content = record.content, record.content_type
@@ -148,12 +148,33 @@ class Page(msgspec.Struct):
             place = place_of(record.canonical) or (None, None)
             state.canonical = None if place[0] == state.url else place[0]
 
+    def stays(self, before: Page) -> None:
+        """Keep what the page was `before`, where that is newer than what was taken up since."""
+        state, old = self.state, before.state
+        if _newer(old.last_visit, state.last_visit):
+            state.last_visit, state.status = old.last_visit, old.status
+            state.fault, state.idle = old.fault, old.idle
+        if _newer(old.last_answer, state.last_answer):
+            state.last_answer, state.canonical = old.last_answer, old.canonical
+            self.etag, self.last_modified = before.etag, before.last_modified
+        if _newer(old.last_change, state.last_change):
+            state.last_change = old.last_change
+        if _newer(before.valued, self.valued):
+            self.value, self.digest, self.valued = before.value, before.digest, before.valued
+        if old.told is not None and (state.last_answer is None or old.told.at > state.last_answer):
+            state.told = old.told
+
     def _answered(self, seen: Observation) -> None:
         self.state.last_answer, self.state.idle, self.state.told = seen.at, 0, None
         if seen.status == Status.OK.label or seen.etag is not None:
             self.etag = seen.etag
         if seen.status == Status.OK.label or seen.last_modified is not None:
             self.last_modified = seen.last_modified
+
+
+def _newer(old: int | None, new: int | None) -> bool:
+    """Whether what was known is not older than what came after it."""
+    return old is not None and (new is None or old >= new)
 
 
 def fits(page: PageState, query: Query) -> bool:

@@ -3,69 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 import msgspec
 
 from salticus.config import Caps
-from salticus.errors import InputError
 from salticus.store.caps import Admission, Held, Known
-from salticus.store.packing import rows
-from salticus.store.queries import QUERIES
-from salticus.store.telling import sound
-from salticus.types import Alert, Entry, Record
-from salticus.urls import canonical
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class Named(NamedTuple):
-    """An entry as it is stored; `told` is its time for people, `word` what such a time is."""
-
-    url: str
-    host: str
-    kind: str | None
-    at: int | None
-    told: str | None
-    word: str
-
-
-def named(entries: Iterable[Entry]) -> list[Named]:
-    """The entries that can be visited, each URL once; the first that names it counts.
-
-    >>> [each.url for each in named([Entry("http://a/#1"), Entry("http://a/"), Entry("mailto:b")])]
-    ['http://a/']
-    """
-    found: dict[str, Named] = {}
-    for entry in entries:
-        place = place_of(entry.url)
-        if place is not None and place[0] not in found:
-            told = iso(entry.at)
-            at = None if told is None else entry.at
-            found[place[0]] = Named(*place, entry.kind, at, told, entry.word)
-    return list(found.values())
-
-
-def place_of(url: str | None) -> tuple[str, str] | None:
-    """Canonical URL and host; None if there is none that can be visited."""
-    try:
-        return None if url is None else canonical(url)
-    except InputError:
-        return None
-
-
-def iso(micros: int | None) -> str | None:
-    """A time as a source would tell it; None if it lies beyond what calendars know.
-
-    >>> iso(1_767_225_600_000_000), iso(10**30)
-    ('2026-01-01T00:00:00+00:00', None)
-    """
-    try:
-        return None if micros is None else (_EPOCH + timedelta(microseconds=micros)).isoformat()
-    except OverflowError:
-        return None
+from salticus.store.news import Named, named
+from salticus.store.sqlite.packing import rows
+from salticus.store.sqlite.queries import QUERIES
+from salticus.store.sqlite.telling import sound
+from salticus.types import Alert, Record
 
 
 def link(db: sqlite3.Connection, record: Record, caps: Caps) -> None:

@@ -11,8 +11,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from salticus.errors import InputError, StoreError
-from salticus.store.queries import QUERIES, statements
-from salticus.store.trouble import TROUBLE, damage, words
+from salticus.store.sqlite.queries import QUERIES, statements
+from salticus.store.sqlite.trouble import TROUBLE, damage, words
 
 APPLICATION = 0x53616C74  # "Salt", kept in the file's header
 _SMALLEST = 512  # bytes; SQLite takes anything shorter for empty, and overwrites it
