@@ -20,7 +20,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from salticus.errors import InputError
-from salticus.signals.counting import HOUR, ClickFile, Keeper, Kept, Terms, take_in
+from salticus.signals.counting import HOUR, ClickFile, ClickStore, Kept, Terms, take_in
 from salticus.signals.frequent import Frequent
 from salticus.signals.lines import MAX_LINE
 from salticus.signals.tally import Tally
@@ -82,7 +82,7 @@ class Fragile:
         return await self.store.marks()
 
 
-async def counted(store: Keeper, path: Path, **known: Any) -> Tally:
+async def counted(store: ClickStore, path: Path, **known: Any) -> Tally:
     return await take_in(store, ClickFile(str(path)), terms(**known), lambda done: None)
 
 

@@ -115,7 +115,7 @@ class PageTable:
 class PageStore(Protocol):
     """Pages: what is set for them, their present state, and columns of all of them."""
 
-    caps: Caps
+    caps: Caps  # what sources name is taken up within them; the rest is an alert "flood"
 
     async def add(self, pages: Sequence[NewPage], *, at: int) -> int:
         """Add pages (µs `at`); known ones get the settings that are given, and are revived unless

@@ -1,6 +1,6 @@
 """Fakes and makers for tests of parts: a tick, blank pages, a still world, a store in memory."""
 
-from salticus.store.memory.store import MemoryStore
+from salticus.store.memory import MemoryStore
 from salticus.testing.blank import START, a_tick, blank_pages
 from salticus.testing.world import StillWorld
 
