@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -16,7 +17,7 @@ from salticus.clock import WaitingClock
 from salticus.config import Config, parse
 from salticus.crawl.assembly import crawler
 from salticus.crawl.loop import Loop
-from salticus.crawl.opening import stored
+from salticus.crawl.opening import holder_of, stored
 from salticus.errors import StoreLocked
 from salticus.lab.worlds.mall.audit import audit
 from salticus.lab.worlds.mall.faults import Fault
@@ -25,6 +26,12 @@ from salticus.lab.worlds.mall.server import Mall
 from salticus.types import NewPage
 
 SPEED = 86_400.0  # a world day in a wall second
+PATIENT = {
+    "contact": "test@example.org",
+    "delay": "1ms",
+    "timeout": "60s",
+    "allow_private": ["127.0.0.1"],
+}
 
 
 def settings(folder: Path, mall: Mall, **more: object) -> Config:
@@ -76,6 +83,26 @@ async def crawl_of(config: Config, mall: Mall, **options: bool) -> AsyncIterator
         await store.add([NewPage(url) for url in mall.urls], at=0)
     async with crawler(config, **options) as loop:
         yield loop
+
+
+def test_a_crawl_on_a_store_by_its_url(tmp_path: Path) -> None:
+    """What a crawl leaves in a store in memory, commands that open it by its name find."""
+
+    async def main() -> tuple[int, int, str | None]:
+        async with open_mall(offers=20) as mall:
+            config = settings(tmp_path, mall, store="memory:live", fetch=PATIENT)
+            async with crawl_of(config, mall, once=True) as loop:
+                assert await holder_of(config) == str(os.getpid())
+                await loop.run(once=True)
+            async with stored(config) as store:
+                summary = await store.summary()
+            return summary.visits, summary.pages, await holder_of(config)
+
+    visits, pages, holder = asyncio.run(main())
+    assert pages == 20
+    assert 0 < visits <= 20
+    assert holder is None
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_laws_of_the_live_world(tmp_path: Path) -> None:
