@@ -174,7 +174,7 @@ def test_a_store_that_may_not_be_written(shop: Shop) -> None:
         shop.store.chmod(mode)
         for answer in shop.call(*COMMANDS, under=without_privilege).values():
             answer.refuses("a.db: ", *RIGHTS)
-    assert sorted(path.name for path in shop.folder.iterdir()) == ["a.db", "a.db.lock"]
+    assert sorted(path.name for path in shop.folder.iterdir()) == ["a.db"]
 
 
 def test_a_folder_that_may_not_be_written(shop: Shop) -> None:
@@ -229,7 +229,7 @@ def test_a_file_that_may_not_grow(shop: Shop) -> None:
     answers = shop.call(*limited, under=with_files_up_to(size - 4096))
     answers["add many"].refuses("a.db: ", "`ulimit -f`", "start again", "nothing", "is lost")
     answers["backup"].refuses(".db: ", "`ulimit -f`")
-    shop.call("run", under=with_files_up_to(0))["run"].refuses("a.db.lock: ", "`ulimit -f`")
+    shop.call("run", under=with_files_up_to(0))["run"].refuses("a.db: ", "`ulimit -f`")
     answers["status"].works()
     answers["show"].works()
     assert shop.held() == before
