@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "salticus.allocate.base": ("Policy",),
-    "salticus.crawl": ("crawler", "stored"),
+    "salticus.crawl.assembly": ("crawler",),
+    "salticus.crawl.opening": ("stored",),
     "salticus.config": ("Budget", "Config"),
     "salticus.errors": ("SalticusError",),
     "salticus.extract.base": ("Content", "Extractor"),

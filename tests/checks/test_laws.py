@@ -196,6 +196,8 @@ class ByRow:
         rows = np.flatnonzero(expected > 0)[: min(visits, math.ceil(expected.sum()))]
         return Draw(rows, np.ones(len(rows)))
 
+    def keep(self, pages: Pages, draw: Draw) -> None: ...
+
     def learn(self, outcomes: Outcomes) -> None: ...
 
 

@@ -236,8 +236,8 @@ def test_a_restored_crawl_plans_the_same_to_the_last_byte(tmp_path: Path, policy
                 theirs = await restored.plan(then)
         assert len(mine) > 0
         assert same(mine, theirs)
-        assert not model or loop.predictor.version_ == 1, "the model has served"  # type: ignore[attr-defined]
-        states = (part.state() for part in (loop.insta, restored.insta))
+        assert not model or loop.parts.predictor.version_ == 1, "the model has served"  # type: ignore[attr-defined]
+        states = (part.state() for part in (loop.parts.insta, restored.parts.insta))
         ours, its = states
         assert all(ours[name].tobytes() == its[name].tobytes() for name in ours)
 

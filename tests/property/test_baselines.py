@@ -21,6 +21,7 @@ from salticus.checks.samples import some_outcomes, some_pages
 from salticus.clock import VirtualClock
 from salticus.config import Budget
 from salticus.crawl.loop import Loop
+from salticus.crawl.parts import Parts
 from salticus.crawl.snapshot import Memory
 from salticus.predict.gamma import Gamma
 from salticus.schedule.base import Spacing
@@ -53,15 +54,15 @@ def loop_of(
     budget: float,
     store: MemoryStore | None = None,
 ) -> Loop:
-    parts = {
-        "ticks": Ticks(VirtualClock(START), TICK),
-        "predictor": Gamma(),
-        "policy": policy,
-        "spacing": spacing,
-        "ledger": Ledger(Budget.parse(budget)),
-        "planner": Planner(),
-    }
-    return Loop(world=world, memory=Memory(parts, store), **parts)  # type: ignore[arg-type]
+    parts = Parts(
+        ticks=Ticks(VirtualClock(START), TICK),
+        predictor=Gamma(),
+        policy=policy,
+        spacing=spacing,
+        ledger=Ledger(Budget.parse(budget)),
+        planner=Planner(),
+    )
+    return Loop(world, parts, Memory(parts.named(), store))
 
 
 def made(policy: str, spacing: str) -> tuple[Policy, Spacing]:
@@ -142,7 +143,8 @@ def test_a_restart_changes_no_visit(policy: str, spacing: str, after: int) -> No
     world, store = StillWorld(mixed(40)), MemoryStore()
     for until in (after * TICK, timedelta(days=4)):
         loop = loop_of(world, *made(policy, spacing), budget=30, store=store)
-        loop.ticks.clock = VirtualClock(START if until == after * TICK else START + after * TICK)
+        begun = START if until == after * TICK else START + after * TICK
+        loop.parts.ticks.clock = VirtualClock(begun)
         asyncio.run(loop.run(START + until))
     assert np.array_equal(np.concatenate(whole.rows), np.concatenate(world.rows))
     assert np.array_equal(whole.times, world.times)

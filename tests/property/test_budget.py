@@ -12,11 +12,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from salticus.allocate.explore import Explore
-from salticus.allocate.limits import check_feasible
+from salticus.allocate.limits import Limits, check_feasible
+from salticus.allocate.pins import Pins
 from salticus.allocate.uniform import Uniform
 from salticus.clock import VirtualClock
 from salticus.config import Budget
 from salticus.crawl.loop import Loop
+from salticus.crawl.parts import Parts
 from salticus.crawl.snapshot import Memory
 from salticus.errors import Infeasible
 from salticus.predict.gamma import Gamma
@@ -41,16 +43,16 @@ def crawl(
 ) -> StillWorld:
     """Run the loop for some days; the world remembers every visit."""
     world = StillWorld(pages, drop=drop)
-    parts = {
-        "predictor": Gamma(),
-        "policy": Uniform(),
-        "spacing": Even(),
-        "ledger": Ledger(Budget.parse(budget)),
-        "planner": Planner(),
-        "explore": Explore(explore),
-    }
-    ticks = Ticks(VirtualClock(START), tick)
-    loop = Loop(world=world, ticks=ticks, memory=Memory(parts), **parts)  # type: ignore[arg-type]
+    parts = Parts(
+        ticks=Ticks(VirtualClock(START), tick),
+        predictor=Gamma(),
+        policy=Uniform(),
+        spacing=Even(),
+        ledger=Ledger(Budget.parse(budget)),
+        planner=Planner(),
+        proposers=(Limits(), Pins(), Explore(explore)),
+    )
+    loop = Loop(world, parts, Memory({}))
     asyncio.run(loop.run(START + timedelta(days=days)))
     return world
 

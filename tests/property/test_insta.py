@@ -13,9 +13,8 @@ from salticus.allocate.gate.instacrawl import InstaCrawl
 from salticus.allocate.gate.uniform import UniformGate
 from salticus.allocate.insta import Insta
 from salticus.predict.poisson import PoissonSurvival
-from salticus.schedule.ledger import Grant
 from salticus.testing import START, blank_pages
-from salticus.types import Outcomes, Pages, instant
+from salticus.types import Grant, Outcomes, Pages, instant
 
 N = 12
 NOW = instant(START + timedelta(hours=1))
@@ -44,7 +43,7 @@ def test_the_purse_is_never_overdrawn(clicks: list[list[int]], purse: int, cost:
         assert len(set(plan.page.tolist())) == len(plan), "a page is visited once"
         assert [r.visit for r in requests if r.visit is not None] == plan.visit.tolist()
         assert all(0.0 <= r.score <= 1.0 for r in requests)
-        spent += float(insta.cost(plan.page).sum())
+        spent += float(pages(cost).cost[plan.page].sum())
         numbers += plan.visit.tolist()
     assert spent <= purse
     assert len(set(numbers)) == len(numbers), "no number is used twice"

@@ -13,13 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salticus import allocate, plugins
-from salticus.allocate.base import Policy
+from salticus.allocate.base import Policy, Spaced
 from salticus.allocate.explore import Explore
-from salticus.allocate.limits import check_feasible
+from salticus.allocate.limits import Limits, check_feasible
+from salticus.allocate.pins import Pins
 from salticus.checks.policy import check_answer, check_growth, check_hosts, check_nan
 from salticus.clock import VirtualClock
 from salticus.config import Budget
 from salticus.crawl.loop import Loop
+from salticus.crawl.parts import Parts
 from salticus.crawl.snapshot import Memory
 from salticus.errors import Infeasible
 from salticus.predict.gamma import Gamma, GammaSurvival
@@ -137,17 +139,16 @@ class Windowed(StillWorld):
 
 def crawl(world: StillWorld, policy: Policy, budget: float, *, explore: float, days: int) -> Loop:
     """Run the real loop, with two-hour ticks."""
-    spacing = Coin() if getattr(policy, "spacing", "even") == "coin" else Even()
-    parts = {
-        "predictor": Gamma(),
-        "policy": policy,
-        "spacing": spacing,
-        "ledger": Ledger(Budget.parse(budget)),
-        "planner": Planner(),
-        "explore": Explore(explore),
-    }
-    ticks = Ticks(VirtualClock(START), timedelta(hours=2))
-    loop = Loop(world=world, ticks=ticks, memory=Memory(parts), **parts)  # type: ignore[arg-type]
+    parts = Parts(
+        ticks=Ticks(VirtualClock(START), timedelta(hours=2)),
+        predictor=Gamma(),
+        policy=policy,
+        spacing=Coin() if isinstance(policy, Spaced) else Even(),
+        ledger=Ledger(Budget.parse(budget)),
+        planner=Planner(),
+        proposers=(Limits(), Pins(), Explore(explore)),
+    )
+    loop = Loop(world, parts, Memory({}))
     asyncio.run(loop.run(START + timedelta(days=days)))
     return loop
 

@@ -15,7 +15,7 @@ from salticus.checks.policy import check_policy
 from salticus.config import Budget, Config, Fetch, Span
 from salticus.errors import Infeasible, PluginError, SalticusError
 from salticus.extract.base import Content, Extractor
-from salticus.predict.base import Predictor
+from salticus.predict.base import Predictor, ask
 from salticus.store import open_store
 from salticus.store.base import Store
 from salticus.store.sqlite import SqliteStore
@@ -136,7 +136,7 @@ def main() -> None:
     assert settings.delay("shop.example") == 2.0
     pages = blank_pages(4)
     assert loaded().expected(pages, 2.0).tolist() == policy.expected(pages, 2.0).tolist()
-    assert predictor.survival(pages, START).unchanged(np.full(4, 7.0))[0] < 0.5
+    assert ask(predictor, pages, START).unchanged(np.full(4, 7.0))[0] < 0.5
     assert asyncio.run(kept("memory:", [NewPage("http://a.example/")])) == 1
     assert needed(Infeasible("too much", needed=7.0)) == 7.0
     assert "known: change_proportional" in refusal("nosuch")

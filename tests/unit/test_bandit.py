@@ -23,7 +23,7 @@ from salticus.checks.samples import some_pages
 from salticus.errors import ConfigError, InputError
 from salticus.predict.poisson import PoissonSurvival
 from salticus.schedule.coin import Coin
-from salticus.testing import a_tick, blank_pages
+from salticus.testing import a_step, a_tick, blank_pages
 from salticus.types import (
     CHANGED,
     UNCHANGED,
@@ -232,18 +232,18 @@ def test_the_reward_is_the_stale_demand_over_what_any_arm_would_have_visited() -
     """One visit: the click arm expects Σ μ² / Σ μ = 4.2 clicks, the uniform one 2.5."""
     policy = Pair()
     recorder = heard(policy)
-    policy.expected(FOUR, 1.0)
+    a_step(policy, FOUR, 1.0)
     policy.learn(told(FOUR, [1, 0], [CHANGED, UNCHANGED]))
-    policy.expected(at(FOUR, 1), 1.0)
+    a_step(policy, at(FOUR, 1), 1.0)
     assert recorder.told == [(recorder.told[0][0], pytest.approx(2.0 / 4.2))]
 
 
 def test_the_printed_reward_is_the_stale_share_of_the_demand_visited() -> None:
     policy = PrintedPair()
     recorder = heard(policy)
-    policy.expected(FOUR, 1.0)
+    a_step(policy, FOUR, 1.0)
     policy.learn(told(FOUR, [1, 0], [CHANGED, UNCHANGED]))
-    policy.expected(at(FOUR, 1), 1.0)
+    a_step(policy, at(FOUR, 1), 1.0)
     assert [reward for _, reward in recorder.told] == [pytest.approx(2.0 / 8.0)]
 
 
@@ -251,12 +251,12 @@ def test_visits_that_tell_nothing_leave_both_sides_of_the_reward() -> None:
     """Dropped, failed, unknown: three of four visits, so that a quarter of M is left."""
     policy = Pair()
     recorder = heard(policy)
-    policy.expected(FOUR, 1.0)
+    a_step(policy, FOUR, 1.0)
     status = np.array([Status.OK, Status.OK, Status.TIMEOUT, Status.OK], dtype=np.int8)
     changed = [CHANGED, CHANGED, CHANGED, UNKNOWN]
     made = np.array([True, False, True, True])
     policy.learn(told(FOUR, [2, 0, 1, 3], changed, made=made, status=status))
-    policy.expected(at(FOUR, 1), 1.0)
+    a_step(policy, at(FOUR, 1), 1.0)
     assert [reward for _, reward in recorder.told] == [pytest.approx(1.0 / (4.2 / 4))]
 
 
@@ -264,25 +264,25 @@ def test_visits_that_tell_nothing_leave_both_sides_of_the_reward() -> None:
 def test_only_the_policys_own_visits_count(purpose: Purpose) -> None:
     policy = Pair()
     recorder = heard(policy)
-    policy.expected(FOUR, 1.0)
+    a_step(policy, FOUR, 1.0)
     others = np.array([purpose], dtype=np.int8)
     policy.learn(told(FOUR, [0], [CHANGED], first=10**9, purpose=others))
-    policy.expected(at(FOUR, 1), 1.0)
+    a_step(policy, at(FOUR, 1), 1.0)
     assert recorder.told == []
     policy.learn(told(at(FOUR, 1), [1], [CHANGED]))  # whatever numbers the others have
-    policy.expected(at(FOUR, 2), 1.0)
+    a_step(policy, at(FOUR, 2), 1.0)
     assert len(recorder.told) == 1
 
 
 def test_visits_of_an_earlier_tick_are_not_counted_for_the_arm_of_this_one() -> None:
     policy = Pair()
     recorder = heard(policy)
-    policy.expected(FOUR, 1.0)
+    a_step(policy, FOUR, 1.0)
     policy.learn(told(FOUR, [1], [UNCHANGED], first=7))
-    policy.expected(at(FOUR, 1), 1.0)
+    a_step(policy, at(FOUR, 1), 1.0)
     policy.learn(told(at(FOUR, 1), [0], [CHANGED], first=6))  # one that was in flight
     policy.learn(told(FOUR, [0], [CHANGED], first=8))  # answered before the tick
-    policy.expected(at(FOUR, 2), 1.0)
+    a_step(policy, at(FOUR, 2), 1.0)
     assert [reward for _, reward in recorder.told] == [0.0]
 
 
@@ -290,27 +290,27 @@ def test_outcomes_before_the_first_tick_teach_nothing() -> None:
     policy = Pair()
     recorder = heard(policy)
     policy.learn(told(FOUR, [0], [CHANGED]))
-    policy.expected(FOUR, 1.0)
+    a_step(policy, FOUR, 1.0)
     assert recorder.told == []
 
 
 def test_pages_that_are_gone_by_the_next_tick_count_for_nothing() -> None:
     policy = PrintedPair()
     recorder = heard(policy)
-    policy.expected(FOUR, 1.0)
+    a_step(policy, FOUR, 1.0)
     policy.learn(told(FOUR, [0, 1, 2], [CHANGED, CHANGED, UNCHANGED]))
-    policy.expected(at(FOUR.take(np.array([1, 2, 3])), 1), 1.0)
+    a_step(policy, at(FOUR.take(np.array([1, 2, 3])), 1), 1.0)
     assert [reward for _, reward in recorder.told] == [pytest.approx(2.0 / 3.0)]
     policy.learn(told(at(FOUR, 1), [0], [CHANGED], first=9))
-    assert policy.expected(at(FOUR.take(np.empty(0, dtype=np.int64)), 2), 1.0).shape == (0,)
+    assert a_step(policy, at(FOUR.take(np.empty(0, dtype=np.int64)), 2), 1.0).shape == (0,)
 
 
 def test_one_tick_has_one_arm_and_is_learnt_once() -> None:
     policy, pages = Kab5(seed=3), some_pages(40)
     recorder = heard(policy)
-    policy.expected(pages, 5.0)
+    a_step(policy, pages, 5.0)
     policy.learn(told(pages, pages.ids[:3].tolist(), [1, 1, 0]))
-    expected = policy.expected(at(pages, 1), 5.0)
+    expected = a_step(policy, at(pages, 1), 5.0)
     for part in (np.arange(0, 40, 2), np.arange(10)):
         policy.expected(at(pages, 1).take(part), 2.0)
     assert np.array_equal(policy.expected(at(pages, 1), 5.0), expected)
@@ -332,7 +332,7 @@ def test_demand_that_is_not_a_number_is_named() -> None:
     pages = replace(FOUR, demand=np.array([1.0, np.nan, 1.0, 1.0]))
     for policy in (Pair(), Kab5Mixture()):
         with pytest.raises(InputError, match="demand of page 1"):
-            policy.expected(pages, 1.0)
+            a_step(policy, pages, 1.0)
 
 
 class Queues(Bandit):
@@ -374,7 +374,7 @@ def test_a_bandit_without_arms_says_so() -> None:
 def test_state_is_small() -> None:
     """A few numbers, and the visits of the open step."""
     policy, pages = Kab5(), some_pages(5000)
-    policy.expected(pages, 50.0)
+    a_step(policy, pages, 50.0)
     policy.learn(told(pages, pages.ids[:50].tolist(), [1] * 50))
     assert sum(column.nbytes for column in policy.state().values()) < 3000
 
@@ -395,10 +395,10 @@ def test_the_mixture_expects_the_mean_of_its_arms_and_judges_all_of_them() -> No
     q = policy.learner_.probabilities()
     arms = [plugins.make("policy", arm, allocate.BUILTIN) for arm in EVERY]
     rho = np.array([arm.expected(pages, 40.0) for arm in arms])
-    assert policy.expected(pages, 40.0) == pytest.approx(q @ rho)
+    assert a_step(policy, pages, 40.0) == pytest.approx(q @ rho)
     policy.learn(told(pages, pages.ids[:60].tolist(), [CHANGED, UNCHANGED] * 30))
     logs = policy.experts_.log_weights_
-    policy.expected(at(pages, 1), 40.0)
+    a_step(policy, at(pages, 1), 40.0)
     stale = slice(0, 60, 2)
     share = rho[:, stale] / (q @ rho)[stale]
     reward = share @ pages.demand[stale] / (rho @ pages.demand).max()
@@ -450,7 +450,7 @@ class Shop:
         return fresh / float(self.demand.sum()) / (steps - 100)
 
     def _draw(self, policy: Policy, pages: Pages, visits: int, seed: int) -> Ints:
-        expected = policy.expected(pages, visits)
+        expected = a_step(policy, pages, visits)
         return Coin(seed=seed).draw(pages, expected, visits, pages.tick).rows
 
 

@@ -21,7 +21,7 @@ from salticus.allocate.share import first, in_proportion
 from salticus.allocate.stormcrawler import StormCrawler
 from salticus.checks.samples import some_outcomes, some_pages
 from salticus.predict.gamma import GammaSurvival
-from salticus.testing import START, a_tick, blank_pages
+from salticus.testing import START, a_step, a_tick, blank_pages
 from salticus.types import (
     CHANGED,
     NEVER,
@@ -94,7 +94,7 @@ def test_usual_intervals(needed_h: float, usual_h: float) -> None:
 def test_cron_visits_what_is_due_and_leaves_the_rest_unspent() -> None:
     pages = pages_last_visited(-6.95, -6.0, np.nan, -7.5, -6.91)
     policy = FixedInterval(interval_days=7.0)
-    assert policy.expected(pages, 5.0).tolist() == [1, 0, 1, 1, 0]
+    assert a_step(policy, pages, 5.0).tolist() == [1, 0, 1, 1, 0]
     assert policy.expected(pages, 2.0).tolist() == [0, 0, 1, 1, 0]
     assert policy.interval_ == 7.0
 
@@ -110,7 +110,7 @@ def given_each_tick(policy: FixedInterval, pages: Pages, visits: list[int]) -> l
     """The interval, in days, after each of the grants."""
     intervals = []
     for number, some in enumerate(visits):
-        policy.expected(replace(pages, tick=a_tick(number)), some)
+        a_step(policy, replace(pages, tick=a_tick(number)), some)
         intervals.append(policy.interval_)
     return intervals
 
@@ -132,7 +132,7 @@ def test_visits_carried_over_do_not_shorten_the_interval() -> None:
 
 def test_dropped_visits_are_given_again_and_counted_once() -> None:
     policy = FixedInterval()
-    policy.expected(blank_pages(1000), 100.0)
+    a_step(policy, blank_pages(1000), 100.0)
     dropped = replace(visited(*range(60), at=0.0), made=np.zeros(60, dtype=np.bool_))
     policy.learn(dropped)
     assert policy.given_ == 40.0

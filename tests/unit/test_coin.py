@@ -104,7 +104,7 @@ def test_when_in_the_tick_is_another_coin() -> None:
     pages = blank_pages(2000, hosts=2000)
     draw = Coin(seed=7).draw(pages, np.full(2000, 0.1), 200, a_tick())
     grant = Ledger(Budget.parse(2400)).grant(pages, a_tick())
-    due = Planner(seed=7).plan(pages, {Purpose.POLICY: draw}, a_tick(), grant).due
+    due = Planner(seed=7).plan(pages, [(Purpose.POLICY, draw)], a_tick(), grant).due
     place = (due - instant(START)) / (DAY / 12)
     assert abs(place.mean() - 0.5) < 0.1
     assert place.max() > 0.9

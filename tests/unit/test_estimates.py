@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 
 from salticus.checks.predictor import SPACINGS, check_predictor
 from salticus.checks.samples import failed_outcomes, poisson_outcomes, some_outcomes, some_pages
+from salticus.predict.base import ask
 from salticus.predict.bias_reduced import BiasReduced, bias_reduced
 from salticus.predict.gamma import Gamma, GammaSurvival
 from salticus.predict.lengths import Lengths
@@ -154,7 +155,7 @@ def test_at_regular_visits_likelihood_and_bias_reduction_agree() -> None:
 
 
 def test_smoothing_says_what_it_says_without_data() -> None:
-    assert np.allclose(Mle().survival(blank_pages(3), START).rates(), np.log(2.0) / 0.5)
+    assert np.allclose(ask(Mle(), blank_pages(3), START).rates(), np.log(2.0) / 0.5)
 
 
 def test_smoothing_adds_one_interval_of_each_kind() -> None:
@@ -192,9 +193,9 @@ def test_a_page_without_data_has_the_mean_of_those_that_have_some(
 @pytest.mark.parametrize("make", ESTIMATES)
 def test_no_pages_have_no_rates(make: Callable[[], PointRates]) -> None:
     none = blank_pages(5).take(np.empty(0, dtype=np.int64))
-    assert len(make().survival(none, START).rates()) == 0
+    assert len(ask(make(), none, START).rates()) == 0
     model = taught(make(), visits([1], [1.0], [1]))
-    assert len(model.survival(none, START).rates()) == 0
+    assert len(ask(model, none, START).rates()) == 0
     assert model.rates(np.array([1])).tolist() == [
         model.default_rate
     ]  # and what is not there is forgotten
@@ -206,7 +207,7 @@ def test_pages_may_come_and_go(make: Callable[[], PointRates]) -> None:
     lessons = list(poisson_outcomes(pages, 0.5, visits=30, spacing="poisson", seed=2))
     model, stayed = taught(make(), *lessons), taught(make(), *lessons)
     for rows in (np.arange(0, 60, 2), np.arange(10, 30)):
-        model.survival(pages.take(rows), START)
+        ask(model, pages.take(rows), START)
     common = np.arange(10, 30, 2)
     again = lessons[3].take(common)
     ids = pages.ids[common]
@@ -241,8 +242,8 @@ def test_only_rates_of_pages_that_were_visited_are_worked_out(
     pages = some_pages(40)
     model = taught(make(), *poisson_outcomes(pages, 0.5, visits=3, spacing="even", seed=1))
     lesson = next(poisson_outcomes(pages, 0.5, visits=1, spacing="even", seed=1))
-    before = model.survival(pages, START).rates()
-    model.survival(pages, START)
+    before = ask(model, pages, START).rates()
+    ask(model, pages, START)
     after = taught(model, lesson.take(np.array([4, 9]))).rates(pages.ids)
     assert worked == [40, 2]
     assert np.flatnonzero(after != before).tolist() == [4, 9]
@@ -252,9 +253,9 @@ def test_what_survival_said_is_not_changed_by_learning() -> None:
     pages = some_pages(10)
     lessons = list(poisson_outcomes(pages, 0.5, visits=2, spacing="even", seed=1))
     model = taught(Mle(), lessons[0])
-    rates = model.survival(pages, START).rates()
+    rates = ask(model, pages, START).rates()
     kept = rates.copy()
-    taught(model, lessons[1]).survival(pages, START)
+    ask(taught(model, lessons[1]), pages, START)
     assert np.array_equal(rates, kept)
 
 

@@ -12,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salticus.allocate.explore import Explore
+from salticus.allocate.limits import Limits
+from salticus.allocate.pins import Pins
 from salticus.allocate.proportional import DemandProportional
 from salticus.clock import VirtualClock
 from salticus.config import Budget, Config, Share, parse
 from salticus.crawl.loop import Loop
+from salticus.crawl.parts import Parts
 from salticus.crawl.snapshot import Memory
 from salticus.errors import ConfigError
 from salticus.predict.gamma import Gamma
@@ -24,11 +27,9 @@ from salticus.schedule.even import Even
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
-from salticus.testing import START, StillWorld, a_tick, blank_pages
-from salticus.types import DAY, Draw, Ints, Outcomes, Pages, Purpose, instant
+from salticus.testing import START, StillWorld, a_grant, a_tick, blank_pages
+from salticus.types import DAY, Draw, Outcomes, Pages, Purpose, instant
 from salticus.types.coins import coins
-
-NOBODY: Ints = np.empty(0, dtype=np.int64)
 
 
 class Listener:
@@ -49,18 +50,16 @@ class Listener:
 
 def crawl(pages: Pages, budget: float, share: float, days: int) -> Listener:
     listener = Listener()
-    loop = Loop(
-        world=StillWorld(pages),
+    parts = Parts(
         ticks=Ticks(VirtualClock(START), timedelta(hours=2)),
         predictor=Gamma(),
         policy=DemandProportional(),
         spacing=Even(),
         ledger=Ledger(Budget.parse(budget)),
         planner=Planner(),
-        memory=Memory({}),
-        explore=Explore(share),
-        watchers=[listener],
+        proposers=(Limits(), Pins(), Explore(share)),
     )
+    loop = Loop(StillWorld(pages), parts, Memory({}), watchers=[listener])
     asyncio.run(loop.run(START + timedelta(days=days)))
     return listener
 
@@ -82,7 +81,7 @@ def test_every_page_has_the_chance_that_its_visits_state() -> None:
     assert chance.sum() == pytest.approx(0.2 * 12)
     assert np.all(np.diff(chance) > 0), "who is read more is explored more"
     for number in range(ticks):
-        draw = explore.draw(pages, np.array([7]), 12, a_tick(number))
+        draw = explore.draw(pages, a_grant(12, taken=np.array([7])), a_tick(number))
         count[draw.rows] += 1
         assert np.array_equal(draw.propensity, chance[draw.rows])
     spread = np.sqrt(ticks * chance * (1 - chance))
@@ -128,7 +127,9 @@ def test_exploration_keeps_to_hours_hosts_pins_and_budget(data: st.DataObject) -
     visits = data.draw(st.integers(0, 30))
     taken = np.flatnonzero(pages.open & (pages.host == 3))[:2]
     taken = taken[np.cumsum(pages.cost[taken]) <= visits]
-    draw = Explore(data.draw(st.sampled_from([0.0, 0.1, 1.0]))).draw(pages, taken, visits, a_tick())
+    draw = Explore(data.draw(st.sampled_from([0.0, 0.1, 1.0]))).draw(
+        pages, a_grant(visits, taken=taken), a_tick()
+    )
     assert np.all(pages.open[draw.rows] & np.isnan(pages.interval[draw.rows]))
     both = np.union1d(draw.rows, taken)
     assert pages.cost[both].sum() <= visits
@@ -141,7 +142,7 @@ def test_exploration_keeps_to_hours_hosts_pins_and_budget(data: st.DataObject) -
 def test_the_draw_depends_on_ids_not_on_order() -> None:
     pages, order = blank_pages(200), np.random.default_rng(1).permutation(200)
     here, there = (
-        Explore(0.3, seed=2).draw(some, NOBODY, 100, a_tick())
+        Explore(0.3, seed=2).draw(some, a_grant(100), a_tick())
         for some in (pages, pages.take(order))
     )
     assert set(here.rows) == set(order[there.rows])
@@ -151,7 +152,7 @@ def test_the_draw_depends_on_ids_not_on_order() -> None:
 def test_its_coins_are_its_own() -> None:
     """Those of planner and spacing must not tell who is explored."""
     pages = blank_pages(4000)
-    rows = Explore(0.5, seed=3).draw(pages, NOBODY, 4000, a_tick()).rows
+    rows = Explore(0.5, seed=3).draw(pages, a_grant(4000), a_tick()).rows
     for seed in (3, 3 + (1 << 32)):
         assert abs(coins(seed, rows, 0).mean() - 0.5) < 0.04
 
@@ -175,7 +176,7 @@ def test_a_visit_that_must_be_made_anyway_may_explore() -> None:
 
 
 def test_without_a_share_nothing_is_explored() -> None:
-    draw: Draw = Explore().draw(blank_pages(9), NOBODY, 9, a_tick())
+    draw: Draw = Explore().draw(blank_pages(9), a_grant(9), a_tick())
     assert not len(draw.rows)
 
 

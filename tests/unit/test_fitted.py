@@ -19,6 +19,7 @@ from salticus.exchange.tables import write_log
 from salticus.lab.simulate import Rules, simulate
 from salticus.lab.simulate.fitting import fitted, log_loss, rehearsed
 from salticus.lab.simulate.stage import Stage, set_stage
+from salticus.predict.base import ask
 from salticus.predict.fitted import Fitted, FittedSurvival, Kin
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.predict.traits import CHOICES, Traits, likeliest
@@ -66,7 +67,7 @@ def random_visits(n: int, days: int, seed: int = 0) -> list[Outcomes]:
 
 
 def taught(predictor: Rhythm, known: Pages, visits: list[Outcomes]) -> Rhythm:
-    predictor.survival(known, MONDAY)
+    ask(predictor, known, MONDAY)
     for outcomes in visits:
         predictor.learn(outcomes)
     return predictor
@@ -74,7 +75,7 @@ def taught(predictor: Rhythm, known: Pages, visits: list[Outcomes]) -> Rhythm:
 
 def changed_by(predictor: Rhythm, known: Pages, days: float) -> Floats:
     """The chance of each page to have changed, so many days after Monday."""
-    curves = predictor.survival(known, MONDAY + days * ONE_DAY)
+    curves = ask(predictor, known, MONDAY + days * ONE_DAY)
     return np.asarray(1.0 - curves.unchanged((at(days) - known.last_answer) / DAY))
 
 
@@ -82,7 +83,7 @@ def test_with_the_usual_traits_the_curves_are_those_of_the_rhythm() -> None:
     known, visits = pages(20, 30.0), random_visits(20, 30)
     plain, same = Rhythm(), Fitted(Traits(), kin(*[0] * 20))
     first, second = (
-        taught(p, known, visits).survival(known, MONDAY + 33 * ONE_DAY) for p in (plain, same)
+        ask(taught(p, known, visits), known, MONDAY + 33 * ONE_DAY) for p in (plain, same)
     )
     assert isinstance(first, RhythmSurvival)
     assert isinstance(second, FittedSurvival)
@@ -129,11 +130,11 @@ def test_a_failed_visit_makes_no_copy_fresh_and_silent_merchants_are_found_out()
         changed=np.array([-1], dtype=np.int8),
     )
     now = MONDAY + 25 * ONE_DAY
-    before = predictor.survival(known, now)
+    before = ask(predictor, known, now)
     predictor.learn(failed)
     last = known.last_visit.copy()
     last[0] = at(24.0)
-    curves = predictor.survival(replace(known, last_visit=last), now)
+    curves = ask(predictor, replace(known, last_visit=last), now)
     assert isinstance(before, FittedSurvival)
     assert isinstance(curves, FittedSurvival)
     ages = (at(25.0) - known.last_answer) / DAY
@@ -141,7 +142,7 @@ def test_a_failed_visit_makes_no_copy_fresh_and_silent_merchants_are_found_out()
     np.testing.assert_allclose(curves.unchanged(ages), before.unchanged(ages))
     for _ in range(50):
         predictor.learn(failed)
-    hopeless = predictor.survival(replace(known, last_visit=last), now)
+    hopeless = ask(predictor, replace(known, last_visit=last), now)
     assert isinstance(hopeless, FittedSurvival)
     assert (hopeless.answers < curves.answers).all()
     assert (hopeless.answers[0] < hopeless.answers[1:]).all()

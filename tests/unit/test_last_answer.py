@@ -101,8 +101,9 @@ async def crawled(
         world.crash_at = int(4 * days) - 1
         loop = crawler(config, world, store)
         loop.gauge = Gauging(store)
-        loop.predictor = loop.predictor if predictor is None else predictor
-        async for tick in loop.ticks.until(START + days * DAY):
+        if predictor is not None:
+            loop.parts = replace(loop.parts, predictor=predictor)
+        async for tick in loop.parts.ticks.until(START + days * DAY):
             plan = await loop.plan(tick)
             await loop.memory.save(plan)
             await loop.make(plan)

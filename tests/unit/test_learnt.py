@@ -20,6 +20,7 @@ from salticus.lab.simulate.stage import Rules, Stage, set_stage
 from salticus.lab.worlds.market import Size, make_market
 from salticus.models.training.recipe import Recipe, Split
 from salticus.models.training.run import Request, train_model
+from salticus.predict.base import ask
 from salticus.predict.curve import gamma_through
 from salticus.predict.learnt import Learnt
 from salticus.predict.rhythm import Rhythm
@@ -58,7 +59,7 @@ def taught(stage: Stage, predictor: Any) -> tuple[Pages, Any]:
     teach(stage, world, predictor)
     tick = Tick(0, stage.crawl, stage.crawl + stage.rules.tick)
     pages = asyncio.run(world.pages(tick))
-    return pages, predictor.survival(pages, stage.crawl)
+    return pages, ask(predictor, pages, stage.crawl)
 
 
 def learnt(place: Path, stage: Stage, trust: float) -> Learnt:
@@ -113,7 +114,7 @@ def test_what_was_learnt_outlasts_a_restart(place: Path) -> None:
     first, other = learnt(place, stage, 0.5), learnt(place, stage, 0.5)
     pages, curves = taught(stage, first)
     other.restore(first.state())
-    again = other.survival(pages, stage.crawl)
+    again = ask(other, pages, stage.crawl)
     ages = np.full(len(pages), 2.0)
     assert np.array_equal(curves.unchanged(ages), again.unchanged(ages))
 
@@ -133,8 +134,8 @@ def test_news_of_the_hour_of_a_question_is_asked_about_later(place: Path) -> Non
     for made in (busy, calm):
         pages, _ = taught(stage, made)
         made.learn(answers(stage.crawl + 1.2 * hour, pages.ids[:9]))
-    busy.survival(pages, stage.crawl + 1.5 * hour)
-    levels = [made.survival(pages, stage.crawl + 2 * hour).rates()[:9] for made in (busy, calm)]
+    ask(busy, pages, stage.crawl + 1.5 * hour)
+    levels = [ask(made, pages, stage.crawl + 2 * hour).rates()[:9] for made in (busy, calm)]
     np.testing.assert_allclose(levels[0], levels[1], rtol=1e-9)
 
 

@@ -237,19 +237,19 @@ def test_the_predictor_has_learnt_the_visits(tmp_path: Path, shop: Shop) -> None
 def test_a_run_goes_on_from_what_was_imported(tmp_path: Path, shop: Shop) -> None:
     """The snapshot that an import leaves is one that a loop can resume from."""
     from salticus.crawl.opening import clock_of
-    from salticus.crawl.parts import parts_of
+    from salticus.crawl.parts import make_parts
     from salticus.crawl.snapshot import Memory
 
     shop.take(a_log(tmp_path / "log"))
 
     async def resumed(store: SqliteStore) -> tuple[Any, Any]:
-        parts = parts_of(shop.config, clock_of(shop.config), store, once=False)
-        return parts, await Memory(parts, store).recall()
+        parts = make_parts(shop.config, clock_of(shop.config), store)
+        return parts, await Memory(parts.named(), store).recall()
 
     parts, recalled = shop.ask(resumed)
     assert recalled is not None
     assert len(recalled[0]) == len(recalled[1]) == 0
-    assert parts["predictor"].rates(np.array([1]))[0] != 0.25
+    assert parts.predictor.rates(np.array([1]))[0] != 0.25
 
 
 # ------------------------------------------------------------------------------------- demand

@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
+import pytest
 
 from salticus.allocate.uniform import Uniform
 from salticus.clock import VirtualClock
 from salticus.config import Budget
 from salticus.crawl.loop import Loop
-from salticus.crawl.snapshot import Memory
+from salticus.crawl.parts import Parts
+from salticus.crawl.plan import decide
+from salticus.crawl.snapshot import Memory, no_plan, recover
 from salticus.predict.gamma import Gamma
 from salticus.schedule.even import Even
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
 from salticus.testing import START, StillWorld, blank_pages
-from salticus.types import Ints, Outcomes, Plan, Request, instant
+from salticus.types import (
+    Floats,
+    Ints,
+    Outcomes,
+    Pages,
+    Plan,
+    Purpose,
+    Request,
+    Tick,
+    instant,
+    unplanned,
+)
+from salticus.types.state import Remembers, pack
 
 HOURS = timedelta(hours=2)
 
@@ -31,6 +48,7 @@ class Notebook:
     def __init__(self) -> None:
         self.blob: bytes | None = None
         self.known: list[Outcomes] = []
+        self.urgent: Outcomes | None = None
 
     async def remember(self, state: bytes) -> None:
         self.blob = state
@@ -45,6 +63,8 @@ class Notebook:
         return every.take(np.isin(every.visit, visits))
 
     async def outcomes_after(self, visit: int) -> Outcomes:
+        if self.urgent is not None:
+            return self.urgent
         return (await self.outcomes(np.empty(0, dtype=np.int64))).take(np.empty(0, dtype=np.int64))
 
     async def asked(self, after: int = 0) -> list[Request]:
@@ -78,16 +98,15 @@ class Frail(StillWorld):
 
 
 def loop_on(world: Frail, clock: VirtualClock) -> Loop:
-    ticks = Ticks(clock, HOURS)
-    parts = {
-        "predictor": Gamma(),
-        "policy": Uniform(),
-        "spacing": Even(seed=3),
-        "ledger": Ledger(Budget.parse(200)),
-        "planner": Planner(seed=3),
-    }
-    memory = Memory({"ticks": ticks, **parts}, world.notebook)
-    return Loop(world=world, ticks=ticks, memory=memory, **parts)  # type: ignore[arg-type]
+    parts = Parts(
+        ticks=Ticks(clock, HOURS),
+        predictor=Gamma(),
+        policy=Uniform(),
+        spacing=Even(seed=3),
+        ledger=Ledger(Budget.parse(200)),
+        planner=Planner(seed=3),
+    )
+    return Loop(world, parts, Memory(parts.named(), world.notebook))
 
 
 def test_a_killed_loop_plans_what_it_would_have_planned() -> None:
@@ -106,7 +125,7 @@ def test_a_killed_loop_plans_what_it_would_have_planned() -> None:
         await resumed.resume()
         await clock.until(START + 6 * HOURS)
         resumed.memory.keeper = None  # what it remembers now is not what is tested
-        async for tick in resumed.ticks.until(START + 12 * HOURS):
+        async for tick in resumed.parts.ticks.until(START + 12 * HOURS):
             await resumed.make(await resumed.plan(tick))
         return world.plans
 
@@ -158,10 +177,124 @@ def test_a_part_that_was_exchanged_starts_afresh() -> None:
             pass
 
         loop = loop_on(world, clock)
-        loop.spacing = OtherSpacing(seed=3)
-        loop.memory = Memory({"spacing": loop.spacing, "ledger": loop.ledger}, world.notebook)
+        spacing = OtherSpacing(seed=3)
+        loop.parts = replace(loop.parts, spacing=spacing)
+        loop.memory = Memory(loop.parts.named(), world.notebook)
         await loop.resume()
-        assert len(loop.spacing.credit_.ids) == 0
-        assert loop.ledger.until_ == instant(START + 3 * HOURS)
+        assert len(spacing.credit_.ids) == 0
+        assert loop.parts.ledger.until_ == instant(START + 3 * HOURS)
+
+    asyncio.run(main())
+
+
+class Dear(Frail):
+    """A frail world in which visits can begin at any moment; a visit to page 7 costs 5."""
+
+    async def urge(self, plan: Plan) -> None:
+        """Begun, and answered after the last snapshot."""
+
+    async def costs(self, pages: Ints) -> Floats:
+        return np.where(pages == 7, 5.0, 1.0)
+
+
+def test_an_urgent_visit_is_charged_what_it_cost_after_a_kill() -> None:
+    async def main() -> None:
+        world, clock = Dear(Notebook(), dies_at=2), VirtualClock(START)
+        with suppress(CrashError):
+            await loop_on(world, clock).run(START + 6 * HOURS)
+        known = loop_on(world, clock)
+        await recover(known)
+        balance, open_ = known.parts.ledger.balance_, known.parts.ledger.open_
+        urgent = Outcomes.known(
+            visit=unplanned(instant(clock.now()), 2),
+            page=np.array([7, 8]),
+            at=np.full(2, instant(clock.now())),
+            purpose=np.full(2, Purpose.INSTA, dtype=np.int8),
+        )
+        world.notebook.urgent = urgent
+        loop = loop_on(world, clock)
+        await recover(loop)
+        assert loop.parts.ledger.balance_ == pytest.approx(balance - 6)
+        assert loop.parts.ledger.open_ == open_
+        made = np.concatenate([loop.parts.ledger.made_, *loop.parts.ledger._new])
+        assert np.count_nonzero(made == urgent.at[0]) >= 6, "one visit counts as five"
+
+    asyncio.run(main())
+
+
+class Slow(Gamma):
+    """A predictor that takes until the event loop has turned a hundred times meanwhile."""
+
+    def __init__(self, turned: threading.Event) -> None:
+        super().__init__()
+        self.turned = turned
+
+    def meet(self, pages: Pages, now: datetime) -> None:
+        assert self.turned.wait(600), "planning stops the event loop"
+        super().meet(pages, now)
+
+
+def test_planning_does_not_stop_the_event_loop() -> None:
+    async def main() -> None:
+        loop, turned = loop_on(Frail(Notebook()), VirtualClock(START)), threading.Event()
+        loop.parts, loop.threaded = replace(loop.parts, predictor=Slow(turned)), True
+        planned = asyncio.create_task(loop.plan(Tick(0, START, START + HOURS)))
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert not planned.done()
+        turned.set()
+        assert len(await planned)
+
+    asyncio.run(main())
+
+
+def test_urgent_visits_wait_while_a_tick_is_planned() -> None:
+    """What they spend belongs to the tick that is being planned."""
+
+    async def main() -> None:
+        loop, turned = loop_on(Dear(Notebook()), VirtualClock(START)), threading.Event()
+        loop.parts, loop.threaded = replace(loop.parts, predictor=Slow(turned)), True
+        planned = asyncio.create_task(loop.plan(Tick(0, START, START + HOURS)))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        asked: list[str] = []
+
+        def propose() -> tuple[None, Plan]:
+            asked.append("now")
+            return None, no_plan(START)
+
+        urged = asyncio.create_task(loop.urge(propose))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert not asked
+        turned.set()
+        await planned
+        await urged
+        assert asked == ["now"]
+
+    asyncio.run(main())
+
+
+def kept(loop: Loop) -> bytes:
+    """What the parts have to remember."""
+    parts = loop.parts.named().items()
+    return pack({name: part.state() for name, part in parts if isinstance(part, Remembers)})
+
+
+def test_a_plan_changes_nothing() -> None:
+    async def main() -> None:
+        world = Frail(Notebook())
+        loop = loop_on(world, VirtualClock(START))
+        await loop.run(START + 4 * HOURS)
+        pages = await world.pages(Tick(9, START + 4 * HOURS, START + 5 * HOURS))
+        parts = {
+            name: part for name, part in loop.parts.named().items() if isinstance(part, Remembers)
+        }
+        before = pack({name: part.state() for name, part in parts.items()})
+        first, again = (decide(loop.parts, pages, gauged=True) for _ in range(2))
+        assert pack({name: part.state() for name, part in parts.items()}) == before
+        for column in ("visit", "page", "due", "purpose", "propensity", "chance"):
+            one, other = getattr(first.plan, column), getattr(again.plan, column)
+            assert np.array_equal(one, other, equal_nan=column == "chance"), column
 
     asyncio.run(main())

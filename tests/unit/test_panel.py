@@ -14,11 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salticus.allocate.explore import Explore
+from salticus.allocate.limits import Limits
 from salticus.allocate.panel import Panel, Terms, choose
+from salticus.allocate.pins import Pins
 from salticus.allocate.uniform import Uniform
 from salticus.clock import VirtualClock
 from salticus.config import Budget
 from salticus.crawl.loop import Loop
+from salticus.crawl.parts import Parts
 from salticus.crawl.snapshot import Memory
 from salticus.predict.gamma import Gamma
 from salticus.schedule.even import Even
@@ -103,19 +106,17 @@ class Heard:
 def crawl(panel: Panel, days: int = 3) -> tuple[Heard, Ledger]:
     heard, ledger = Heard(), Ledger(Budget.parse(30))
     pages = replace(blank_pages(60, hosts=3), added=np.full(60, instant(START)))
-    loop = Loop(
-        world=StillWorld(pages),
+    parts = Parts(
         ticks=Ticks(VirtualClock(START), timedelta(hours=2)),
         predictor=Gamma(),
         policy=Uniform(),
         spacing=Even(seed=3),
         ledger=ledger,
         planner=Planner(seed=3),
-        memory=Memory({}),
-        explore=Explore(0.1, seed=3),
         panel=panel,
-        watchers=[heard],
+        proposers=(Limits(), Pins(), Explore(0.1, seed=3)),
     )
+    loop = Loop(StillWorld(pages), parts, Memory({}), watchers=[heard])
     asyncio.run(loop.run(START + timedelta(days=days)))
     return heard, ledger
 

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from salticus.allocate.capacity import within_capacity
 from salticus.allocate.explore import Explore
 from salticus.allocate.limits import check_feasible, forced
-from salticus.allocate.pins import with_pins
+from salticus.allocate.pins import Pins
 from salticus.allocate.uniform import Uniform
 from salticus.config import Hours, parse
 from salticus.crawl.census import Census
 from salticus.errors import ConfigError, Infeasible
 from salticus.store.base import Edit, Query, Store
 from salticus.store.sqlite import SqliteStore
-from salticus.testing import START, MemoryStore, a_tick, blank_pages
+from salticus.testing import START, MemoryStore, a_grant, a_tick, blank_pages
 from salticus.types import DAY, NEVER, Count, Floats, Ints, NewPage, Pages, Tick, Times, instant
 
 NOBODY: Ints = np.empty(0, dtype=np.int64)
@@ -43,14 +43,14 @@ def test_a_pinned_page_is_visited_in_the_tick_in_which_its_interval_ends() -> No
     hour = 1 / 24
     ago = np.array([10, 10 - 1e-6, 12, 11.99, 40, 2]) * hour  # the tick is two hours long
     pages = pinned(np.array([12, 12, 12, 12, 12, np.nan]) * hour, ago)
-    assert with_pins(pages, NOBODY, 99, a_tick()).tolist() == [4, 2, 3]
-    assert with_pins(pages, NOBODY, 99, a_tick(1))[-2:].tolist() == [0, 1]
+    assert Pins().draw(pages, a_grant(99), a_tick()).rows.tolist() == [4, 2, 3]
+    assert Pins().draw(pages, a_grant(99), a_tick(1)).rows[-2:].tolist() == [0, 1]
 
 
 def test_a_pinned_page_that_was_never_visited_is_due_first() -> None:
     pages = pinned(np.full(3, 1.0), np.array([5.0, 0.0, 3.0]))
     pages.last_visit[1] = NEVER
-    assert with_pins(pages, NOBODY, 99, a_tick()).tolist() == [1, 0, 2]
+    assert Pins().draw(pages, a_grant(99), a_tick()).rows.tolist() == [1, 0, 2]
 
 
 @given(st.data())
@@ -67,7 +67,8 @@ def test_pins_take_what_hosts_and_budget_leave(data: st.DataObject) -> None:
     )
     taken = rng.permutation(n)[: data.draw(st.integers(0, 2))]
     taken = taken[np.cumsum(pages.cost[taken]) <= visits]
-    rows = with_pins(pages, taken, visits, a_tick())
+    drawn = Pins().draw(pages, a_grant(visits, taken=taken), a_tick()).rows
+    rows = np.concatenate([taken, drawn])
     assert np.array_equal(rows[: len(taken)], taken), "what was there comes first"
     assert len(np.unique(rows)) == len(rows)
     more = rows[len(taken) :]
@@ -98,12 +99,13 @@ def test_neither_policy_nor_lot_comes_back_within_the_minimum_interval(data: st.
     pages.last_visit[rng.random(n) < 0.1] = NEVER
     ago = (instant(START) - pages.last_visit) / DAY
     early = ago < pages.min_interval
-    drawn = Explore(1.0, seed=3).draw(pages, NOBODY, 10 * n, a_tick()).rows
+    drawn = Explore(1.0, seed=3).draw(pages, a_grant(10 * n), a_tick()).rows
     expected = within_capacity(Uniform(), pages, float(n), NOBODY)
     free = np.isnan(pages.interval) & ~early
     assert sorted(drawn) == np.flatnonzero(free).tolist()
     assert expected.tolist() == free.tolist()
-    limits = with_pins(pages, forced(pages, n, n, a_tick()), n, a_tick())
+    must = forced(pages, n, n, a_tick())
+    limits = np.concatenate([must, Pins().draw(pages, a_grant(n, taken=must), a_tick()).rows])
     wanted = np.isfinite(pages.max_interval) | ((ago >= 1.0) & ~np.isnan(pages.interval))
     assert set(limits) >= set(np.flatnonzero(wanted & (ago > 0.1))), "law: these come all the same"
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from salticus.checks.samples import some_outcomes, some_pages
+from salticus.predict.base import ask
 from salticus.predict.gamma import Gamma
 from salticus.predict.pooled import Pooled
 from salticus.predict.priors import Sums, pooled_priors
@@ -50,7 +51,7 @@ def watch(model: Pooled, pages: Pages, rates: Floats, days: range, *, seed: int 
     for day in days:
         changed = rng.random(n) < -np.expm1(-rates)
         model.learn(watched(ids, np.full(n, float(day)), np.full(n, day + 1.0), changed))
-        model.survival(pages, START + timedelta(days=day + 1))
+        ask(model, pages, START + timedelta(days=day + 1))
 
 
 # ------------------------------------------------------------------------------------- the rate
@@ -144,9 +145,9 @@ def test_a_page_without_history_starts_where_its_kind_stands(kind: Kind) -> None
     pages = members(merchant, category)
     seen = np.arange(400) % 50 != 49
     model = kind()
-    model.survival(pages, START)
+    ask(model, pages, START)
     watch(model, pages.take(seen), rates[seen], range(60))
-    model.survival(pages, START + timedelta(days=61))
+    ask(model, pages, START + timedelta(days=61))
     new = model.rates(pages.ids)[~seen]
     off = np.abs(np.log(new / rates[~seen]))
     assert off.max() < np.log(2.2)
@@ -164,10 +165,10 @@ def test_the_prior_of_its_kind_foretells_a_new_page_better_than_that_of_all() ->
     chance = -np.expm1(-rates[~seen])
     losses = []
     for model, met in ((apart, pages), (together, members(np.zeros(1200, dtype=np.int64)))):
-        model.survival(met, START)
+        ask(model, met, START)
         watch(model, met.take(seen), rates[seen], range(60))
-        losses.append(log_loss(model.survival(met, START + timedelta(days=61)), ~seen, chance))
-    losses.append(log_loss(plain.survival(pages, START), ~seen, chance))
+        losses.append(log_loss(ask(model, met, START + timedelta(days=61)), ~seen, chance))
+    losses.append(log_loss(ask(plain, pages, START), ~seen, chance))
     best = float(-np.mean(chance * np.log(chance) + (1 - chance) * np.log1p(-chance)))
     assert best < losses[0] < losses[1] < losses[2]
     assert losses[0] - best < 0.4 * (losses[1] - best)
@@ -206,7 +207,7 @@ def test_a_small_group_stays_near_what_it_is_part_of() -> None:
 @BOTH
 def test_visits_that_tell_nothing_teach_nothing(kind: Kind) -> None:
     model, pages = kind(), members(np.zeros(3, dtype=np.int64))
-    model.survival(pages, START)
+    ask(model, pages, START)
     before = model.rates(pages.ids)
     said = watched(np.arange(3), np.zeros(3), np.ones(3), np.ones(3, dtype=np.bool_))
     model.learn(replace(said, made=np.zeros(3, dtype=np.bool_)))
@@ -222,7 +223,7 @@ def test_pages_may_be_learnt_before_they_are_met(kind: Kind) -> None:
     """What is learnt of a page counts for it; its group comes when it is met."""
     pages = members(np.arange(60) // 20)
     early, late = kind(), kind()
-    early.survival(pages, START)
+    ask(early, pages, START)
     rng = np.random.default_rng(0)
     said = [
         watched(np.arange(60), np.full(60, k), np.full(60, k + 1.0), rng.random(60) < 0.3)
@@ -232,7 +233,7 @@ def test_pages_may_be_learnt_before_they_are_met(kind: Kind) -> None:
         for outcomes in said:
             model.learn(outcomes)
     later = START + timedelta(days=31)
-    one, other = (m.survival(pages, later) for m in (early, late))
+    one, other = (ask(m, pages, later) for m in (early, late))
     rate = one.rates()
     assert rate == pytest.approx(other.rates(), rel=1e-9 if kind is Pooled else 0.05)
     assert np.corrcoef(rate, other.rates())[0, 1] > 0.99
@@ -250,8 +251,8 @@ def test_a_restart_with_other_numbers_for_the_merchants_changes_nothing(kind: Ki
     watch(model, pages, np.repeat([0.05, 0.3, 0.9], 30), range(40, 45), seed=1)
     watch(again, renamed, np.repeat([0.05, 0.3, 0.9], 30), range(40, 45), seed=1)
     later, ages = START + timedelta(days=46), np.full(90, 2.5)
-    one = model.survival(pages, later).unchanged(ages)
-    assert one == pytest.approx(again.survival(renamed, later).unchanged(ages), rel=1e-12)
+    one = ask(model, pages, later).unchanged(ages)
+    assert one == pytest.approx(ask(again, renamed, later).unchanged(ages), rel=1e-12)
 
 
 @BOTH
@@ -259,14 +260,14 @@ def test_a_restart_changes_nothing_for_merchants_that_were_not_watched_lately(ki
     """One merchant was watched first, then another, and the third never."""
     pages = members(np.arange(90) // 30)
     model = kind()
-    model.survival(pages, START)
+    ask(model, pages, START)
     rates = np.full(90, 0.4)
     for first, rows in ((0, np.arange(30)), (40, np.arange(30, 60))):
         watch(model, pages.take(rows), rates[rows], range(first, first + 40))
     again = kind()
     again.restore(unpack(pack({"predictor": model.state()}))["predictor"])
     later, ages = START + timedelta(days=81), np.full(90, 2.5)
-    one, other = (m.survival(pages, later).unchanged(ages) for m in (model, again))
+    one, other = (ask(m, pages, later).unchanged(ages) for m in (model, again))
     assert one == pytest.approx(other, rel=1e-12)
 
 
@@ -278,7 +279,7 @@ def test_a_new_page_after_a_restart_joins_its_old_merchant(kind: Kind) -> None:
     again = kind()
     again.restore(unpack(pack({"predictor": model.state()}))["predictor"])
     more = members(1 - np.append(np.arange(60) // 30, 1))  # page 60 is of the fast merchant
-    again.survival(more, START + timedelta(days=61))
+    ask(again, more, START + timedelta(days=61))
     assert again.rates(np.array([60]))[0] > 0.3
 
 
@@ -316,7 +317,7 @@ def test_the_order_of_rows_does_not_matter(kind: Kind) -> None:
     said = watched(page, start, start + 2.0, rng.random(80) < 0.5)
     one, other = kind(), kind()
     for model, order in ((one, np.arange(80)), (other, rng.permutation(80))):
-        model.survival(members(np.arange(20) // 5), START)
+        ask(model, members(np.arange(20) // 5), START)
         model.learn(said.take(order))
     assert one.rates(np.arange(20)) == pytest.approx(other.rates(np.arange(20)), rel=1e-12)
 
@@ -324,22 +325,22 @@ def test_the_order_of_rows_does_not_matter(kind: Kind) -> None:
 @BOTH
 def test_nothing_and_nobody(kind: Kind) -> None:
     model = kind()
-    assert model.survival(blank_pages(0), START).rates().tolist() == []
-    assert model.survival(blank_pages(2), START).rates() == pytest.approx([0.25, 0.25])
+    assert ask(model, blank_pages(0), START).rates().tolist() == []
+    assert ask(model, blank_pages(2), START).rates() == pytest.approx([0.25, 0.25])
     quiet = np.full(2, UNCHANGED, dtype=np.bool_)
     model.learn(watched(np.arange(2), np.zeros(2), np.full(2, 5000.0), quiet))
     later = START + timedelta(days=5001)
-    still = model.survival(blank_pages(2), later).unchanged(np.full(2, 1.0))
+    still = ask(model, blank_pages(2), later).unchanged(np.full(2, 1.0))
     assert ((still > 0.95) & (still <= 1.0)).all()
 
 
 @BOTH
 def test_pages_in_another_order_keep_their_curves(kind: Kind) -> None:
     pages, model = some_pages(40, seed=1), kind()
-    model.survival(pages, START)
+    ask(model, pages, START)
     model.learn(some_outcomes(pages, seed=2))
     ages, order = np.full(40, 2.0), np.random.default_rng(0).permutation(40)
-    here = model.survival(pages, START).unchanged(ages)
-    there = model.survival(pages.take(order), START).unchanged(ages)
+    here = ask(model, pages, START).unchanged(ages)
+    there = ask(model, pages.take(order), START).unchanged(ages)
     assert len(np.unique(here)) > 3
     assert np.array_equal(there, here[order])

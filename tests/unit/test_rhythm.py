@@ -17,6 +17,7 @@ from salticus.exchange.tables import write_log
 from salticus.lab.simulate import Rules
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.stage import set_stage
+from salticus.predict.base import ask
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.predict.week import HOUR_US, _running
 from salticus.predict.worth import gamma_worth
@@ -99,7 +100,7 @@ def test_daily_visits_find_the_days_of_each_merchant() -> None:
         Shops(np.array([hours(WEDNESDAYS), hours(WORKDAYS), hours(BY_DAY)]), 40),
         Rhythm(),
     )
-    model.survival(shops.pages, MONDAY)
+    ask(model, shops.pages, MONDAY)
     for day in range(1, 92):
         model.learn(shops.visit(shops.pages.ids, day))
     pace = by_day(model)
@@ -116,7 +117,7 @@ def test_daily_visits_find_the_days_of_each_merchant() -> None:
 def test_visits_days_apart_find_them_too() -> None:
     """No visit sees a single day: which it was comes from how the visits overlap."""
     shops, model = Shops(np.array([hours(WEDNESDAYS), hours(BY_DAY)]), 80), Rhythm()
-    model.survival(shops.pages, MONDAY)
+    ask(model, shops.pages, MONDAY)
     rng = np.random.default_rng(1)
     due = rng.integers(1, 4, 160)
     for day in range(1, 140):
@@ -132,7 +133,7 @@ def test_visits_days_apart_find_them_too() -> None:
 def test_visits_through_the_day_find_the_hours() -> None:
     office = [3 * x for x in BY_DAY]
     shops, model = Shops(np.array([hours(office, OFFICE), hours(BY_DAY)]), 40), Rhythm()
-    model.survival(shops.pages, MONDAY)
+    ask(model, shops.pages, MONDAY)
     for tick in range(1, 8 * 42):
         model.learn(shops.visit(shops.pages.ids, tick / 8))
     pace = model.week_.pace_[1].reshape(7, 8, 3).mean(axis=(0, 2))
@@ -144,19 +145,19 @@ def test_visits_through_the_day_find_the_hours() -> None:
 def test_a_merchant_with_few_visits_follows_the_others(visits: int) -> None:
     profile = np.array([hours(WEDNESDAYS)] * 4)
     shops, model = Shops(profile, 40), Rhythm()
-    model.survival(shops.pages, MONDAY)
+    ask(model, shops.pages, MONDAY)
     known = shops.pages.ids[shops.pages.merchant != 3]
     for day in range(1, 71):
         model.learn(shops.visit(known, day))
     model.learn(shops.visit(shops.pages.ids[:visits] + 120, 71.0))
-    model.survival(shops.pages, MONDAY + timedelta(days=71))
+    ask(model, shops.pages, MONDAY + timedelta(days=71))
     assert by_day(model)[3, 2] > 5.0
 
 
 def test_a_merchant_of_its_own_leaves_the_others_way() -> None:
     days = np.array([hours(WEDNESDAYS)] * 3 + [hours([0.7, 0, 0, 0, 0, 0, 0])])
     shops, model = Shops(days, 40), Rhythm()
-    model.survival(shops.pages, MONDAY)
+    ask(model, shops.pages, MONDAY)
     for day in range(1, 92):
         model.learn(shops.visit(shops.pages.ids, day))
     assert by_day(model)[3, 0] > 5.5
@@ -165,11 +166,11 @@ def test_a_merchant_of_its_own_leaves_the_others_way() -> None:
 
 def test_survival_knows_the_day_on_which_things_change() -> None:
     shops, model = Shops(np.array([hours(WEDNESDAYS)]), 60), Rhythm()
-    model.survival(shops.pages, MONDAY)
+    ask(model, shops.pages, MONDAY)
     for day in range(1, 92):
         model.learn(shops.visit(shops.pages.ids, day))
     last = np.full(60, instant(MONDAY) + 91 * DAY)  # a Monday
-    survival = model.survival(replace(shops.pages, last_answer=last), MONDAY + timedelta(days=92))
+    survival = ask(model, replace(shops.pages, last_answer=last), MONDAY + timedelta(days=92))
     still = [survival.unchanged(np.full(60, age)).mean() for age in (1.0, 2.0, 3.0, 7.0, 10.0)]
     assert min(still[:2]) > 0.97
     assert still[2:4] == pytest.approx([np.exp(-0.7)] * 2, abs=0.06)
@@ -186,7 +187,7 @@ def test_a_page_never_visited_lives_in_plain_time() -> None:
 
 def test_the_week_comes_back_from_its_state() -> None:
     shops, model = Shops(np.array([hours(WEDNESDAYS), hours(BY_DAY)]), 20), Rhythm()
-    model.survival(shops.pages, MONDAY)
+    ask(model, shops.pages, MONDAY)
     for day in range(1, 40):
         model.learn(shops.visit(shops.pages.ids, day))
     again = Rhythm()
@@ -197,7 +198,7 @@ def test_the_week_comes_back_from_its_state() -> None:
         each.learn(said)
     later = MONDAY + timedelta(days=42)
     ages = np.full(len(shops.pages), 2.5)
-    one, other = (m.survival(shops.pages, later) for m in (model, again))
+    one, other = (ask(m, shops.pages, later) for m in (model, again))
     assert np.array_equal(one.unchanged(ages), other.unchanged(ages))
     assert np.array_equal(one.worth(ages, 0.5), other.worth(ages, 0.5))  # type: ignore[attr-defined]
 
@@ -205,7 +206,7 @@ def test_the_week_comes_back_from_its_state() -> None:
 def test_a_new_page_after_a_restart_lives_by_its_merchants_week() -> None:
     """The numbers of the merchants are others then."""
     shops, model = Shops(np.array([hours(WEDNESDAYS), hours(BY_DAY)]), 30), Rhythm()
-    model.survival(shops.pages, MONDAY)
+    ask(model, shops.pages, MONDAY)
     for day in range(1, 92):
         model.learn(shops.visit(shops.pages.ids, day))
     again = Rhythm()
@@ -215,7 +216,7 @@ def test_a_new_page_after_a_restart_lives_by_its_merchants_week() -> None:
         merchant=np.append(1 - shops.pages.merchant, [1, 0]),  # one new page each
         last_answer=np.full(62, instant(MONDAY) + 91 * DAY),  # a Monday
     )
-    survival = again.survival(more, MONDAY + timedelta(days=92))
+    survival = ask(again, more, MONDAY + timedelta(days=92))
     quiet, busy = survival.unchanged(np.full(62, 1.9))[[60, 61]]
     assert quiet > 0.95
     assert busy < 0.75
@@ -224,7 +225,7 @@ def test_a_new_page_after_a_restart_lives_by_its_merchants_week() -> None:
 def test_what_is_long_ago_counts_less() -> None:
     """A merchant moves from Wednesdays to Fridays; within some months its week has moved too."""
     shops, model = Shops(np.array([hours(WEDNESDAYS)]), 40), Rhythm()
-    model.survival(shops.pages, MONDAY)
+    ask(model, shops.pages, MONDAY)
     for day in range(1, 92):
         model.learn(shops.visit(shops.pages.ids, day))
     moved = Shops(np.array([hours([0.0, 0, 0, 0, 0.7, 0, 0])]), 40)

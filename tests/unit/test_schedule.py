@@ -18,13 +18,9 @@ from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner, spread
 from salticus.schedule.ticks import Ticks
 from salticus.testing import START, a_tick, blank_pages
-from salticus.types import DAY, NEVER, Draw, Ints, Outcomes, Purpose, instant
+from salticus.types import DAY, NEVER, Draw, Outcomes, Purpose, instant
 from salticus.types.coins import coins
 from salticus.types.state import Keyed, pack, unpack
-
-
-def sure(rows: Ints) -> Draw:
-    return Draw(rows, np.ones(len(rows)))
 
 
 def test_coins_are_fair_and_independent() -> None:
@@ -50,7 +46,9 @@ def test_even_visits_come_at_even_intervals() -> None:
     rates = np.repeat([0.1, 0.2, 0.5], 10)
     seen: list[list[int]] = [[] for _ in range(30)]
     for number in range(200):
-        for row in even.draw(pages, rates, 8, a_tick(number)).rows:
+        draw = even.draw(pages, rates, 8, a_tick(number))
+        even.keep(pages, draw)
+        for row in draw.rows:
             seen[row].append(number)
     for row, ticks in enumerate(seen):
         gaps = np.diff(ticks)
@@ -67,7 +65,9 @@ def test_pages_never_visited_come_first() -> None:
 
 def test_even_gives_dropped_visits_their_credit_back() -> None:
     pages, even = blank_pages(10), Even()
-    first = even.draw(pages, np.full(10, 0.3), 3, a_tick(0)).rows
+    draw = even.draw(pages, np.full(10, 0.3), 3, a_tick(0))
+    even.keep(pages, draw)
+    first = draw.rows
     dropped = replace(some_outcomes(pages).take(first), made=np.zeros(3, dtype=np.bool_))
     even.learn(dropped)
     again = even.draw(pages, np.full(10, 0.3), 3, a_tick(1)).rows
@@ -76,7 +76,7 @@ def test_even_gives_dropped_visits_their_credit_back() -> None:
 
 def test_a_dropped_visit_that_cost_no_credit_gets_none_back() -> None:
     pages, even = blank_pages(10), Even()
-    even.draw(pages, np.full(10, 0.3), 3, a_tick(0))
+    even.keep(pages, even.draw(pages, np.full(10, 0.3), 3, a_tick(0)))
     credit = even.credit_.values.copy()
     explored = np.full(10, Purpose.EXPLORE, dtype=np.int8)
     nothing = np.zeros(10, dtype=np.bool_)
@@ -101,9 +101,11 @@ def test_visit_ids_are_never_used_twice_and_due_times_respect_the_ledger() -> No
         tick = a_tick(number)
         grant = ledger.grant(pages, tick)
         rows = np.arange(min(50, grant.visits))
-        draws = {Purpose.LIMIT: sure(rows[:2]), Purpose.POLICY: sure(rows[2:])}
+        draws = [(Purpose.LIMIT, Draw.sure(rows[:2])), (Purpose.POLICY, Draw.sure(rows[2:]))]
         plan = planner.plan(pages, draws, tick, grant)
-        ledger.spend(plan, np.ones(len(plan)))
+        planner.number(plan)
+        ledger.open(grant, tick)
+        ledger.spend(plan.visit, np.ones(len(plan)))
         assert np.all(np.diff(plan.due.astype(np.int64)) >= 0)
         assert np.all(plan.due >= grant.release[: len(plan)])
         assert np.all((plan.due >= instant(tick.start)) & (plan.due < instant(tick.end)))
@@ -117,8 +119,12 @@ def test_visit_ids_are_never_used_twice_and_due_times_respect_the_ledger() -> No
 def test_a_page_drawn_twice_is_visited_once_for_the_later_purpose() -> None:
     pages, grant = blank_pages(5), Ledger(Budget.parse(240)).grant(blank_pages(5), a_tick())
     explored = Draw(np.array([1, 3]), np.full(2, 0.25))
-    draws = {Purpose.LIMIT: sure(np.array([3, 0])), Purpose.EXPLORE: explored}
-    plan = Planner().plan(pages, draws | {Purpose.POLICY: sure(np.array([4]))}, a_tick(), grant)
+    draws = [
+        (Purpose.LIMIT, Draw.sure(np.array([3, 0]))),
+        (Purpose.EXPLORE, explored),
+        (Purpose.POLICY, Draw.sure(np.array([4]))),
+    ]
+    plan = Planner().plan(pages, draws, a_tick(), grant)
     by_page = dict(zip(plan.page.tolist(), plan.purpose.tolist(), strict=True))
     explore = Purpose.EXPLORE
     assert by_page == {0: Purpose.LIMIT, 1: explore, 3: explore, 4: Purpose.POLICY}
@@ -134,7 +140,7 @@ def test_a_fixed_interval_ends_when_it_says() -> None:
         interval=np.array([1.0, 1.0, 1.0, np.nan]),
     )
     grant = Ledger(Budget.parse(240)).grant(pages, a_tick())
-    plan = Planner().plan(pages, {Purpose.LIMIT: sure(np.arange(4))}, a_tick(), grant)
+    plan = Planner().plan(pages, [(Purpose.LIMIT, Draw.sure(np.arange(4)))], a_tick(), grant)
     due = dict(zip(plan.page.tolist(), plan.due, strict=True))
     assert due[0] == start + 60_000_000
     assert all(start <= due[row] < instant(a_tick().end) for row in range(4))
@@ -142,13 +148,17 @@ def test_a_fixed_interval_ends_when_it_says() -> None:
 
 def test_an_idle_ledger_carries_one_tick_only() -> None:
     ledger, pages = Ledger(Budget.parse(240)), blank_pages(1000)
-    assert ledger.grant(pages, a_tick(0)).visits == 20
+    first = ledger.grant(pages, a_tick(0))
+    assert first.visits == 20
+    ledger.open(first, a_tick(0))
     assert ledger.grant(pages, a_tick(40)).visits == 40
 
 
 def test_once_a_day_may_spend_the_days_budget() -> None:
     ledger, pages = Ledger(Budget.parse(240), carry=timedelta(days=1)), blank_pages(1000)
-    assert ledger.grant(pages, a_tick(0)).visits == 240
+    first = ledger.grant(pages, a_tick(0))
+    assert first.visits == 240
+    ledger.open(first, a_tick(0))
     assert ledger.grant(pages, a_tick(12)).visits == 240
 
 

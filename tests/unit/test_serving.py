@@ -23,7 +23,7 @@ from salticus.models.calibrated import Calibrated, Curve
 from salticus.models.file import FORMAT, Saved, _sealed, asked, load_model, save_model
 from salticus.models.linear import LinearModel
 from salticus.models.registry import Judgement, Registry
-from salticus.predict.modelled import Sources
+from salticus.predict.base import ask
 from salticus.predict.rhythm import Rhythm
 from salticus.predict.serving import Serving
 from salticus.testing import START, MemoryStore, blank_pages
@@ -68,7 +68,7 @@ class Crawl:
         self.registry.judge(version, judged(promoted=True))
 
     def serving(self) -> Serving:
-        return Serving(self.registry, Sources(self.store.facts, self.store.history))
+        return Serving(registry=self.registry, facts=self.store.facts, history=self.store.history)
 
     def pages(self, now: datetime) -> Pages:
         last = [self.last.get(n + 1) for n in range(N)]
@@ -107,7 +107,7 @@ class Crawl:
         for number in hours:
             if number % 2 == 0:
                 now = START + number * HOUR
-                curves = part.survival(self.pages(now), now)
+                curves = ask(part, self.pages(now), now)
             part.learn(self.hour(number))
         return curves
 
@@ -140,7 +140,7 @@ def test_without_a_model_it_is_the_rhythm_and_leaves_nothing_behind(crawl: Crawl
     serving, rhythm = crawl.serving(), Rhythm()
     for number in range(40):
         now = START + number * HOUR
-        curves = [part.survival(crawl.pages(now), now) for part in (serving, rhythm)]
+        curves = [ask(part, crawl.pages(now), now) for part in (serving, rhythm)]
         assert np.array_equal(chances(curves[0]), chances(curves[1]))
         outcomes = crawl.hour(number)
         serving.learn(outcomes)
@@ -170,7 +170,7 @@ def test_the_curve_goes_through_what_the_model_says_of_now(crawl: Crawl) -> None
     serving.trust = 1.0
     crawl.run(serving, range(49))
     now = START + 50 * HOUR
-    curves: Any = serving.survival(crawl.pages(now), now)
+    curves: Any = ask(serving, crawl.pages(now), now)
     page = 1 + 48 % N  # visited in the last hour that is known
     hazards = load_model(crawl.registry.path(1)).model.hazards(*serving.inputs(np.array([page])))
     assert curves.level[page - 1] == pytest.approx(-np.log1p(-hazards).sum(), rel=1e-9)
@@ -302,7 +302,7 @@ def test_after_a_kill_it_foretells_to_the_bit_what_it_would_have(crawl: Crawl) -
         part.learn(since[0].join(since[1]).join(since[2]))
     for hours in (44, 47, 52):
         now = START + hours * HOUR
-        one, other = (each.survival(crawl.pages(now), now) for each in (serving, again))
+        one, other = (ask(each, crawl.pages(now), now) for each in (serving, again))
         for name in ("a", "b", "level"):
             assert np.array_equal(getattr(one, name), getattr(other, name))
         assert (again.version_, serving.version_) == (1, 1)
@@ -316,7 +316,7 @@ def test_a_model_that_comes_late_knows_what_was_seen(crawl: Crawl) -> None:
     late = crawl.serving()
     now = START + 50 * HOUR
     for part in (early, late):
-        part.survival(crawl.pages(now), now)
+        ask(part, crawl.pages(now), now)
     ids = np.arange(1, N + 1)
     one, other = (part.inputs(ids) for part in (early, late))
     assert np.array_equal(one[0].dense, other[0].dense, equal_nan=True)

@@ -15,9 +15,10 @@ import pytest
 from salticus.clock import VirtualClock
 from salticus.config import Config, parse
 from salticus.crawl.census import Census
+from salticus.crawl.forecast import HORIZON
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import cost_of, stored
-from salticus.crawl.parts import parts_of
+from salticus.crawl.parts import make_parts
 from salticus.crawl.snapshot import Memory
 from salticus.fetch.gate import Hosts
 from salticus.observe import digest
@@ -41,7 +42,7 @@ from salticus.types import (
 )
 from salticus.views.fresh import fresh_report
 from salticus.views.reasons import in_words
-from salticus.views.standing import HORIZON, chances
+from salticus.views.standing import chances
 from salticus.views.times import iso
 from salticus.views.why import why_report
 
@@ -167,8 +168,8 @@ class Scripted:
 
 
 def crawler(config: Config, world: Scripted, store: SqliteStore) -> Loop:
-    parts = parts_of(config, world.clock, store, once=False)
-    return Loop(world=world, memory=Memory(parts, store), **parts)
+    parts = make_parts(config, world.clock, store)
+    return Loop(world, parts, Memory(parts.named(), store))
 
 
 async def crawled(folder: Path, policy: str = "leap", *, days: int = 8) -> Crawl:
@@ -180,7 +181,7 @@ async def crawled(folder: Path, policy: str = "leap", *, days: int = 8) -> Crawl
         world = Scripted(store, config, clock)
         world.crash_at = days * 12
         loop = crawler(config, world, store)
-        async for tick in loop.ticks.until(START + (days + 1) * DAY):
+        async for tick in loop.parts.ticks.until(START + (days + 1) * DAY):
             plan = await loop.plan(tick)
             await loop.memory.save(plan)
             await loop.make(plan)
@@ -204,8 +205,8 @@ def _micros(clock: VirtualClock) -> int:
 
 
 async def planned(config: Config, clock: VirtualClock) -> dict[str, int]:
-    """The tick of each page's next visit: the crawl restarts now, its price frozen; visits are
-    made, and nothing is learnt from them."""
+    """The tick of each page's next visit: the crawl restarts now; visits are made, and
+    nothing is learnt from them."""
     async with stored(config) as store:
         world = Scripted(store, config, clock)
         loop = crawler(config, world, store)
@@ -214,7 +215,6 @@ async def planned(config: Config, clock: VirtualClock) -> dict[str, int]:
         plan, outcomes = recalled
         loop.learn(outcomes)
         loop.study()
-        loop.policy = getattr(loop.policy, "frozen", lambda: loop.policy)()
         plan = plan.without(outcomes.visit)
         await world.pages(plan.tick)
         visited: dict[int, int] = {}
@@ -230,7 +230,7 @@ async def planned(config: Config, clock: VirtualClock) -> dict[str, int]:
                 at=plan.due,
             )
             world.census.learn(made)
-            loop.ledger.learn(made)
+            loop.parts.ledger.learn(made)
             if tick.start >= last:
                 break
             plan = await loop.plan(tick)

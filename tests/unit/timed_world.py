@@ -9,17 +9,15 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from salticus import allocate, plugins, predict, schedule
-from salticus.allocate.explore import Explore
+from salticus import allocate, plugins
+from salticus.allocate.base import Informed
 from salticus.clock import VirtualClock
-from salticus.config import Budget
+from salticus.config import Budget, Config, Share
 from salticus.crawl.loop import Loop
+from salticus.crawl.parts import Given, make_parts
 from salticus.crawl.snapshot import Memory
 from salticus.freshness.note import Gauging
 from salticus.lab.worlds.mall.generate import generate
-from salticus.schedule.ledger import Ledger
-from salticus.schedule.planner import Planner
-from salticus.schedule.ticks import Ticks
 from salticus.testing import blank_pages
 from salticus.types import (
     NEVER,
@@ -181,21 +179,12 @@ def crawl(world: Timed, days: int, *, policy: str, budget: str, share: float) ->
     """Crawl the world for some days through the loop that also crawls live."""
     notes, seed = Notes(world), world.seed
     part = plugins.make("policy", policy, allocate.BUILTIN, seed=seed)
-    predictor = str(getattr(part, "predictor", "gamma"))
-    spacing = str(getattr(part, "spacing", "even"))
-    loop = Loop(
-        world=world,
-        ticks=Ticks(VirtualClock(START), timedelta(hours=2)),
-        predictor=plugins.make("predictor", predictor, predict.BUILTIN),
-        policy=part,
-        spacing=plugins.make("spacing", spacing, schedule.BUILTIN, seed=seed),
-        ledger=Ledger(Budget.parse(budget)),
-        planner=Planner(seed=seed),
-        memory=Memory({}),
-        explore=Explore(share, seed=seed),
-        gauge=Gauging(notes),
-        watchers=[notes],
+    predictor = part.predictor if isinstance(part, Informed) else "gamma"
+    config = Config(
+        budget=Budget.parse(budget), predictor=predictor, seed=seed, explore=Share(share)
     )
+    parts = make_parts(config, VirtualClock(START), given=Given(policy=part))
+    loop = Loop(world, parts, Memory({}), gauge=Gauging(notes), watchers=[notes])
     asyncio.run(loop.run(START + timedelta(days=days)))
     return notes
 

@@ -29,7 +29,6 @@ class Adaptive:
 
     def due(self, pages: Pages) -> Floats:
         """When each page is due, µs since 1970."""
-        self._meet(pages.ids)
         due = self.due_.get(pages.ids, np.full(len(pages), np.nan))
         new = np.flatnonzero(np.isnan(due))
         last = pages.last_visit[new]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.types import Floats, Ints, Outcomes, Pages
+from salticus.types import Bools, Draw, Floats, Grant, Ints, Outcomes, Pages, Purpose, Tick, Times
 
 
 def known(name: str, column: Floats, ids: Ints) -> Floats:
@@ -28,22 +28,102 @@ class Policy(Protocol):
 
     Laws: each in [0, 1]; they sum to `visits`, or to the number of pages if that is less; a
     permutation of the pages permutes the answer; pages that are alike get alike; never NaN; to be
-    asked again in the same tick, or about some of the pages only, changes nothing.
+    asked changes nothing, however often and of whichever tick. A constructor that takes `seed` is
+    given the crawl's.
 
-    A policy that may leave visits unspent, as a cron job does, says so with a class attribute
-    ``spends = False``; what it expects then sums to `visits` at most. One that must be drawn by a
-    certain spacing, as a bandit that judges its arms by their visits, names it: ``spacing =
-    "coin"``; ``predictor = "rhythm"`` names the predictor of live crawls that choose none. A
-    constructor that takes `seed` is given the crawl's.
-
-    A policy that visits by a visit price may have ``frozen()``: the policy that goes on at the
-    price of its last plan. Forecasts (`salticus why`) use it; without it they ask the policy.
-
-    A policy may also have ``expected_by_host(pages, room)``: what it expects of each host's pages
-    if it had just ``room[host]`` visits to spend on them, for all hosts of the pages in one call.
-    Without it, it is asked about one full host after another.
+    What a policy may be able to do beside that are the protocols below.
     """
 
     def expected(self, pages: Pages, visits: float) -> Floats: ...
 
     def learn(self, outcomes: Outcomes) -> None: ...
+
+
+@runtime_checkable
+class Thrifty(Protocol):
+    """A policy that says whether it spends all visits; one that may leave some unspent, as a cron
+    job does, has ``spends = False``. What it expects then sums to `visits` at most."""
+
+    spends: bool
+
+
+@runtime_checkable
+class Spaced(Protocol):
+    """A policy that must be drawn by a certain spacing, as a bandit that judges its arms by their
+    visits: ``spacing = "coin"``."""
+
+    spacing: str
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """A policy that names the predictor of crawls that choose none: ``predictor = "rhythm"``."""
+
+    predictor: str
+
+
+@runtime_checkable
+class Stepwise(Protocol):
+    """A policy that goes from tick to tick, as a bandit does that judges its last arm.
+
+    `begin` is told once a tick, before it is asked, what all pages are; `adopt` that what it was
+    asked last is what is done. Both may change the policy, and nothing but they and `learn` does.
+    """
+
+    def begin(self, pages: Pages) -> None: ...
+
+    def adopt(self) -> None: ...
+
+
+@runtime_checkable
+class ByHost(Protocol):
+    """A policy that can say what it expects of each host's pages if it had just ``room[host]``
+    visits to spend on them, for all hosts of the pages in one call. Without it, it is asked about
+    one full host after another."""
+
+    def expected_by_host(self, pages: Pages, room: Floats) -> Floats: ...
+
+
+@runtime_checkable
+class Priced(Protocol):
+    """A policy that visits by a visit price: that of its last plan, in demand-weighted fresh days
+    per visit of cost; NaN before any. `worth` is V of every page per visit of cost, and V without
+    demand; `reached` says which pages are worth a visit at the price."""
+
+    price_: float
+
+    def worth(self, pages: Pages) -> tuple[Floats, Floats]: ...
+
+    def reached(self, worth: Floats, alone: Floats) -> Bools: ...
+
+
+class Proposer(Protocol):
+    """Proposes visits: maximum intervals, pins, exploration, the panel, clicks, the policy.
+
+    The crawl asks its proposers in order of precedence. Each sees the pages with what their hosts
+    can still take, and the grant with the rows that others have `taken`; it draws rows for its
+    `purpose`, whose visits the budget pays for if the purpose is charged.
+
+    Laws: no row twice; together with the rows taken no more than the grant covers and the hosts can
+    take; to be asked changes nothing.
+    """
+
+    @property
+    def purpose(self) -> Purpose: ...
+
+    def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw: ...
+
+
+@runtime_checkable
+class Urgent(Protocol):
+    """A proposer whose visits cannot wait for a plan. It reserves a share of each tick's visits in
+    its draw, and is given them as a purse: when each may start, in order."""
+
+    def open(self, pages: Pages, purse: Times) -> None: ...
+
+
+@runtime_checkable
+class Keeps(Protocol):
+    """A proposer that must know what was made of its draw."""
+
+    def keep(self, pages: Pages, draw: Draw) -> None: ...

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from salticus.allocate.base import Policy
+from salticus.allocate.base import ByHost, Policy
 from salticus.types import Bools, Floats, Ints, Pages, instant
 from salticus.types.state import covered, later, rank_within
-
-
-@runtime_checkable
-class ByHost(Protocol):
-    """A policy that can solve for many hosts at once; see `Policy`."""
-
-    def expected_by_host(self, pages: Pages, room: Floats) -> Floats: ...
 
 
 def less(pages: Pages, taken: Ints) -> Pages:

@@ -9,7 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from salticus.allocate.capacity import fitting, optional
-from salticus.types import Bools, Draw, Floats, Ints, Pages, Tick, instant
+from salticus.types import (
+    Bools,
+    Draw,
+    Floats,
+    Grant,
+    Pages,
+    Purpose,
+    Tick,
+    instant,
+)
 from salticus.types.coins import coins
 
 _OTHERS = 2 << 32  # planner and spacing flip coins of the same seed, page and tick
@@ -30,18 +39,20 @@ class Explore:
     on one, that visit explores. They are a little too high where more coins fall than the visits or
     a host's capacity have room for; then the lowest coins count.
 
-    >>> from salticus.testing import a_tick, blank_pages
-    >>> draw = Explore(0.02, seed=1).draw(blank_pages(1000), np.array([3]), 500, a_tick())
+    >>> from salticus.testing import a_grant, a_tick, blank_pages
+    >>> draw = Explore(0.02, seed=1).draw(blank_pages(1000), a_grant(500), a_tick())
     >>> float(draw.propensity[0].round(6))
     0.01
     """
+
+    purpose = Purpose.EXPLORE
 
     def __init__(self, share: float = 0.0, *, seed: int = 0) -> None:
         self.share = share
         self.seed = seed
 
-    def draw(self, pages: Pages, taken: Ints, visits: int, tick: Tick) -> Draw:
-        """Rows to explore of all the `visits` of a tick, of which `taken` rows have theirs."""
+    def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
+        visits, taken = grant.visits, grant.taken
         if self.share <= 0 or visits <= 0:
             return Draw(np.empty(0, dtype=np.int64), np.empty(0))
         chance = self.chance(pages, visits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,6 +28,16 @@ def usual_interval(needed_days: float) -> float:
     return enough[0] / 24 if enough else 30.0 * math.ceil(hours / 720)
 
 
+class _Afforded(NamedTuple):
+    """What the visits given so far, in so many days, afford in a tick."""
+
+    tick: int
+    interval: float
+    given: float
+    days: float
+    all_spent: bool
+
+
 class FixedInterval:
     """Every page at one interval: the shortest usual one at which the visits suffice for all.
 
@@ -41,6 +52,7 @@ class FixedInterval:
     >>> policy = FixedInterval()
     >>> policy.expected(blank_pages(4), visits=1.0)  # all due, one visit in two hours
     array([0.25, 0.25, 0.25, 0.25])
+    >>> policy.adopt()
     >>> policy.interval_ * 24
     4.0
     """
@@ -53,34 +65,40 @@ class FixedInterval:
         self.given_ = self.days_ = 0.0
         self.tick_ = -1
         self.all_spent_ = True
+        self._asked: _Afforded | None = None  # by the first answer of the last tick asked about
 
     def expected(self, pages: Pages, visits: float) -> Floats:
-        anew = pages.tick.number != self.tick_
-        if anew:
-            self._settle(pages, visits)
-        due = self._due(pages)
-        if anew:
-            self.all_spent_ = len(due) >= visits
+        number = pages.tick.number
+        if number == self.tick_:
+            interval = self.interval_
+        else:
+            if self._asked is None or self._asked.tick != number:
+                self._asked = self._afforded(pages, visits)
+            interval = self._asked.interval
+        due = _due(pages, interval)
         expected = np.zeros(len(pages))
         expected[due] = first(pages.last_visit[due].view(np.int64), visits)
         return expected
 
-    def _settle(self, pages: Pages, visits: float) -> None:
-        """Count the visits given and choose the interval that they afford."""
-        self.tick_ = pages.tick.number
-        if self.all_spent_:
-            fade = 1.0 if self.days_ <= _MEMORY_DAYS else _MEMORY_DAYS / self.days_
-            self.given_ = self.given_ * fade + visits
-            self.days_ = self.days_ * fade + pages.tick.days
-        # whole visits are given, so that up to one is still to come
-        needed = len(pages) * self.days_ / (self.given_ + 1.0)
-        self.interval_ = self.interval_days or usual_interval(needed)
+    def begin(self, pages: Pages) -> None:
+        """Nothing was asked about this tick yet."""
+        self._asked = None
 
-    def _due(self, pages: Pages) -> Ints:
-        """Rows whose interval ends before the tick does."""
-        span = np.timedelta64(round(self.interval_ * float(DAY.astype(np.int64))), "us")
-        last = pages.last_visit
-        return np.flatnonzero(np.isnat(last) | (last < instant(pages.tick.end) - span))
+    def adopt(self) -> None:
+        """The visits given were counted, and the interval is that which they afford."""
+        if self._asked is not None:
+            self.tick_, self.interval_, self.given_, self.days_, self.all_spent_ = self._asked
+
+    def _afforded(self, pages: Pages, visits: float) -> _Afforded:
+        """Count the visits given and choose the interval that they afford."""
+        given, days = self.given_, self.days_
+        if self.all_spent_:
+            fade = 1.0 if days <= _MEMORY_DAYS else _MEMORY_DAYS / days
+            given, days = given * fade + visits, days * fade + pages.tick.days
+        # whole visits are given, so that up to one is still to come
+        interval = self.interval_days or usual_interval(len(pages) * days / (given + 1.0))
+        spent = len(_due(pages, interval)) >= visits
+        return _Afforded(pages.tick.number, interval, given, days, spent)
 
     def learn(self, outcomes: Outcomes) -> None:
         """A dropped visit will be given again."""
@@ -94,3 +112,10 @@ class FixedInterval:
     def restore(self, state: State) -> None:
         self.interval_, self.given_, self.days_, tick, spent = state["numbers"].tolist()
         self.tick_, self.all_spent_ = int(tick), bool(spent)
+
+
+def _due(pages: Pages, interval: float) -> Ints:
+    """Rows whose interval, in days, ends before the tick does."""
+    span = np.timedelta64(round(interval * float(DAY.astype(np.int64))), "us")
+    last = pages.last_visit
+    return np.flatnonzero(np.isnat(last) | (last < instant(pages.tick.end) - span))

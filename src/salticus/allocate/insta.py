@@ -11,7 +11,9 @@ from salticus.allocate.gate.base import Decisions, Gate
 from salticus.allocate.gate.uniform import UniformGate
 from salticus.types import (
     Bools,
+    Draw,
     Floats,
+    Grant,
     Instant,
     Ints,
     Outcomes,
@@ -44,6 +46,8 @@ class Insta:
     stored since, it decides alike.
     """
 
+    purpose = Purpose.INSTA
+
     def __init__(self, gate: Gate | None = None, *, share: float = 0.0, seed: int = 0) -> None:
         self.gate = UniformGate(share=0.0) if gate is None else gate
         self.share = share
@@ -52,6 +56,10 @@ class Insta:
         self.latest_ = 0  # number of the last visit that was sent
         self._purse: Times = np.empty(0, dtype="M8[us]")
         self._pages: Pages | None = None
+
+    def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
+        """Nothing yet: a share of the visits, for clicks that may come."""
+        return replace(Draw.sure(np.empty(0, dtype=np.int64)), reserve=self.share)
 
     def open(self, pages: Pages, purse: Times) -> None:
         """Begin a tick with these pages and visits: when each may start, in order."""
@@ -102,10 +110,6 @@ class Insta:
         if requests:
             self._sent(np.array([request.score for request in requests]))
             self.number_ = requests[-1].number
-
-    def cost(self, pages: Ints) -> Floats:
-        """What visits to these pages cost."""
-        return np.empty(0) if self._pages is None else self._pages.cost[self._pages.rows(pages)]
 
     # ------------------------------------------------------------------------------------ inside
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from salticus.allocate.base import Policy, known
+from salticus.allocate.base import known
 from salticus.allocate.index import by_host
 from salticus.allocate.share import first, ranked
 from salticus.errors import ConfigError
@@ -21,6 +19,7 @@ from salticus.types import (
     Outcomes,
     Pages,
     Survival,
+    Valued,
     instant,
 )
 from salticus.types.compiled import compiled
@@ -48,7 +47,7 @@ class Leap:
     `price_` is the visit price of the last plan: the least worth of the pages chosen at the price
     that all hosts share, in demand-weighted fresh days per visit of cost; where that is 0, because
     visits are left for pages that nobody reads, `unread_price_` is the least V without demand among
-    them. `frozen` is the policy that goes on at this price.
+    them. Both are 0 while there are visits for all pages.
 
     Cost: linear in pages; nothing is sorted.
 
@@ -70,6 +69,7 @@ class Leap:
         self.few = few
         self.most = most
         self.price_, self.unread_price_ = np.nan, np.nan  # not known yet
+        self._asked = (np.nan, np.nan)  # the prices of the last answer
 
     def expected(self, pages: Pages, visits: float) -> Floats:
         worth, alone = self.worth(pages)
@@ -91,14 +91,26 @@ class Leap:
         chosen = expected > 0.0
         if not chosen.any():
             return
+        if expected.min() >= 1.0:  # visits for all: they cost nothing
+            self._asked = (0.0, 0.0)
+            return
         cut = float(np.max(order, where=chosen, initial=-np.inf))
-        self.price_ = -cut + 0.0
         tied = chosen & (order == cut) if cut == 0.0 else np.zeros(len(order), dtype=np.bool_)
-        self.unread_price_ = -float(np.max(then, where=tied, initial=-np.inf))
+        self._asked = (-cut + 0.0, -float(np.max(then, where=tied, initial=-np.inf)))
 
-    def frozen(self) -> Policy:
-        """The policy that visits whatever reaches the price of the last plan; itself before any."""
-        return self if np.isnan(self.price_) else AtPrice(self)
+    def begin(self, pages: Pages) -> None:
+        """Nothing is left from the last tick."""
+        self._asked = (self.price_, self.unread_price_)
+
+    def adopt(self) -> None:
+        """The price of the last answer is that of the plan."""
+        self.price_, self.unread_price_ = self._asked
+
+    def reached(self, worth: Floats, alone: Floats) -> Bools:
+        """Which pages are worth a visit, by V per cost and by V without demand."""
+        if self.price_ > 0.0:
+            return worth >= self.price_
+        return (worth > 0.0) | (alone >= self.unread_price_)
 
     def expected_by_host(self, pages: Pages, room: Floats) -> Floats:
         """The best pages of each host, at a price of its own."""
@@ -136,45 +148,12 @@ class Leap:
         self.price_, self.unread_price_ = (float(price) for price in state["price"])
 
 
-class AtPrice:
-    """leap with its visit price frozen: the pages whose V per cost has reached it.
-
-    Pages never visited have always reached it. Visits that are left then stay unspent; if they are
-    too few, the best pages get them. For forecasts: see `salticus why`.
-    """
-
-    spends = False
-
-    def __init__(self, leap: Leap) -> None:
-        self.leap = leap
-
-    def expected(self, pages: Pages, visits: float) -> Floats:
-        worth, alone = self.leap.worth(pages)
-        return first(-worth, visits, -alone) * self.reached(worth, alone)
-
-    def reached(self, worth: Floats, alone: Floats) -> Bools:
-        """Which pages are worth a visit, by V per cost and by V without demand."""
-        price, least = self.leap.price_, self.leap.unread_price_
-        if price > 0.0:
-            return worth >= price
-        return (worth > 0.0) | (alone >= least)
-
-    def expected_by_host(self, pages: Pages, room: Floats) -> Floats:
-        """Of full hosts, the best of those pages."""
-        best = self.leap.expected_by_host(pages, room)
-        return best * self.reached(*self.leap.worth(pages))
-
-    def learn(self, outcomes: Outcomes) -> None:
-        """Nothing: the price is frozen."""
-
-
 def _index(survival: Survival | None, ages: Floats, step: float) -> Floats:
     """V(τ) without demand, days; on a curve that does not know it, from the curve itself."""
     if survival is None:
         return ages * 1.0
-    own: Any = getattr(survival, "worth", None)
-    if own is not None:
-        return np.asarray(own(ages, step))
+    if isinstance(survival, Valued):
+        return np.asarray(survival.worth(ages, step))
     still = survival.unchanged(ages)
     return np.maximum(survival.integral(ages) - ages * still + 0.5 * step * (1.0 - still), 0.0)
 

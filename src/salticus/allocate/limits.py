@@ -18,9 +18,12 @@ from salticus.errors import Infeasible
 from salticus.types import (
     Bools,
     Columns,
+    Draw,
     Floats,
+    Grant,
     Ints,
     Pages,
+    Purpose,
     Tick,
     Times,
     days_between,
@@ -30,6 +33,15 @@ from salticus.types.state import later
 
 _HORIZON = 10_000  # ticks; two years of two-hour ticks
 _SLACK = 6 / 5  # unlike intervals fit together only up to 5/6 of the visits (Kawamura 2024)
+
+
+class Limits:
+    """Visits pages before their maximum interval ends, as late as budget and hosts allow."""
+
+    purpose = Purpose.LIMIT
+
+    def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
+        return Draw.sure(forced(pages, grant.left(pages), grant.per_tick, tick))
 
 
 def forced(pages: Pages, visits: int, per_tick: float, tick: Tick) -> Ints:

@@ -7,13 +7,27 @@ intervals, so that what happens between the crawl's own visits is known for some
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from salticus.allocate.capacity import fitting, less
-from salticus.types import Bools, Floats, Ints, Member, Outcomes, Pages, Purpose, Times, instant
+from salticus.allocate.capacity import fitting
+from salticus.types import (
+    Bools,
+    Draw,
+    Floats,
+    Grant,
+    Ints,
+    Member,
+    Outcomes,
+    Pages,
+    Purpose,
+    Tick,
+    Times,
+    instant,
+)
 from salticus.types.coins import coins
 from salticus.types.state import State, later, places
 
@@ -79,13 +93,6 @@ class PanelSource(Protocol):
     async def panel(self) -> list[Member]: ...
 
 
-class Members(list[Member]):
-    """Members that do not change any more."""
-
-    async def panel(self) -> list[Member]:
-        return list(self)
-
-
 class Panel:
     """Visits its pages at their intervals, beside the crawl and unknown to it.
 
@@ -93,42 +100,47 @@ class Panel:
     that these go on as if there were no panel; what the panel finds still teaches predictors.
     """
 
-    def __init__(self, keeper: PanelSource | None = None) -> None:
-        self.keeper = keeper
+    purpose = Purpose.PANEL
+
+    def __init__(self, store: PanelSource | None = None) -> None:
+        self.store = store
+        self.members: Sequence[Member] = ()
         self.pages_: Ints = np.empty(0, dtype=np.int64)
         self.last_ = np.empty(0, dtype="M8[us]")  # the crawl's own last visits
         self.answer_ = np.empty(0, dtype="M8[us]")  # and those of them that were answered
-        self.rows: Ints = np.empty(0, dtype=np.int64)  # to visit in this tick
-        self.due: Times = np.empty(0, dtype="M8[us]")
+        self._due: Times = np.empty(0, dtype="M8[us]")  # of `pages_`
 
-    async def veil(self, pages: Pages) -> Pages:
-        """The pages as they would be without the panel; remember which of it are due."""
-        now = int(instant(pages.tick.start).astype(np.int64))
-        members = await self._members(now)
-        ids = np.array([member.page for member in members], dtype=np.int64)
-        rows, here = places(pages.ids, ids)
-        rows, members = rows[here], [m for m, is_here in zip(members, here, strict=True) if is_here]
-        self._meet(pages, rows)
-        every = np.array([member.every for member in members], dtype=np.float64)
-        due = later(pages.last_visit[rows], every)
-        soon = ~(due >= instant(pages.tick.end)) & pages.open[rows]
-        self.rows = fitting(pages, rows[soon], int(pages.cost[rows[soon]].sum()), rows[:0])
-        self.due = due[np.isin(rows, self.rows)]
-        if len(rows):
-            last, answer = pages.last_visit.copy(), pages.last_answer.copy()
-            last[rows], answer[rows] = self.last_, self.answer_
-            pages = replace(pages, last_visit=last, last_answer=answer)
-        return less(pages, self.rows)
+    async def refresh(self) -> None:
+        """Read who belongs to the panel now."""
+        self.members = () if self.store is None else await self.store.panel()
 
-    async def apart(self) -> Panel:
-        """The same panel without its keeper, for those who look ahead."""
-        other = Panel(Members([] if self.keeper is None else await self.keeper.panel()))
-        other.restore(self.state())
+    def forked(self) -> Panel:
+        """The same panel, to look ahead with."""
+        other = copy(self)
+        other.last_, other.answer_ = self.last_.copy(), self.answer_.copy()
         return other
 
-    async def _members(self, now: int) -> Sequence[Member]:
-        every = [] if self.keeper is None else await self.keeper.panel()
-        return [m for m in every if m.since <= now and (m.until is None or now < m.until)]
+    def veil(self, pages: Pages) -> Pages:
+        """The pages of a tick as they would be without the panel; note when its own are due."""
+        now = int(instant(pages.tick.start).astype(np.int64))
+        members = [m for m in self.members if m.since <= now and (m.until is None or now < m.until)]
+        ids = np.array([member.page for member in members], dtype=np.int64)
+        every = np.array([member.every for member in members], dtype=np.float64)
+        rows, here = places(pages.ids, ids)
+        rows, every = rows[here], every[here]
+        self._meet(pages, rows)
+        self._due = later(pages.last_visit[rows], every)
+        if not len(rows):
+            return pages
+        last, answer = pages.last_visit.copy(), pages.last_answer.copy()
+        last[rows], answer[rows] = self.last_, self.answer_
+        return replace(pages, last_visit=last, last_answer=answer)
+
+    def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
+        rows = pages.rows(self.pages_)
+        soon = ~(self._due >= instant(tick.end)) & pages.open[rows]
+        chosen = fitting(pages, rows[soon], int(pages.cost[rows[soon]].sum()), rows[:0])
+        return replace(Draw.sure(chosen), due=self._due[np.isin(rows, chosen)])
 
     def _meet(self, pages: Pages, rows: Ints) -> None:
         """Keep the last own visits of exactly these pages; of new ones what is known."""

@@ -12,7 +12,7 @@ from salticus.checks.samples import (
     some_outcomes,
     some_pages,
 )
-from salticus.predict.base import Predictor
+from salticus.predict.base import Predictor, ask
 from salticus.predict.gamma import GammaSurvival
 from salticus.predict.poisson import PoissonSurvival
 from salticus.testing import START
@@ -40,13 +40,13 @@ def check_predictor(
     >>> check_predictor(Gamma)
     """
     pages = some_pages(400, seed=0)
-    _is_survival(make().survival(pages, START))
+    _is_survival(ask(make(), pages, START))
     claimed = getattr(make(), "recovers", SPACINGS) if spacings is None else spacings
     for spacing in SPACINGS:
         predictor = make()
         for outcomes in poisson_outcomes(pages, rate, visits=120, spacing=spacing, seed=5):
             predictor.learn(outcomes)
-        survival = predictor.survival(pages, START)
+        survival = ask(predictor, pages, START)
         _is_survival(survival)
         if spacing in claimed:
             _recovers(survival, rate, within, spacing)
@@ -105,7 +105,7 @@ def _learnt(make: Callable[[], Predictor], pages: Pages, *lessons: Outcomes) -> 
     predictor = make()
     for outcomes in lessons:
         predictor.learn(outcomes)
-    return predictor.survival(pages, START).unchanged(np.full(len(pages), 2.0))
+    return ask(predictor, pages, START).unchanged(np.full(len(pages), 2.0))
 
 
 def _ignores_failures(make: Callable[[], Predictor], pages: Pages) -> None:
@@ -126,7 +126,7 @@ def _meets_any_pages(make: Callable[[], Predictor], pages: Pages) -> None:
     predictor.learn(some_outcomes(pages))
     for rows in (np.arange(0), np.arange(0, 400, 2), np.arange(400)):
         few = pages.take(rows)
-        curve = predictor.survival(few, START).unchanged(np.full(len(few), 2.0))
+        curve = ask(predictor, few, START).unchanged(np.full(len(few), 2.0))
         assert curve.shape == rows.shape, "law: a curve for every page there is"
         assert np.all(np.isfinite(curve)), "law: never NaN"
 
@@ -137,6 +137,6 @@ def _remembers(make: Callable[[], Predictor], predictor: Predictor, pages: Pages
         assert isinstance(heir, Remembers)
         heir.restore(unpack(pack({"it": predictor.state()}))["it"])
         ages = np.full(len(pages), 2.0)
-        before = predictor.survival(pages, START).unchanged(ages)
-        after = heir.survival(pages, START).unchanged(ages)
+        before = ask(predictor, pages, START).unchanged(ages)
+        after = ask(heir, pages, START).unchanged(ages)
         assert np.allclose(before, after, rtol=1e-9), "law: restored from its state it says alike"

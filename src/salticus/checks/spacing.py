@@ -40,6 +40,9 @@ def _draws(spacing: Spacing, pages: Pages, expected: Floats, visits: int) -> Non
         assert len(draw.rows) <= visits, "law: never more visits than given"
         asked = min(visits, math.ceil(expected.sum() - 1e-9))
         assert len(draw.rows) == asked, "law: as many visits as expected, where hosts have room"
+        again = spacing.draw(pages, expected, visits, a_tick(number))
+        assert np.array_equal(again.rows, draw.rows), "law: to draw changes nothing"
+        spacing.keep(pages, draw)
         spacing.learn(some_outcomes(pages, seed=number))
 
 
@@ -78,3 +81,5 @@ def _is_repeatable(make: Callable[[], Spacing], pages: Pages, expected: Floats) 
         a = first.draw(pages, expected, 11, a_tick(number))
         b = second.draw(pages, expected, 11, a_tick(number))
         assert np.array_equal(np.sort(a.rows), np.sort(b.rows)), "law: one seed, one result"
+        first.keep(pages, a)
+        second.keep(pages, b)

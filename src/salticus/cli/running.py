@@ -127,7 +127,7 @@ class _Reins:
             loop.stop()
         if self.length is None:
             return FOREVER
-        clock = loop.ticks.clock
+        clock = loop.parts.ticks.clock
         if self._ends_at is None:
             self._ends_at = clock.wall() + self.length.total_seconds()
         left = timedelta(seconds=max(0.0, self._ends_at - clock.wall()))

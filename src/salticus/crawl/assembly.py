@@ -14,7 +14,7 @@ from salticus.config import Config, check_hours
 from salticus.crawl.beside import Companion, hooks, retraining
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import clock_of, cost_of, stored
-from salticus.crawl.parts import parts_of
+from salticus.crawl.parts import make_parts
 from salticus.crawl.snapshot import Memory
 from salticus.crawl.warming import warm_up
 from salticus.errors import ConfigError
@@ -125,10 +125,9 @@ def _renderer(config: Config) -> Renderer | None:
 
 
 def _loop(config: Config, world: Live, clock: Clock, store: Store, *, once: bool) -> Loop:
-    parts = parts_of(config, clock, store, once=once)
-    parts["gauge"] = Gauging(store)
-    memory = Memory({**parts, "demand": world.demand}, store)
-    return Loop(world=world, memory=memory, **parts)
+    parts = make_parts(config, clock, store, once=once)
+    memory = Memory({**parts.named(), "demand": world.demand}, store)
+    return Loop(world, parts, memory, gauge=Gauging(store), threaded=True)
 
 
 async def _check(config: Config, world: Live, clock: Clock) -> None:

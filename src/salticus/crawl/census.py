@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
-from copy import deepcopy
+from copy import copy
 from dataclasses import fields, replace
 from datetime import datetime
 
@@ -14,7 +15,20 @@ from salticus.crawl.rules import Pins
 from salticus.predict.base import Predictor
 from salticus.signals.demand import Demand
 from salticus.store.base import DROPPED, PageStore, PageTable
-from salticus.types import DAY, Bools, Codes, Ints, Outcomes, Pages, Status, Tick, Times, instant
+from salticus.types import (
+    DAY,
+    Bools,
+    Codes,
+    Floats,
+    Ints,
+    Outcomes,
+    Pages,
+    Status,
+    Tick,
+    Times,
+    instant,
+)
+from salticus.types.state import places
 
 _LONGEST = 30  # days that such a page rests at most
 _IDLE = (Status.GONE, Status.SOFT_404, Status.DISALLOWED, Status.UNSAFE)
@@ -42,21 +56,47 @@ class Census:
         self._rule: Ints = np.empty(0, dtype=np.int64)
         self._table: PageTable | None = None
 
+    def forked(self) -> Census:
+        """The same columns, to look ahead with: what visits change is a copy."""
+        other = copy(self)
+        if self._table is not None:
+            other._table = replace(
+                self._table,
+                last_visit=self._table.last_visit.copy(),
+                last_answer=self._table.last_answer.copy(),
+                idle=self._table.idle.copy(),
+            )
+        return other
+
+    def costs(self, ids: Ints) -> Floats:
+        """What a visit to each page costs; 1 for those not known."""
+        if self._table is None:
+            return np.ones(len(ids))
+        rows, known = places(self._table.ids, ids)
+        cost = np.ones(len(ids))
+        cost[known] = self._table.cost[rows[known]]
+        return cost
+
     async def refresh(self) -> None:
         """Take up what was added or edited since the last time."""
         after = -1 if self._table is None else self._table.revision
         edited = await self.store.table(after)
         if self._table is None or len(edited.ids):
-            old = edited.ids[:0] if self._table is None else self._table.ids
-            self._table = edited if self._table is None else _merge(self._table, edited)
             rule = await self._rules(edited.ids)
-            self._rule = _placed(self._table.ids, (old, self._rule), (edited.ids, rule))
-            self._host = self._numbers(self._table.host)
+            await asyncio.to_thread(self._take, edited, rule)
 
     async def heed(self) -> None:
         """Take up what readers did since the last time."""
         while len(counted := await self.store.counts(self.demand.mark_)):
-            self.demand.learn(counted)
+            await asyncio.to_thread(self.demand.learn, counted)
+
+    def _take(self, edited: PageTable, rule: Ints) -> None:
+        """Put pages in place of what was known of them."""
+        old = edited.ids[:0] if self._table is None else self._table.ids
+        table = edited if self._table is None else _merge(self._table, edited)
+        self._rule = _placed(table.ids, (old, self._rule), (edited.ids, rule))
+        self._host = self._numbers(table.host)
+        self._table = table
 
     def pages(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
         """The columns, with what each host can take in `tick`."""
@@ -68,11 +108,10 @@ class Census:
         return self._wanted(self._columns(tick, capacity))
 
     def copies(self, ids: Ints, predictor: Predictor, at: datetime) -> Pages:
-        """These pages, which must be there, with curves as the predictor draws them at a time. A
-        copy of it is asked: to be asked may change it, and must not change a crawl."""
+        """These pages, which must be there, with curves as the predictor draws them at a time."""
         pages = self._columns(Tick(0, at, at), lambda _: 0.0)
         pages = pages.take(pages.rows(ids))
-        return replace(pages, survival=deepcopy(predictor).survival(pages, at))
+        return replace(pages, survival=predictor.survival(pages, at))
 
     def up(self, tick: Tick) -> Bools:
         """Which pages may be visited in a tick as far as they do not rest."""

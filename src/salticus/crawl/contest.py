@@ -16,6 +16,7 @@ import numpy as np
 from salticus.errors import InputError
 from salticus.models.file import Saved
 from salticus.models.training.metrics import auc, calibration_error, log_loss, reliability
+from salticus.predict.base import ask
 from salticus.predict.modelled import Modelled, Sources
 from salticus.predict.rhythm import Rhythm
 from salticus.store.base import PageTable, VisitStore
@@ -80,7 +81,7 @@ def contest(
     crowd = _Crowd(table)
     rhythm = Rhythm()
     for now, outcomes in _ticks(store.history(), None, instant(when.start), _DAY):
-        rhythm.survival(crowd.pages(now), now)
+        rhythm.meet(crowd.pages(now), now)
         rhythm.learn(outcomes)
         crowd.learn(outcomes)
     sources = Sources(store.facts, lambda: _before(store.history(), when.start))
@@ -90,7 +91,7 @@ def contest(
         pages = crowd.pages(now)
         judged = _judged(outcomes, crowd)
         rows, ages = crowd.rows(judged.page), days_between(judged.since, judged.at)
-        curves = [each.survival(pages, now).take(rows) for each in predictors]
+        curves = [ask(each, pages, now).take(rows) for each in predictors]
         chances.append(np.stack([1.0 - curve.unchanged(ages) for curve in curves], axis=1))
         changed.append(judged.changed == 1)
         explores = judged.purpose == Purpose.EXPLORE

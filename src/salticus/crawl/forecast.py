@@ -1,50 +1,124 @@
-"""The live web as it is foreseen: nothing is fetched, and visits bring no news."""
+"""What a crawl will do if nothing new is learnt: the planner run ahead, from tick to tick."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 import numpy as np
 
 from salticus.crawl.census import Census
-from salticus.types import NEVER, Outcomes, Pages, Plan, Status, Tick
+from salticus.crawl.parts import Parts
+from salticus.crawl.plan import advance, decide
+from salticus.types import (
+    NEVER,
+    Bools,
+    Ints,
+    Outcomes,
+    Pages,
+    Plan,
+    Purpose,
+    Status,
+    Tick,
+    instant,
+)
+from salticus.types.state import places
+
+HORIZON = timedelta(days=30)  # how far ahead visits are foreseen
+
+Room = Callable[[str, Tick], float]
+"""What a host, by name, can take in a tick."""
 
 
-class Foreseen:
-    """A world in which every visit is made when it is due and answered, and teaches nothing else.
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A visit that is foreseen; `planned` if its tick has been planned already."""
 
-    `room` tells what a host can take in a tick. The census is the world's own: what is foreseen is
-    written into its columns, never into the store.
-    """
+    tick: Tick
+    due: np.datetime64
+    purpose: Purpose
+    planned: bool
 
-    def __init__(self, census: Census, room: Callable[[str, Tick], float]) -> None:
-        self.census = census
-        self.room = room
 
-    async def pages(self, tick: Tick) -> Pages:
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The next visits of some pages, by page, and all visits of the coming tick."""
+
+    visits: dict[int, Visit]
+    coming: Plan | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Where a crawl stands: its parts, all its pages, what hosts can take, the visits that are
+    planned and not made yet, the next tick to plan, and the time."""
+
+    parts: Parts
+    census: Census
+    room: Room
+    open: Plan
+    coming: Tick
+    now: datetime
+
+    def pages(self, tick: Tick) -> Pages:
+        """The pages that may be visited in a tick, as they are now."""
         return self.census.pages(tick, lambda host: self.room(host, tick))
 
     def everyone(self, tick: Tick) -> Pages:
         """The columns of all pages, also of those that rest."""
         return self.census.everyone(tick, lambda host: self.room(host, tick))
 
-    async def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
-        outcomes = without_news(plan)
-        answer = np.full(len(plan), Status.OK, dtype=np.int8)
-        self.census.learn(replace(outcomes, status=answer))
-        yield outcomes
+    def next_visits(self, ids: Ints) -> Forecast:
+        """The next visit of each of these pages, if it comes within 30 days.
 
-    def stop(self) -> None:
-        """Nothing is in flight."""
+        The crawl plans tick after tick. Visits are answered when they are due, and nothing is
+        learnt from them.
+        """
+        ahead = replace(self, parts=self.parts.forked(), census=self.census.forked())
+        found: dict[int, Visit] = {}
+        if self.now < self.open.tick.end:
+            _note(found, self.open, ids, planned=True)
+            ahead._pass(without_news(self.open))
+        else:
+            ahead._pass(Outcomes.dropped(self.open, instant(self.now)))
+        tick, last = self.coming, self.coming.start + HORIZON
+        wanted = ids[self._ever(ids, replace(tick, start=last, end=last + HORIZON))]
+        coming: Plan | None = None
+        while tick.start < last and not found.keys() >= set(wanted.tolist()):
+            decision = decide(ahead.parts, ahead.parts.panel.veil(ahead.pages(tick)))
+            advance(ahead.parts, decision)
+            coming = decision.plan if coming is None else coming
+            _note(found, decision.plan, ids, planned=False)
+            ahead._pass(without_news(decision.plan))
+            tick = Tick(tick.number + 1, tick.end, tick.end + (tick.end - tick.start))
+        return Forecast(found, coming)
 
-    async def finish(self) -> AsyncIterator[Outcomes]:
-        nothing: list[Outcomes] = []
-        for outcomes in nothing:
-            yield outcomes
+    def _pass(self, outcomes: Outcomes) -> None:
+        """Let visits have ended so."""
+        self.census.learn(outcomes)
+        for part in (self.parts.ledger, self.parts.spacing, self.parts.panel):
+            part.learn(outcomes)
+
+    def _ever(self, ids: Ints, later: Tick) -> Bools:
+        """Which pages will not rest for good."""
+        rows, _ = places(self.everyone(later).ids, ids)
+        return self.census.up(later)[rows]
 
 
 def without_news(plan: Plan) -> Outcomes:
-    """The visits of a plan, made, with nothing known of what they found."""
-    made = np.ones(len(plan), dtype=np.bool_)
-    return replace(Outcomes.dropped(plan, NEVER), at=plan.due, made=made)
+    """The visits of a plan, answered when they are due, with nothing known of what they found."""
+    n = len(plan)
+    return replace(
+        Outcomes.dropped(plan, NEVER),
+        at=plan.due,
+        made=np.ones(n, dtype=np.bool_),
+        status=np.full(n, Status.OK, dtype=np.int8),
+    )
+
+
+def _note(found: dict[int, Visit], plan: Plan, ids: Ints, *, planned: bool) -> None:
+    for row in np.flatnonzero(np.isin(plan.page, ids)):
+        purpose = Purpose(int(plan.purpose[row]))
+        visit = Visit(plan.tick, plan.due[row], purpose, planned)
+        found.setdefault(int(plan.page[row]), visit)

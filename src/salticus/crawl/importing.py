@@ -9,9 +9,10 @@ import numpy as np
 from salticus.clock import Clock
 from salticus.config import Config
 from salticus.crawl.opening import clock_of, stored
-from salticus.crawl.parts import no_plan, parts_of
-from salticus.crawl.snapshot import Memory
+from salticus.crawl.parts import make_parts
+from salticus.crawl.snapshot import Memory, no_plan
 from salticus.observe import digest
+from salticus.predict.base import Retraces
 from salticus.store.base import Store
 
 _LESSON = 50_000  # stored visits that are learnt at a time
@@ -38,13 +39,13 @@ async def import_log(config: Config, folder: Path, *, values: bool = True) -> di
 
 async def _teach(config: Config, clock: Clock, store: Store, visits: range) -> None:
     """Let the predictor learn stored visits, and keep what it has learnt for the next run."""
-    parts = parts_of(config, clock, store, once=False)
-    memory = Memory(parts, store)
+    parts = make_parts(config, clock, store)
+    memory = Memory(parts.named(), store)
     recalled = await memory.recall()
     for start in visits[::_LESSON]:
         numbers = np.arange(start, min(start + _LESSON, visits.stop))
-        parts["predictor"].learn(await store.outcomes(numbers))
+        parts.predictor.learn(await store.outcomes(numbers))
     if visits:
-        if hasattr(parts["predictor"], "look_back"):
-            parts["predictor"].look_back()  # imported visits may lie before known ones
+        if isinstance(parts.predictor, Retraces):
+            parts.predictor.look_back()  # imported visits may lie before known ones
         await memory.save(None if recalled else no_plan(clock.now()))

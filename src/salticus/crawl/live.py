@@ -29,6 +29,8 @@ from salticus.types import (
     Alert,
     Entry,
     Fetched,
+    Floats,
+    Ints,
     Observation,
     Outcomes,
     Pages,
@@ -65,8 +67,8 @@ class Live:
 
     Outcomes are yielded once they are committed. A visit in flight at the end of its tick goes on,
     and its outcome comes with a later tick's. Of the settings, the maximum interval, the retention,
-    and the pins and tolerances of rules matter here; `costs` are those of
-    pages by the scopes of rules.
+    and the pins and tolerances of rules matter here; `costs_of_rules` are those of pages by the
+    scopes of rules.
     """
 
     store: Store
@@ -74,7 +76,7 @@ class Live:
     extraction: Extraction
     clock: Clock
     config: Config = Config()
-    costs: Sequence[tuple[Scope, float]] = ()
+    costs_of_rules: Sequence[tuple[Scope, float]] = ()
     lingers: bool = False  # visit until the tick ends: urgent visits may come
 
     def __post_init__(self) -> None:
@@ -99,14 +101,20 @@ class Live:
     async def pages(self, tick: Tick) -> Pages:
         if self.config.retention is not None:
             await self.store.prune(int((tick.start - self.config.retention).timestamp() * 1e6))
-        await self.store.charge(self.costs)
+        await self.store.charge(self.costs_of_rules)
         await self.census.refresh()
         await self.census.heed()
         seconds = (tick.end - tick.start).total_seconds() / self.clock.speed
         now = self.clock.wall()
-        pages = self.census.pages(tick, lambda name: self.fetcher.capacity(name, now, seconds))
+        room = {name: self.fetcher.capacity(name, now, seconds) for name in self.census.hosts}
+        pages = await asyncio.to_thread(self.census.pages, tick, room.__getitem__)
         await self._weigh(pages)
         return pages
+
+    async def costs(self, pages: Ints) -> Floats:
+        await self.store.charge(self.costs_of_rules)
+        await self.census.refresh()
+        return self.census.costs(pages)
 
     async def _weigh(self, pages: Pages) -> None:
         """Say so if there are more found pages than count for the budget, and when that is over."""

@@ -2,108 +2,119 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeVar
 
 import numpy as np
 
-from salticus.allocate.base import Policy
-from salticus.allocate.capacity import less, within_capacity
-from salticus.allocate.explore import Explore
-from salticus.allocate.insta import Insta
-from salticus.allocate.limits import forced
-from salticus.allocate.panel import Panel
-from salticus.allocate.pins import with_pins
 from salticus.crawl.lessons import Learner, Lessons
+from salticus.crawl.parts import Parts
+from salticus.crawl.plan import Decision, apply, charge, decide, meet
 from salticus.crawl.snapshot import Memory, recover
-from salticus.crawl.world import World
+from salticus.crawl.world import UrgentWorld, World
 from salticus.freshness.note import Gauging
-from salticus.predict.base import Predictor
-from salticus.schedule.base import Spacing
-from salticus.schedule.ledger import Ledger
-from salticus.schedule.planner import Planner
-from salticus.schedule.ticks import FOREVER, Ticks
-from salticus.types import Draw, Outcomes, Plan, Purpose, Tick
+from salticus.schedule.ticks import FOREVER
+from salticus.types import Floats, Ints, Outcomes, Pages, Plan, Tick
+
+T = TypeVar("T")
 
 
 @dataclass
 class Loop:
-    """Predict, allocate, space, visit, learn; and again."""
+    """Predict, allocate, space, visit, learn; and again.
+
+    What takes long runs in a thread if `threaded`, so that visits under way go on meanwhile.
+    Nothing is learnt and no urgent visit begins until it is done: both wait for their turn.
+    """
 
     world: World
-    ticks: Ticks
-    predictor: Predictor
-    policy: Policy
-    spacing: Spacing
-    ledger: Ledger
-    planner: Planner
+    parts: Parts
     memory: Memory
-    explore: Explore = field(default_factory=Explore)
-    insta: Insta = field(default_factory=Insta)
     gauge: Gauging = field(default_factory=Gauging)
-    panel: Panel = field(default_factory=Panel)
     watchers: list[Learner] = field(default_factory=list)
+    threaded: bool = False
     lessons: Lessons = field(default_factory=Lessons)
+    door: asyncio.Lock = field(default_factory=asyncio.Lock)
+    pages: Pages | None = None  # of the tick that was planned last
 
     async def run(self, until: datetime = FOREVER, *, once: bool = False) -> None:
         """Crawl until world time `until`, until stopped, or for one tick."""
         await self.resume()
-        async for tick in self.ticks.until(until):
-            with self.ticks.clock.paused():
+        async for tick in self.parts.ticks.until(until):
+            with self.parts.ticks.clock.paused():
                 plan = await self.plan(tick)
-                await self.memory.save(plan)
+                await self.memory.save(plan, self.aside)
             await self.make(plan)
             if once:
                 break
         async for outcomes in self.world.finish():
             self.learn(outcomes)
         self.study()
-        await self.memory.save()
+        await self.memory.save(None, self.aside)
 
     async def plan(self, tick: Tick) -> Plan:
-        """The visits of a tick: politeness > budget > limits > pins > exploration > policy."""
+        """The visits of a tick."""
+        async with self.door:
+            pages = await self.world.pages(tick)
+            await self.parts.panel.refresh()
+            decision = await self.aside(lambda: self.decide(pages))
+            apply(self.parts, decision)
+            self.pages = decision.pages
+        if decision.gauge is not None:
+            await self.gauge.note(*decision.gauge)
+        return decision.plan
+
+    def decide(self, pages: Pages) -> Decision:
+        """Learn what the last visits taught, meet the pages, and decide what the tick is to do."""
         self.study()
-        pages = await self.panel.veil(await self.world.pages(tick))
-        pages = replace(pages, survival=self.predictor.survival(pages, tick.start))
-        grant, purse = self.ledger.grant(pages, tick).less(self.insta.share)
-        self.insta.open(pages, purse)
-        limits = forced(pages, grant.visits, grant.per_tick, tick)
-        limits = with_pins(pages, limits, grant.visits, tick)
-        explored = self.explore.draw(pages, limits, grant.visits, tick)
-        taken = np.union1d(limits, explored.rows)
-        rest, visits = less(pages, taken), grant.visits - int(pages.cost[taken].sum())
-        expected = within_capacity(self.policy, rest, visits, taken)
-        draws = {
-            Purpose.LIMIT: Draw(limits, np.ones(len(limits))),
-            Purpose.EXPLORE: explored,
-            Purpose.POLICY: self.spacing.draw(rest, expected, visits, tick),
-        }
-        plan = self.planner.plan(pages, draws, tick, grant)
-        self.ledger.spend(plan, pages.cost[pages.rows(plan.page)])
-        plan = self.planner.with_panel(plan, pages, self.panel.rows, self.panel.due)
-        return await self.gauge.foretell(pages, plan, self.panel.pages_)
+        return decide(self.parts, meet(self.parts, pages), gauged=self.gauge.keeper is not None)
 
     async def make(self, plan: Plan) -> None:
         """Make the visits, learning as their outcomes come."""
         async for outcomes in self.world.visit(plan):
             self.learn(outcomes)
 
+    async def urge(self, propose: Callable[[], tuple[T, Plan]]) -> tuple[T, Plan]:
+        """Visits that cannot wait for a plan: the one place that decides on them, spends, remembers
+        and makes. Returns what was proposed once the visits have begun."""
+        async with self.door:
+            said, plan = propose()
+            if len(plan) and self.pages is not None and isinstance(self.world, UrgentWorld):
+                charge(self.parts, plan, self.pages)
+                self.memory.opened(plan)
+                await self.world.urge(plan)
+        return said, plan
+
     def learn(self, outcomes: Outcomes) -> None:
         """Keep account of outcomes as they come; what they teach is learnt tick by tick."""
-        parts: tuple[Learner, ...] = (self.ledger, self.insta, self.memory, self.lessons)
-        for part in (*parts, *self.watchers):
+        accounts: tuple[Learner, ...] = (self.parts.ledger, self.parts.insta, self.memory)
+        for part in (*accounts, self.lessons, *self.watchers):
             part.learn(outcomes)
 
     def study(self) -> None:
         """Learn what the visits since the last tick have taught."""
-        self.lessons.teach(self.spacing, self.predictor, self.policy, self.panel)
+        parts = self.parts
+        self.lessons.teach(parts.spacing, parts.predictor, parts.policy, parts.panel)
 
     async def resume(self) -> None:
         """Take up where the last run stopped: learn what it stored, make what it left open."""
         if (plan := await recover(self)) is not None:
             await self.make(plan)
 
+    async def costs(self, pages: Ints) -> Floats:
+        """What a visit to each of these pages costs."""
+        if isinstance(self.world, UrgentWorld):
+            return await self.world.costs(pages)
+        return np.ones(len(pages))
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """Do work that takes long, in a thread if there is to be one."""
+        return await asyncio.to_thread(work) if self.threaded else work()
+
     def stop(self) -> None:
         """Start no more visits; those in flight end, and the run with them."""
-        self.ticks.stop()
+        self.parts.ticks.stop()
         self.world.stop()

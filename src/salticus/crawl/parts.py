@@ -1,46 +1,169 @@
-"""What plans and learns, made from the settings."""
+"""What plans and learns, made from the settings: for a crawl, a simulation, and those who look."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from copy import copy, deepcopy
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Self
 
 from salticus import allocate, plugins, predict, schedule
+from salticus.allocate.base import Informed, Policy, Proposer, Spaced
+from salticus.allocate.capacity import less, within_capacity
 from salticus.allocate.explore import Explore
 from salticus.allocate.gate import BUILTIN as GATES
 from salticus.allocate.gate.base import Gate
 from salticus.allocate.insta import Insta
+from salticus.allocate.limits import Limits
 from salticus.allocate.panel import Panel
+from salticus.allocate.pins import Pins
 from salticus.clock import Clock
 from salticus.config import Config
 from salticus.models.registry import Registry
+from salticus.predict.base import Predictor
+from salticus.schedule.base import Spacing
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
 from salticus.store.base import Store, VisitStore
-from salticus.types import Plan, Tick
+from salticus.types import Draw, Grant, Pages, Purpose, Tick
 
 
-def parts_of(config: Config, clock: Clock, store: Store, *, once: bool) -> dict[str, Any]:
-    """What plans and learns, by role."""
-    policy = plugins.make("policy", config.policy, allocate.BUILTIN, seed=config.seed)
-    spacing = getattr(policy, "spacing", config.spacing)
-    return {
-        "ticks": Ticks(clock, config.tick),
-        "predictor": _predictor(config, predictor_of(config, policy), store),
-        "policy": policy,
-        "spacing": plugins.make("spacing", spacing, schedule.BUILTIN, seed=config.seed),
-        "ledger": Ledger(
-            config.budget, carry=timedelta(days=1) if once else None, caps=config.caps
-        ),
-        "planner": Planner(seed=config.seed, at_once=once),
-        "explore": Explore(config.explore, seed=config.seed),
-        "panel": Panel(store),
-        "insta": _insta(config),
-    }
+@dataclass(frozen=True, slots=True)
+class PolicyVisits:
+    """The policy as a proposer of visits: what it expects, turned into visits by the spacing."""
+
+    policy: Policy
+    spacing: Spacing
+    purpose: Purpose = Purpose.POLICY
+
+    def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
+        rest, visits = less(pages, grant.taken), grant.left(pages)
+        expected = within_capacity(self.policy, rest, visits, grant.taken)
+        return self.spacing.draw(rest, expected, visits, tick)
+
+    def keep(self, pages: Pages, draw: Draw) -> None:
+        self.spacing.keep(pages, draw)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What plans and learns. `proposers` stand before the policy, in order of precedence."""
+
+    ticks: Ticks
+    predictor: Predictor
+    policy: Policy
+    spacing: Spacing
+    ledger: Ledger
+    planner: Planner
+    panel: Panel = field(default_factory=Panel)
+    insta: Insta = field(default_factory=Insta)
+    proposers: tuple[Proposer, ...] = (Limits(), Pins())
+
+    @property
+    def all_proposers(self) -> tuple[Proposer, ...]:
+        """Politeness > budget > maximum intervals > pins > exploration > policy; what pays for
+        itself, and what must be ready for what comes, before them."""
+        policy = PolicyVisits(self.policy, self.spacing)
+        return (self.panel, self.insta, *self.proposers, policy)
+
+    @property
+    def explore(self) -> Explore:
+        """The proposer that explores; one without a share if there is none."""
+        return next((p for p in self.proposers if isinstance(p, Explore)), Explore())
+
+    def named(self) -> dict[str, object]:
+        """The parts that may have something to remember, by role."""
+        return {
+            "ticks": self.ticks,
+            "predictor": self.predictor,
+            "policy": self.policy,
+            "spacing": self.spacing,
+            "ledger": self.ledger,
+            "planner": self.planner,
+            "panel": self.panel,
+            "insta": self.insta,
+            **{f"proposer{number}": part for number, part in enumerate(self.proposers)},
+        }
+
+    def forked(self) -> Self:
+        """The same parts, to plan ahead with: what one plan leaves to the next is a copy, the rest
+        is shared, as nothing is learnt."""
+        return replace(
+            self,
+            spacing=deepcopy(self.spacing),
+            ledger=deepcopy(self.ledger),
+            planner=copy(self.planner),
+            panel=self.panel.forked(),
+            proposers=deepcopy(self.proposers),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Parts that are not made from the settings, as those that only a simulation can have."""
+
+    policy: Policy | None = None
+    predictor: Predictor | None = None
+
+
+def make_parts(
+    config: Config,
+    clock: Clock,
+    store: Store | None = None,
+    given: Given | None = None,
+    *,
+    once: bool = False,
+) -> Parts:
+    """The parts that the settings name, or those given. Without a store, as in a simulation,
+    nothing is known of pages but what visits tell, and nothing is kept."""
+    given = given or Given()
+    policy = make_policy(config) if given.policy is None else given.policy
+    spacing = policy.spacing if isinstance(policy, Spaced) else config.spacing
+    extra = [plugins.make("proposer", name, {}, seed=config.seed) for name in config.proposers]
+    return Parts(
+        ticks=Ticks(clock, config.tick),
+        predictor=given.predictor or make_predictor(config, policy, store),
+        policy=policy,
+        spacing=plugins.make("spacing", spacing, schedule.BUILTIN, seed=config.seed),
+        ledger=Ledger(config.budget, carry=timedelta(days=1) if once else None, caps=config.caps),
+        planner=Planner(seed=config.seed, at_once=once),
+        panel=Panel(store),
+        insta=_insta(config),
+        proposers=(Limits(), Pins(), *extra, Explore(config.explore, seed=config.seed)),
+    )
+
+
+def make_policy(config: Config) -> Policy:
+    """The policy that the settings name."""
+    made: Policy = plugins.make("policy", config.policy, allocate.BUILTIN, seed=config.seed)
+    return made
+
+
+def make_predictor(config: Config, policy: Policy, store: VisitStore | None) -> Predictor:
+    """The predictor that the settings name, made with what it takes of what the store knows."""
+    name = predictor_of(config, policy)
+    given = {} if store is None else {"facts": store.facts, "history": store.history}
+    made: Predictor = plugins.make(
+        "predictor",
+        name,
+        predict.BUILTIN if store is None else predict.IN_A_CRAWL,
+        registry=Registry(Path(config.models.path)),
+        seed=config.seed,
+        **given,
+    )
+    return made
+
+
+def predictor_of(config: Config, policy: Policy | None = None) -> str:
+    """The name of the predictor: the user's word, else the policy's. Where the policy wants the
+    rhythm, a model may come to serve beside it."""
+    if config.predictor is not None:
+        return config.predictor
+    policy = policy or make_policy(config)
+    wanted = policy.predictor if isinstance(policy, Informed) else "gamma"
+    return "serving" if wanted == "rhythm" else wanted
 
 
 def _insta(config: Config) -> Insta:
@@ -49,35 +172,3 @@ def _insta(config: Config) -> Insta:
         return Insta()
     gate: Gate = plugins.make("gate", desk.gate, GATES, share=float(desk.share))
     return Insta(gate, share=float(desk.insta), seed=config.seed)
-
-
-def predictor_of(config: Config, policy: object = None) -> str:
-    """The name of the predictor: the user's word, else the policy's. Where the policy wants the
-    rhythm, a model may come to serve beside it."""
-    if config.predictor is not None:
-        return config.predictor
-    policy = policy or plugins.load("policy", config.policy, allocate.BUILTIN)
-    wanted = str(getattr(policy, "predictor", "gamma"))
-    return "serving" if wanted == "rhythm" else wanted
-
-
-def _predictor(config: Config, name: str, store: VisitStore) -> Any:
-    if name != "serving":
-        return plugins.make("predictor", name, predict.BUILTIN)
-    from salticus.predict.modelled import Sources
-    from salticus.predict.serving import Serving  # takes a while; not everyone needs it
-
-    return Serving(Registry(Path(config.models.path)), Sources(store.facts, store.history))
-
-
-def no_plan(now: datetime) -> Plan:
-    """The plan of a crawl that has none."""
-    none = np.empty(0, dtype=np.int64)
-    return Plan(
-        visit=none,
-        page=none,
-        due=none.view("M8[us]"),
-        purpose=none.astype(np.int8),
-        propensity=none.astype(np.float64),
-        tick=Tick(0, now, now),
-    )

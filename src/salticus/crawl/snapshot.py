@@ -8,18 +8,19 @@ are made: the same decisions, without a commit for each of them.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Protocol
 
 import numpy as np
 
-from salticus.allocate.insta import Insta
+from salticus.crawl.parts import Parts
 from salticus.errors import StoreError
-from salticus.schedule.ledger import Ledger
 from salticus.store.base import RunStore
 from salticus.types import (
     UNPLANNED,
+    Floats,
     Ints,
     Outcomes,
     Plan,
@@ -29,6 +30,12 @@ from salticus.types import (
     moment,
 )
 from salticus.types.state import Remembers, State, pack, unpack
+
+
+class Aside(Protocol):
+    """Does work that takes long, where it stops nobody."""
+
+    async def __call__(self, work: Callable[[], bytes], /) -> bytes: ...
 
 
 class Memory:
@@ -44,16 +51,17 @@ class Memory:
         self.open_: Plan | None = None
         self._settled: list[Ints] = []
 
-    async def save(self, plan: Plan | None = None) -> None:
-        """Remember all parts, with `plan` about to be made."""
+    async def save(self, plan: Plan | None = None, aside: Aside | None = None) -> None:
+        """Remember all parts, with `plan` about to be made; `aside` does what takes long."""
         if self.keeper is None:
             return
         still = self._still_open()
         self.open_ = plan if still is None else still if plan is None else still.join(plan)
         if self.open_ is not None:
-            give_back()
             states = {name: part.state() for name, part in self.parts.items()}
-            await self.keeper.remember(pack({**states, "open": _columns(self.open_)}))
+            states["open"] = _columns(self.open_)
+            blob = _packed(states) if aside is None else await aside(lambda: _packed(states))
+            await self.keeper.remember(blob)
 
     def opened(self, plan: Plan) -> None:
         """These visits are open too."""
@@ -87,6 +95,11 @@ class Memory:
         return self.open_, await self.keeper.outcomes(self.open_.visit)
 
 
+def _packed(states: Mapping[str, State]) -> bytes:
+    give_back()
+    return pack(states)
+
+
 async def replace_part(keeper: RunStore, role: str, part: Remembers, plan: Plan) -> None:
     """Replace what is remembered of one part, and leave the others; `plan` is open if none was."""
     blob = await keeper.recall()
@@ -106,10 +119,11 @@ class Restarting(Protocol):
     """A loop that takes up where another stopped."""
 
     memory: Memory
-    ledger: Ledger
-    insta: Insta
+    parts: Parts
 
     def learn(self, outcomes: Outcomes) -> None: ...
+
+    async def costs(self, pages: Ints) -> Floats: ...
 
 
 async def recover(loop: Restarting) -> Plan | None:
@@ -123,11 +137,13 @@ async def recover(loop: Restarting) -> Plan | None:
         return None
     plan, outcomes = recalled
     loop.learn(outcomes)
-    later = await keeper.outcomes_after(max(loop.insta.latest_, UNPLANNED))
+    insta = loop.parts.insta
+    later = await keeper.outcomes_after(max(insta.latest_, UNPLANNED))
     urgent = later.take(later.purpose == Purpose.INSTA)
-    loop.ledger.spent(urgent)
+    if len(urgent):
+        loop.parts.ledger.spend(urgent.visit, await loop.costs(urgent.page))
     loop.learn(urgent)
-    loop.insta.heard(await keeper.asked(loop.insta.number_), urgent)
+    insta.heard(await keeper.asked(insta.number_), urgent)
     return plan.without(outcomes.visit)
 
 
@@ -148,3 +164,16 @@ def _plan(state: State) -> Plan:
     start, end = (moment(t) for t in state.pop("span"))
     tick = Tick(int(state.pop("number")), start, end)
     return Plan(**state, tick=tick)
+
+
+def no_plan(now: datetime) -> Plan:
+    """The plan of a crawl that has none."""
+    none = np.empty(0, dtype=np.int64)
+    return Plan(
+        visit=none,
+        page=none,
+        due=none.view("M8[us]"),
+        purpose=none.astype(np.int8),
+        propensity=none.astype(np.float64),
+        tick=Tick(0, now, now),
+    )

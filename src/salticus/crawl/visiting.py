@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -14,8 +13,7 @@ from salticus.clock import Clock
 from salticus.config import Config
 from salticus.crawl.assembly import check_contact, fetching, live
 from salticus.crawl.opening import clock_of
-from salticus.crawl.parts import no_plan
-from salticus.crawl.snapshot import Memory, replace_part
+from salticus.crawl.snapshot import Memory, no_plan, replace_part
 from salticus.schedule.ledger import Ledger
 from salticus.store.base import PageState, Query, Store
 from salticus.types import Outcomes, Pages, Plan, Purpose, Tick, instant, unplanned
@@ -86,12 +84,12 @@ async def _paid(config: Config, store: Store, plan: Plan, pages: Pages) -> Plan:
     ledger = Ledger(config.budget, carry=timedelta(days=1), caps=config.caps)
     await Memory({"ledger": ledger}, store).recall()
     start = plan.tick.start
-    grant = deepcopy(ledger).grant(pages, Tick(0, start, start + timedelta(microseconds=1)))
+    grant = ledger.grant(pages, Tick(0, start, start + timedelta(microseconds=1)))
     cost = pages.cost[pages.rows(plan.page)]
     within = np.cumsum(cost) <= grant.visits
     plan = plan.take(within)
     made = replace(Outcomes.dropped(plan, instant(plan.tick.end)), made=np.ones(len(plan), bool))
-    ledger.spend(plan, cost[within])
+    ledger.spend(plan.visit, cost[within])
     ledger.learn(made)
     await replace_part(store, "ledger", ledger, no_plan(start))
     return plan

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,9 +19,12 @@ from salticus.clock import VirtualClock
 from salticus.config import Budget, Config
 from salticus.crawl.census import Census
 from salticus.crawl.loop import Loop
-from salticus.crawl.parts import parts_of, predictor_of
+from salticus.crawl.parts import make_parts
 from salticus.crawl.snapshot import Memory
-from salticus.store.sqlite import SqliteStore
+from salticus.errors import SalticusError
+from salticus.predict.base import Quiet
+from salticus.store import open_store
+from salticus.store.base import Store
 from salticus.types import NewPage, Observation, Outcomes, Pages, Plan, Record, Tick, instant
 
 logger = logging.getLogger(__name__)
@@ -44,6 +48,8 @@ async def warm_up(config: Config) -> None:
 def _warm_up(config: Config) -> None:
     try:
         asyncio.run(_invented_crawl(config))
+    except SalticusError:
+        raise  # the settings are wrong, and would be when the crawl is made
     except Exception:  # a part of the user's own may not like pages that are invented
         logger.warning("what the crawl needs could not be compiled beforehand", exc_info=True)
 
@@ -52,7 +58,7 @@ async def _invented_crawl(config: Config) -> None:
     each = Budget(0.5 * 86_400 / config.tick.total_seconds(), per_page=True)
     config = msgspec.structs.replace(config, budget=each, pages=(), max_interval=None)
     with TemporaryDirectory(prefix="salticus-") as folder:
-        store = await SqliteStore.open(Path(folder, "invented.db"))
+        store = await open_store(f"sqlite:{Path(folder, 'invented.db')}")
         clock = VirtualClock(_START)
         try:
             pages = [NewPage(f"http://shop{n % 3}.example/{n}") for n in range(_PAGES)]
@@ -64,13 +70,12 @@ async def _invented_crawl(config: Config) -> None:
             await store.close()
 
 
-def _loop(config: Config, clock: VirtualClock, store: SqliteStore) -> Loop:
-    parts = parts_of(config, clock, store, once=False)
-    parts["panel"] = Panel()
-    if predictor_of(config) == "serving":
-        parts["predictor"].tells = False  # the registry of models must not hear of this
+def _loop(config: Config, clock: VirtualClock, store: Store) -> Loop:
+    parts = replace(make_parts(config, clock, store), panel=Panel())
+    if isinstance(parts.predictor, Quiet):
+        parts.predictor.tells = False  # the registry of models must not hear of this
     world = _Invented(store)
-    loop = Loop(world=world, memory=Memory(parts, store), **parts)
+    loop = Loop(world, parts, Memory(parts.named(), store))
     world.loop = loop
     return loop
 
@@ -78,7 +83,7 @@ def _loop(config: Config, clock: VirtualClock, store: SqliteStore) -> Loop:
 class _Invented:
     """A world in which every page answers, and every other answer is a change."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
         self.census = Census(store)
         self.loop: Loop
@@ -108,7 +113,8 @@ class _Invented:
         outcomes = Outcomes.of(seen)
         self.census.learn(outcomes)
         yield outcomes
-        self.loop.insta.ask(plan.page, instant(plan.tick.end))  # as if all of them were clicked
+        insta = self.loop.parts.insta
+        insta.ask(plan.page, instant(plan.tick.end))  # as if all of them were clicked
 
     def stop(self) -> None:
         """Nothing is in flight."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from salticus.types import Outcomes, Pages, Plan, Tick
+from salticus.types import Floats, Ints, Outcomes, Pages, Plan, Tick
 
 
 class World(Protocol):
@@ -27,3 +27,14 @@ class World(Protocol):
 
     def finish(self) -> AsyncIterator[Outcomes]:
         """Let visits in flight end and drop the rest."""
+
+
+@runtime_checkable
+class UrgentWorld(Protocol):
+    """A world in which visits can begin at any moment, before all others of their hosts."""
+
+    async def urge(self, plan: Plan) -> None:
+        """Begin visits now; their outcomes come with the rest."""
+
+    async def costs(self, pages: Ints) -> Floats:
+        """What a visit to each of these pages costs."""

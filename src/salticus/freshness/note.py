@@ -21,7 +21,6 @@ from salticus.types import (
     Plan,
     Purpose,
     Sample,
-    Tick,
     instant,
 )
 
@@ -29,35 +28,35 @@ from salticus.types import (
 class Gauging:
     """Notes every tick, and sounds an alarm when predictor and world part.
 
-    Without a keeper it does nothing, as most simulations may. Cost: linear in pages, one evaluation
-    of the survival curves; and the exploring visits of the last days are read again.
+    Without a keeper it does nothing, as most simulations may. Cost: the exploring visits of the
+    last days are read again.
     """
 
     def __init__(self, keeper: FreshnessStore | None = None) -> None:
         self.keeper = keeper
         self.drift_: Drift | None = None
 
-    async def foretell(self, pages: Pages, plan: Plan, panel: Ints) -> Plan:
-        """The plan with what is foretold of its visits; note the same of all pages.
+    async def note(self, tick: Gauge, sample: Sample) -> None:
+        """Keep what was foretold of a tick that was planned."""
+        if self.keeper is None:
+            return
+        await self.keeper.gauge(tick, sample)
+        self.drift_ = drift_of(*await self.keeper.gauged(tick.at - SPAN, tick.at))
+        if (alert := drift_alert(self.drift_, tick.at)) is not None:
+            await self.keeper.sound([alert])
 
-        Nothing is foretold of pages of the `panel`: what a visit will find depends on the panel's
-        last visit, of which the curves do not know.
-        """
-        rows = pages.rows(plan.page)
-        first = np.isnat(pages.last_answer[rows])
-        chance = pages.outdated(plan.due, rows)
-        chance[first | np.isin(plan.page, panel)] = np.nan
-        plan = replace(plan, chance=chance)
-        if self.keeper is not None:
-            await self.keeper.gauge(*gauge_of(pages, plan, panel))
-            await self._watch(self.keeper, plan.tick)
-        return plan
 
-    async def _watch(self, keeper: FreshnessStore, tick: Tick) -> None:
-        now = int(tick.start.timestamp() * 1e6)
-        self.drift_ = drift_of(*await keeper.gauged(now - SPAN, now))
-        if (alert := drift_alert(self.drift_, now)) is not None:
-            await keeper.sound([alert])
+def foretell(pages: Pages, plan: Plan, panel: Ints) -> Plan:
+    """The plan with what is foretold of its visits.
+
+    Nothing is foretold of pages of the `panel`: what a visit will find depends on the panel's
+    last visit, of which the curves do not know.
+    """
+    rows = pages.rows(plan.page)
+    first = np.isnat(pages.last_answer[rows])
+    chance = pages.outdated(plan.due, rows)
+    chance[first | np.isin(plan.page, panel)] = np.nan
+    return replace(plan, chance=chance)
 
 
 def gauge_of(pages: Pages, plan: Plan, panel: Ints) -> tuple[Gauge, Sample]:

@@ -8,3 +8,6 @@ BUILTIN = {
     "pooled": "salticus.predict.pooled:Pooled",
     "rhythm": "salticus.predict.rhythm:Rhythm",
 }
+
+IN_A_CRAWL = {**BUILTIN, "serving": "salticus.predict.serving:Serving"}
+"""Those that a crawl can have; what they need of its store they are given when they are made."""

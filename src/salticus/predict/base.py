@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from salticus.types import Columns, Floats, Outcomes, Pages, Survival
+from salticus.types import Columns, Floats, Ints, Outcomes, Pages, Survival
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +24,75 @@ class Evidence(Columns):
 
 
 class Predictor(Protocol):
-    """History and metadata → probability that each page is unchanged, ahead of its last visit.
+    """History and metadata → probability that each page is unchanged, ahead of its last answer.
 
-    A predictor meets pages, and learns what group each belongs to, in `survival`; what it learns of
-    a page that it has not met yet counts for that page alone.
+    A constructor is given what it takes of these: ``facts(ids)``, what is known of pages without
+    visiting them (column by column: host, brand, category, title, …), ``history()``, the outcomes
+    of all stored visits in order of time, chunk by chunk, `registry`, the crawl's models, and
+    `seed`.
 
     Laws: the survival laws; recovers a known rate under every spacing of the visits; failed and
-    dropped visits teach nothing; the order of pages does not matter.
-
-    For explanations a predictor may have ``evidence(ids) -> Evidence``, ``paces(ids)``, how fast
-    the pages change in each of the 168 hours of the week from Monday 00:00 UTC on (1 on average),
-    and ``contributions(page) -> list[tuple[str, float]]``, what each feature adds to a model's
-    score of a page, the largest part first.
+    dropped visits teach nothing; the order of pages does not matter; to be asked changes nothing.
+    What a predictor may be able to do beside that are the protocols below.
     """
 
     def survival(self, pages: Pages, now: datetime) -> Survival:
-        """The curves of all pages; they hold until the next `learn`."""
+        """The curves of all pages; they hold until the next `meet` or `learn`."""
 
     def learn(self, outcomes: Outcomes) -> None: ...
+
+
+@runtime_checkable
+class Meets(Protocol):
+    """A predictor that is told once a tick which pages there are, before it is asked.
+
+    Here it learns what group each page belongs to, works out priors, takes up another model: all
+    that takes long. What it learns of a page that it has not met counts for that page alone.
+    """
+
+    def meet(self, pages: Pages, now: datetime) -> None: ...
+
+
+@runtime_checkable
+class Evident(Protocol):
+    """A predictor that can tell what its change rates rest on."""
+
+    def evidence(self, ids: Ints) -> Evidence: ...
+
+
+@runtime_checkable
+class Paced(Protocol):
+    """A predictor that knows how fast pages change in each of the 168 hours of the week from Monday
+    00:00 UTC on, 1 on average; pages × 168."""
+
+    def paces(self, ids: Ints) -> Floats: ...
+
+
+@runtime_checkable
+class Explained(Protocol):
+    """A predictor that can tell what each feature adds to a model's score of a page, the largest
+    part first."""
+
+    def contributions(self, page: int) -> list[tuple[str, float]]: ...
+
+
+@runtime_checkable
+class Retraces(Protocol):
+    """A predictor that must be told when the stored history has become another."""
+
+    def look_back(self) -> None: ...
+
+
+@runtime_checkable
+class Quiet(Protocol):
+    """A predictor that writes down what befalls its models, unless somebody only looks on:
+    ``tells = False``."""
+
+    tells: bool
+
+
+def ask(predictor: Predictor, pages: Pages, now: datetime) -> Survival:
+    """Let a predictor meet the pages, then ask it about them."""
+    if isinstance(predictor, Meets):
+        predictor.meet(pages, now)
+    return predictor.survival(pages, now)

@@ -61,9 +61,14 @@ class Gamma:
         self.prior_days = prior_days
         self.a_, self.b_ = Keyed(), Keyed()
 
-    def survival(self, pages: Pages, now: datetime) -> Survival:
+    def meet(self, pages: Pages, now: datetime) -> None:
+        """Have a posterior for exactly these pages."""
         self._keep(pages.ids)
-        return GammaSurvival(self.a_.values, self.b_.values)
+
+    def survival(self, pages: Pages, now: datetime) -> Survival:
+        if self.a_.ids is pages.ids:
+            return GammaSurvival(self.a_.values, self.b_.values)
+        return GammaSurvival(*self._posterior(pages.ids))
 
     def rates(self, ids: Ints) -> Floats:
         """Mean change rate of each page (ids ascending), changes a day."""

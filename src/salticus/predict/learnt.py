@@ -13,7 +13,7 @@ from salticus.features.groups import Groups
 from salticus.features.past import Past
 from salticus.models.calibrated import Calibrated
 from salticus.predict.mixed import HOUR_US, Mixed
-from salticus.predict.rhythm import RhythmSurvival
+from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.types import (
     ANSWERED,
     CHANGED,
@@ -67,12 +67,17 @@ class Learnt(Mixed):
         self._news = np.full(len(known.ids), -1, dtype=np.int64)  # hour of the latest; -1: none
         self._hour = -1  # of the last question
 
-    def survival(self, pages: Pages, now: datetime) -> Survival:
+    def meet(self, pages: Pages, now: datetime) -> None:
         hour = int(instant(now).astype(np.int64)) // HOUR_US
         self._welcome(self._rows(pages.ids), _hours(pages.added), hour)
-        curves = super().survival(pages, now)
+        super().meet(pages, now)
+        curves = Rhythm.survival(self, pages, now)
         assert isinstance(curves, RhythmSurvival)
         self._ask(curves, pages, hour)
+
+    def survival(self, pages: Pages, now: datetime) -> Survival:
+        curves = super().survival(pages, now)
+        assert isinstance(curves, RhythmSurvival)
         return self.blend(curves, pages.ids)
 
     def learn(self, outcomes: Outcomes) -> None:

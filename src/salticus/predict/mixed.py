@@ -9,7 +9,7 @@ from salticus.predict.curve import LearntSurvival, gamma_through
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.predict.roster import Roster
 from salticus.types import Floats, Ints
-from salticus.types.state import State, part_of
+from salticus.types.state import State, part_of, places
 
 HOUR_US = 3_600_000_000
 _LEAST = 1e-7
@@ -47,9 +47,12 @@ class Mixed(Rhythm):
 
     def blend(self, curves: RhythmSurvival, ids: Ints) -> LearntSurvival:
         """The curves of pages, the rhythm's where nothing was told."""
-        row = self.told_.rows(ids)
-        a, b, level = (self.told_[name][row] for name in ("shape", "days", "level"))
-        unasked = np.isnan(level)
+        row, told = places(self.told_.ids, ids)
+        if not told.any():
+            a, b, level = curves.a, curves.b, np.full(len(ids), np.nan)
+        else:
+            a, b, level = (self.told_[name][row] for name in ("shape", "days", "level"))
+        unasked = ~told | np.isnan(level)
         return LearntSurvival(
             a=np.where(unasked, curves.a, a),
             b=np.where(unasked, curves.b, b),

@@ -14,7 +14,7 @@ from salticus.features.metadata import Vocabulary
 from salticus.models.file import Saved
 from salticus.predict.mixed import HOUR_US, Mixed
 from salticus.predict.occlusion import contributions
-from salticus.predict.rhythm import RhythmSurvival
+from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.types import Inputs, Ints, Metadata, Outcomes, Pages, Survival, instant
 from salticus.types.state import State, part_of
 
@@ -78,15 +78,21 @@ class Modelled(Mixed):
         """Let the features be made from the history anew, as it has become another."""
         self.model_ = self.following_ = None
 
+    def meet(self, pages: Pages, now: datetime) -> None:
+        super().meet(pages, now)
+        hour = int(instant(now).astype(np.int64)) // HOUR_US
+        if self.model_ is None or self.following_ is None or hour <= self._hour:
+            return
+        curves = Rhythm.survival(self, pages, now)
+        assert isinstance(curves, RhythmSurvival)
+        self._ask(self.following_, curves, pages, hour)
+        self._hour = hour
+
     def survival(self, pages: Pages, now: datetime) -> Survival:
         curves = super().survival(pages, now)
         if self.model_ is None or self.following_ is None:
             return curves
         assert isinstance(curves, RhythmSurvival)
-        hour = int(instant(now).astype(np.int64)) // HOUR_US
-        if hour > self._hour:
-            self._ask(self.following_, curves, pages, hour)
-            self._hour = hour
         return self.blend(curves, pages.ids)
 
     def learn(self, outcomes: Outcomes) -> None:

@@ -34,9 +34,12 @@ class PointRates(ABC):
     def estimate(self, rows: Ints) -> Floats:
         """Changes a day of the pages in these rows, all of which have been answered."""
 
+    def meet(self, pages: Pages, now: datetime) -> None:
+        """Have sums for exactly these pages."""
+        self._keep(pages.ids)
+
     def survival(self, pages: Pages, now: datetime) -> PoissonSurvival:
         """S(u) = e^(−Δu) with the rate Δ of each page."""
-        self._keep(pages.ids)
         return PoissonSurvival(self.rates(pages.ids))
 
     def rates(self, ids: Ints) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from datetime import datetime
 
 import numpy as np
@@ -12,7 +13,7 @@ from salticus.predict.priors import Sums, first_prior, pooled_priors
 from salticus.predict.roster import Roster
 from salticus.predict.spans import Spans, answered
 from salticus.types import DAY, Floats, Ints, Outcomes, Pages, Survival, instant
-from salticus.types.state import State
+from salticus.types.state import State, places
 
 _UNMET = -2.0
 
@@ -36,13 +37,30 @@ class Pooled:
         self.fitted_: float = -np.inf  # when the priors were worked out, days since 1970
         self._groups = {"merchant": 0, "category": 0}  # how many there are
 
-    def survival(self, pages: Pages, now: datetime) -> Survival:
-        rows = self._meet(pages)
+    def meet(self, pages: Pages, now: datetime) -> None:
+        """Have a row with its groups for each page; once a day, work the priors out again."""
+        self._meet(pages)
         day = float(instant(now).astype(np.int64)) / float(DAY.astype(np.int64))
         if day >= self.fitted_ + 1.0:
             self._fit()
             self.fitted_ = day
+
+    def survival(self, pages: Pages, now: datetime) -> Survival:
+        rows = self._known(pages.ids)
+        if rows is None:
+            other = deepcopy(self)  # to be asked about strangers must not change us
+            other.meet(pages, now)
+            return other.survival(pages, now)
         return self._curves(rows, pages, now)
+
+    def _known(self, ids: Ints) -> Ints | slice | None:
+        """The rows of these pages; None if some of them, or their groups, were never met."""
+        rows: Ints | slice = slice(None)
+        if not self.pages_.holds(ids):
+            rows, met = places(self.pages_.ids, ids)
+            if not met.all():
+                return None
+        return None if (self.pages_["merchant"][rows] == _UNMET).any() else rows
 
     def rates(self, ids: Ints) -> Floats:
         """Mean change rate of each page, changes a day."""
@@ -91,15 +109,14 @@ class Pooled:
     def _note(self, rows: Ints, spans: Spans, events: Floats) -> None:
         """For subclasses that learn more from the same spans."""
 
-    def _meet(self, pages: Pages) -> Ints | slice:
-        """Rows of these pages, each with its groups."""
+    def _meet(self, pages: Pages) -> None:
+        """Have a row for each page, with its groups."""
         rows = self.pages_.rows(pages.ids)
         new = self.pages_["merchant"][rows] == _UNMET
         if new.any():
             for name, codes in (("merchant", pages.merchant), ("category", pages.category)):
                 self.pages_[name][rows] = self._numbers(name, codes, self.pages_[name][rows])
             self.fitted_ = -np.inf
-        return slice(None) if self.pages_.holds(pages.ids) else rows
 
     def _numbers(self, name: str, codes: Ints, before: Floats) -> Floats:
         """Groups by numbers of our own: those of the pages may be others after a restart."""

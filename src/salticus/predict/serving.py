@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
 import numpy as np
 
 from salticus.errors import InputError
+from salticus.features.following import Facts
 from salticus.models.file import load_model
 from salticus.models.registry import NONE, Registry
 from salticus.predict.modelled import Modelled, Sources
-from salticus.types import Outcomes, Pages, Survival, moment
+from salticus.types import Ints, Outcomes, Pages, moment
 from salticus.types.state import State
 
 logger = logging.getLogger(__name__)
@@ -27,19 +28,26 @@ class Serving(Modelled):
     somebody only looks on (`tells` is False).
     """
 
-    def __init__(self, registry: Registry, sources: Sources) -> None:
-        super().__init__(sources)
+    def __init__(
+        self,
+        *,
+        registry: Registry,
+        facts: Callable[[Ints], Facts],
+        history: Callable[[], Iterator[Outcomes]],
+    ) -> None:
+        super().__init__(Sources(facts, history))
         self.registry = registry
         self.version_ = NONE
         self.tells = True
         self._broken: set[int] = set()  # of which the registry could not be told
         self._unread = False  # the registry, at the last tick
 
-    def survival(self, pages: Pages, now: datetime) -> Survival:
+    def meet(self, pages: Pages, now: datetime) -> None:
         self._choose(now)
         while True:
             try:
-                return super().survival(pages, now)
+                super().meet(pages, now)
+                return
             except Exception as error:
                 if self.version_ == NONE:
                     raise

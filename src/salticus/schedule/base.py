@@ -13,10 +13,14 @@ class Spacing(Protocol):
     Laws: draws as many rows as `expected` sums to, rounded up, but none beyond what `visits` cover
     of their `pages.cost`, and fewer only if there is no more room on the hosts; no row twice; none
     where nothing is expected; no host beyond `pages.capacity`; depends on ids, not on the order of
-    rows; the same seed draws the same visits.
+    rows; the same seed draws the same visits. `draw` changes nothing, so that it may be asked what
+    it would draw; `keep` says that this is what is done.
     """
 
     def draw(self, pages: Pages, expected: Floats, visits: int, tick: Tick) -> Draw: ...
+
+    def keep(self, pages: Pages, draw: Draw) -> None:
+        """The visits drawn of these pages will be made."""
 
     def learn(self, outcomes: Outcomes) -> None:
         """Give back the visits that were dropped."""

@@ -44,7 +44,10 @@ class Coin:
         score[some] = _score(chance, coins(self.seed + _OTHERS, pages.ids[some], tick.number))
         near = -1.0 - 6.0 / math.sqrt(wanted + 1.0)  # a ratio below 1, u < π, is as common
         rows = paid(score, highest(score, expected > 0, wanted, pages, near=near), visits, pages)
-        return Draw(rows, chance[np.searchsorted(some, rows)])
+        return Draw(rows, chance[np.searchsorted(some, rows)], expected=expected)
+
+    def keep(self, pages: Pages, draw: Draw) -> None:
+        """Nothing: coins have no memory."""
 
     def learn(self, outcomes: Outcomes) -> None:
         """Nothing: coins have no memory."""

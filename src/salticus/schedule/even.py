@@ -22,8 +22,10 @@ class Even:
 
     >>> from salticus.testing import a_tick, blank_pages
     >>> even, pages = Even(seed=1), blank_pages(4)
-    >>> seen = [even.draw(pages, np.full(4, 0.5), 2, a_tick(k)).rows.tolist() for k in range(2)]
-    >>> sorted(seen[0] + seen[1])
+    >>> first = even.draw(pages, np.full(4, 0.5), 2, a_tick())
+    >>> even.keep(pages, first)
+    >>> second = even.draw(pages, np.full(4, 0.5), 2, a_tick(1))
+    >>> sorted([*first.rows.tolist(), *second.rows.tolist()])
     [0, 1, 2, 3]
     """
 
@@ -33,19 +35,28 @@ class Even:
         self._cut = -math.inf  # the lowest credit that was visited in the last tick
 
     def draw(self, pages: Pages, expected: Floats, visits: int, tick: Tick) -> Draw:
-        if not self.credit_.holds(pages.ids):
-            start = coins(self.seed, pages.ids, 0) + np.isnat(pages.last_visit)
-            self.credit_.put(pages.ids, self.credit_.get(pages.ids, start))
-        credit = self.credit_.values
-        credit += expected
+        credit = self._credit(pages) + expected
         total = float(expected.sum())
         wanted = min(visits, math.ceil(total - 1e-9))
         near = self._cut - total / max(1, len(pages))
         score = _sure_first(credit, expected)
         rows = paid(score, highest(score, expected > 0, wanted, pages, near=near), visits, pages)
-        self._cut = float(credit[rows].min(initial=math.inf))
-        credit[rows] -= 1.0
-        return Draw(rows, np.ones(len(rows)))
+        return Draw(rows, np.ones(len(rows)), expected=expected)
+
+    def keep(self, pages: Pages, draw: Draw) -> None:
+        """All pages have saved up what was expected of them, and those drawn have spent a visit."""
+        credit = self._credit(pages)
+        credit += draw.expected
+        self._cut = float(credit[draw.rows].min(initial=math.inf))
+        credit[draw.rows] -= 1.0
+        self.credit_.put(pages.ids, credit)
+
+    def _credit(self, pages: Pages) -> Floats:
+        """What each page has saved up before this tick."""
+        if self.credit_.holds(pages.ids):
+            return self.credit_.values.copy()
+        start = coins(self.seed, pages.ids, 0) + np.isnat(pages.last_visit)
+        return self.credit_.get(pages.ids, start)
 
     def learn(self, outcomes: Outcomes) -> None:
         """A dropped visit gets its credit back, if it was paid for with credit."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import numpy as np
@@ -11,12 +10,14 @@ from salticus.config import Budget, Caps
 from salticus.types import (
     DAY,
     NEVER,
+    Bools,
+    Codes,
     Floats,
+    Grant,
     Instant,
     Ints,
     Outcomes,
     Pages,
-    Plan,
     Purpose,
     Tick,
     Times,
@@ -26,31 +27,7 @@ from salticus.types import (
 from salticus.types.state import State
 
 DEFAULT_CAPS = Caps()
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """Visits that a tick may spend: the k-th to start may not do so before `release[k]`. One that
-    costs more counts as so many, and waits for the last of them.
-
-    `per_tick` is what later ticks of this length may count on.
-    """
-
-    release: Times
-    per_tick: float
-
-    @property
-    def visits(self) -> int:
-        return len(self.release)
-
-    def less(self, share: float) -> tuple[Grant, Times]:
-        """The grant without a share of its visits, and when each of those may start.
-
-        They lie evenly among the others, so that some may start early in the tick.
-        """
-        turn = np.floor(np.arange(1, self.visits + 1) * share + 1e-9)
-        apart = np.diff(turn, prepend=0.0) > 0
-        return replace(self, release=self.release[~apart]), self.release[apart]
+_FREE = [purpose for purpose in Purpose if not purpose.charged]
 
 
 class Ledger:
@@ -79,55 +56,57 @@ class Ledger:
         self._new: list[Times] = []
 
     def grant(self, pages: Pages, tick: Tick) -> Grant:
-        """The visits that `tick` may spend."""
+        """The visits that `tick` may spend; changes nothing (see `open`)."""
         counted = self.caps.budgeted(len(pages), int(np.count_nonzero(pages.found)))
         rate = self.budget.per_day(counted)
         start, end = instant(tick.start), instant(tick.end)
         keep = tick.days if self.carry is None else self.carry.total_seconds() / 86_400
         one = float(pages.cost.max(initial=1.0))
-        if np.isnat(self.until_):
-            self.until_, self.balance_ = end, max(one, rate * keep)
-        earned = self.balance_ + rate * float(days_between(self.until_, end))
+        until, balance = self.until_, self.balance_
+        if np.isnat(until):
+            until, balance = end, max(one, rate * keep)
+        earned = balance + rate * float(days_between(until, end))
         most = max(one, rate * keep) + rate * tick.days
-        self.balance_ = min(earned, most) + 1e-9  # or 1/3 + 1/3 + 1/3 is never a whole visit
-        self.until_ = max(self.until_, end)
-        self._gather(start - DAY)
-        release = self._release(int(self.balance_), int(max(one, rate + 1e-9)), start)
-        return Grant(release[release < end], rate * tick.days)
+        balance = min(earned, most) + 1e-9  # or 1/3 + 1/3 + 1/3 is never a whole visit
+        release = self._release(int(balance), int(max(one, rate + 1e-9)), start)
+        return Grant(
+            release[release < end], rate * tick.days, balance=balance, until=max(until, end)
+        )
 
-    def spend(self, plan: Plan, cost: Floats) -> None:
-        """Take the planned visits, of so much each, off the balance."""
+    def open(self, grant: Grant, tick: Tick) -> None:
+        """Give the grant: the budget has accrued up to the end of its tick."""
+        self.balance_, self.until_ = grant.balance, grant.until
+        self.made_ = self._made(instant(tick.start) - DAY)
+        self._new.clear()
+
+    def pays(self, purpose: Codes) -> Bools:
+        """Which visits of these purposes the budget has to pay for."""
+        return ~np.isin(purpose, _FREE)
+
+    def spend(self, visits: Ints, cost: Floats) -> None:
+        """Take visits, of so much each, off the balance."""
         dear = np.flatnonzero(cost > 1)
-        self.dear_ |= {int(plan.visit[row]): int(cost[row]) for row in dear}
+        self.dear_ |= {int(visits[row]): int(cost[row]) for row in dear}
         self.balance_ -= float(cost.sum())
         self.open_ += int(cost.sum())
 
-    def spent(self, outcomes: Outcomes) -> None:
-        """Take visits off the balance that were made after it was last kept."""
-        self.balance_ -= len(outcomes)
-        self.open_ += len(outcomes)
-
-    def _gather(self, after: Instant) -> None:
-        """Put the visits made since the last tick among the others, and forget the old ones."""
+    def _made(self, after: Instant) -> Times:
+        """When visits were made after that time, in order."""
         made = np.concatenate([self.made_, *self._new])
-        self.made_ = np.sort(made[made > after], kind="stable")
-        self._new.clear()
+        return np.sort(made[made > after], kind="stable")
 
     def _release(self, wanted: int, daily: int, start: Instant) -> Times:
         """Earliest times at which so many visits may start, if `daily` fit in any day."""
-        used = len(self.made_) + self.open_
+        made = self._made(start - DAY)
+        used = len(made) + self.open_
         free = max(0, min(wanted, daily - used))
         first = max(0, used - daily)
-        later = self.made_[first : first + wanted - free] + DAY
+        later = made[first : first + wanted - free] + DAY
         return np.concatenate([np.full(free, start), np.maximum(later, start)])
 
     def learn(self, outcomes: Outcomes) -> None:
-        """Refund dropped visits; remember when the others were made.
-
-        Those by hand are free, and the panel has a budget of its own.
-        """
-        free = (Purpose.MANUAL, Purpose.PANEL)
-        outcomes = outcomes.take(~np.isin(outcomes.purpose, free))
+        """Refund dropped visits; remember when the others were made."""
+        outcomes = outcomes.take(self.pays(outcomes.purpose))
         cost = self._cost(outcomes.visit)
         made = outcomes.at[outcomes.made].repeat(cost[outcomes.made])
         total = int(cost.sum())

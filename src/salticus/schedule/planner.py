@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import numpy as np
 
-from salticus.schedule.ledger import Grant
-from salticus.types import Draw, Floats, Ints, Pages, Plan, Purpose, Tick, Times, instant
+from salticus.types import (
+    Draw,
+    Floats,
+    Grant,
+    Ints,
+    Pages,
+    Plan,
+    Purpose,
+    Tick,
+    Times,
+    instant,
+)
 from salticus.types.coins import coins
 from salticus.types.state import State, later
 
@@ -26,40 +36,51 @@ class Planner:
         self.at_once = at_once
         self.next_visit_ = 1
 
-    def plan(self, pages: Pages, draws: Mapping[Purpose, Draw], tick: Tick, grant: Grant) -> Plan:
-        """The visits that were drawn for each purpose; the grant covers the cost.
+    def plan(
+        self, pages: Pages, draws: Sequence[tuple[Purpose, Draw]], tick: Tick, grant: Grant
+    ) -> Plan:
+        """The visits that were drawn for each purpose; changes nothing (see `number`).
 
-        A page drawn twice is visited once, for the later purpose.
+        A page drawn twice is visited once, for the later purpose, unless it is visited beside the
+        budget. The grant covers the cost of the others.
         """
-        rows, purpose, propensity = _once(draws)
+        charged = [(purpose, draw) for purpose, draw in draws if purpose.charged]
+        rows, purpose, propensity = _once(charged)
         due = self._due(pages, rows, tick)
         order = np.argsort(due, kind="stable")
         paid = np.cumsum(pages.cost[rows[order]]).astype(np.int64) - 1
-        first, self.next_visit_ = self.next_visit_, self.next_visit_ + len(rows)
-        return Plan(
-            visit=np.arange(first, self.next_visit_),
+        plan = Plan(
+            visit=np.arange(self.next_visit_, self.next_visit_ + len(rows)),
             page=pages.ids[rows[order]],
             due=np.maximum(due[order], grant.release[paid]),
             purpose=purpose[order].astype(np.int8),
             propensity=propensity[order],
             tick=tick,
         )
+        beside = [(purpose, draw) for purpose, draw in draws if not purpose.charged]
+        for purpose_, draw in beside:
+            plan = plan.join(self._beside(plan, pages, purpose_, draw))
+        return plan.take(np.argsort(plan.due, kind="stable")) if beside else plan
 
-    def with_panel(self, plan: Plan, pages: Pages, rows: Ints, due: Times) -> Plan:
-        """The plan with visits of the panel, which no grant has to cover: at the times they are due
-        if these lie in the tick."""
+    def number(self, plan: Plan) -> None:
+        """The visits of this plan will be made: their numbers are taken."""
+        self.next_visit_ = max(self.next_visit_, int(plan.visit.max(initial=-1)) + 1)
+
+    def _beside(self, plan: Plan, pages: Pages, purpose: Purpose, draw: Draw) -> Plan:
+        """Visits that no grant has to cover, at the times they are due if these lie in the tick."""
         start, end = instant(plan.tick.start), instant(plan.tick.end)
-        first, self.next_visit_ = self.next_visit_, self.next_visit_ + len(rows)
-        more = Plan(
-            visit=np.arange(first, self.next_visit_),
-            page=pages.ids[rows],
-            due=np.where((due >= start) & (due < end), due, self._due(pages, rows, plan.tick)),
-            purpose=np.full(len(rows), Purpose.PANEL, dtype=np.int8),
-            propensity=np.ones(len(rows)),
+        first, n = self.next_visit_ + len(plan), len(draw.rows)
+        due, wanted = self._due(pages, draw.rows, plan.tick), draw.due
+        if len(wanted):
+            due = np.where((wanted >= start) & (wanted < end), wanted, due)
+        return Plan(
+            visit=np.arange(first, first + n),
+            page=pages.ids[draw.rows],
+            due=due,
+            purpose=np.full(n, purpose, dtype=np.int8),
+            propensity=draw.propensity,
             tick=plan.tick,
         )
-        both = plan.join(more)
-        return both.take(np.argsort(both.due, kind="stable"))
 
     def _due(self, pages: Pages, rows: Ints, tick: Tick) -> Times:
         start, end = instant(tick.start), instant(tick.end)
@@ -95,11 +116,12 @@ def spread(host: Ints, chance: Floats) -> Floats:
     return place
 
 
-def _once(draws: Mapping[Purpose, Draw]) -> tuple[Ints, Ints, Floats]:
+def _once(draws: Sequence[tuple[Purpose, Draw]]) -> tuple[Ints, Ints, Floats]:
     """Rows, purposes and propensities of all draws; of a row drawn twice the later."""
-    rows = np.concatenate([draw.rows for draw in draws.values()])
-    purpose = np.repeat(list(draws), [len(draw.rows) for draw in draws.values()])
-    propensity = np.concatenate([draw.propensity for draw in draws.values()])
+    none = np.empty(0, dtype=np.int64)
+    rows = np.concatenate([none, *(draw.rows for _, draw in draws)])
+    purpose = np.repeat([int(p) for p, _ in draws], [len(draw.rows) for _, draw in draws])
+    propensity = np.concatenate([np.empty(0), *(draw.propensity for _, draw in draws)])
     _, back = np.unique(rows[::-1], return_index=True)
     last = np.sort(len(rows) - 1 - back)
-    return rows[last], purpose[last], propensity[last]
+    return rows[last], purpose[last].astype(np.int64), propensity[last]

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from salticus.types import NEVER, Pages, Tick
+from salticus.allocate.base import Policy, Stepwise
+from salticus.types import NEVER, Floats, Grant, Ints, Pages, Tick, instant
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -38,6 +39,23 @@ def blank_pages(n: int, *, hosts: int = 1) -> Pages:
         open=np.ones(n, dtype=np.bool_),
         capacity=np.full(hosts, np.inf),
     )
+
+
+def a_grant(visits: int, *, taken: Ints | None = None) -> Grant:
+    """So many visits, all of which may start at once."""
+    release = np.full(visits, instant(START))
+    none = np.empty(0, dtype=np.int64)
+    return Grant(release, float(visits), taken=none if taken is None else taken)
+
+
+def a_step(policy: Policy, pages: Pages, visits: float) -> Floats:
+    """What a policy expects of a tick, which it goes through as in a crawl."""
+    if isinstance(policy, Stepwise):
+        policy.begin(pages)
+    expected = policy.expected(pages, visits)
+    if isinstance(policy, Stepwise):
+        policy.adopt()
+    return expected
 
 
 def a_tick(number: int = 0, length: timedelta = timedelta(hours=2)) -> Tick:

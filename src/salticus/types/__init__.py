@@ -5,29 +5,29 @@ Rows at the edge (a `Target` is fetched, an `Observation` is stored), columns in
 (UTC, NaT = never) in columns; spans in columns are floats in days; rates are per day.
 """
 
-from salticus.types.columns import (
+from salticus.types.arrays import (
     DAY,
     NEVER,
-    UNPLANNED,
-    Anchored,
-    Answering,
     Bools,
     Codes,
     Columns,
-    Counts,
-    Draw,
     Floats,
     Instant,
     Ints,
-    Outcomes,
-    Pages,
-    Plan,
-    Survival,
-    Tick,
     Times,
     days_between,
     instant,
     moment,
+)
+from salticus.types.columns import (
+    UNPLANNED,
+    Counts,
+    Draw,
+    Grant,
+    Outcomes,
+    Pages,
+    Plan,
+    Tick,
     unplanned,
 )
 from salticus.types.gauges import Findings, Gauge, Member, Sample, Sighting
@@ -50,6 +50,7 @@ from salticus.types.rows import (
     Told,
     Value,
 )
+from salticus.types.survival import Anchored, Answering, Survival, Valued
 from salticus.types.words import (
     ANSWERED,
     CHANGED,
@@ -77,6 +78,7 @@ __all__ = [
     "Counts",
     "DAY",
     "Draw",
+    "Grant",
     "Entry",
     "Examples",
     "Fetched",
@@ -113,6 +115,7 @@ __all__ = [
     "Survival",
     "Target",
     "Tick",
+    "Valued",
     "Times",
     "Told",
     "UNCHANGED",

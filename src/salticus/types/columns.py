@@ -4,105 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime
-from typing import Any, Protocol, Self, cast, runtime_checkable
+from datetime import datetime
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from salticus.types.arrays import (
+    NEVER,
+    Bools,
+    Codes,
+    Columns,
+    Floats,
+    Instant,
+    Ints,
+    Times,
+    days_between,
+)
 from salticus.types.rows import Observation
+from salticus.types.survival import Anchored, Survival
 from salticus.types.words import ANSWERED, CHANGED, PURPOSE, STATUS, UNCHANGED, UNKNOWN, Status
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-Codes = NDArray[np.int8]
-Times = NDArray[np.datetime64]
-Instant = np.datetime64
-
-DAY = np.timedelta64(86_400_000_000, "us")
-NEVER = np.datetime64("NaT", "us")
 _NAT = np.iinfo(np.int64).min
-
-
-def instant(when: datetime) -> Instant:
-    """The column form of an aware time.
-
-    >>> instant(datetime(2026, 1, 2, 3, tzinfo=UTC))
-    np.datetime64('2026-01-02T03:00:00.000000')
-    """
-    return np.datetime64(when.astimezone(UTC).replace(tzinfo=None), "us")
-
-
-def moment(when: Instant) -> datetime:
-    """The row form of a column time; the inverse of `instant`."""
-    naive: datetime = when.astype("datetime64[us]").item()
-    return naive.replace(tzinfo=UTC)
-
-
-def days_between(start: Times | Instant, end: Times | Instant) -> Floats:
-    """Days from `start` to `end`; NaN where either is unknown."""
-    return np.asarray((end - start) / DAY, dtype=np.float64)
-
-
-class Survival(Protocol):
-    """Probability that a page is unchanged `ages` days after its last answer, for all pages.
-
-    Laws: `unchanged` starts at 1, never rises, stays in [0, 1]; `integral` is its integral from 0.
-    Together they give the worth of a visit, V(τ) = μ[∫₀^τ S − τS(τ)]. `rates` are changes a day in
-    the long run, for policies that know of no more than that.
-
-    A curve that knows better than V(τ) from its own parts, as one that sees the coming week does,
-    may have a method ``worth(ages, step)``: V without μ, in days, for visits in steps of so many.
-    """
-
-    def unchanged(self, ages: Floats) -> Floats: ...
-
-    def integral(self, ages: Floats) -> Floats: ...
-
-    def rates(self) -> Floats: ...
-
-    def take(self, rows: Ints | Bools) -> Survival: ...
-
-
-@runtime_checkable
-class Anchored(Protocol):
-    """A curve for which it matters at which hour of the week a page's age begins to count."""
-
-    def since(self, last: Times) -> Survival:
-        """The same curves for pages that answered at these times; as many as there are rows."""
-
-
-@runtime_checkable
-class Answering(Protocol):
-    """A curve that knows how likely a visit to each page is answered, better than `Pages` does."""
-
-    @property
-    def answers(self) -> Floats: ...
-
-
-class Columns:
-    """Arrays of one length that are cut and joined together."""
-
-    __slots__ = ()
-
-    def __len__(self) -> int:
-        return len(next(iter(self._arrays().values())))
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        every = {f.name: getattr(self, f.name) for f in fields(cast(Any, self))}
-        return {name: column for name, column in every.items() if isinstance(column, np.ndarray)}
-
-    def take(self, rows: Ints | Bools) -> Self:
-        """The given rows, in the given order."""
-        cut = {name: column[rows] for name, column in self._arrays().items()}
-        return cast(Self, replace(cast(Any, self), **cut))
-
-    def join(self, other: Self) -> Self:
-        """These rows, then the other's; what is not a column is the other's."""
-        mine = self._arrays()
-        joined = {name: np.concatenate([mine[name], c]) for name, c in other._arrays().items()}
-        return cast(Self, replace(cast(Any, other), **joined))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,10 +140,57 @@ class Pages:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The rows that a spacing chose for this tick, with the probability of each choice."""
+    """The rows that were chosen for this tick, with the probability of each choice.
+
+    `due` is when each visit should be made, NaT = at any time of the tick; empty: of all of them.
+    `reserve` is a share of the tick's visits to be set aside for urgent ones that may come.
+    `expected` is what a spacing was given; empty if there was none.
+    """
 
     rows: Ints
     propensity: Floats
+    due: Times = field(default_factory=lambda: np.empty(0, dtype="M8[us]"))
+    reserve: float = 0.0
+    expected: Floats = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def sure(cls, rows: Ints) -> Draw:
+        """Rows that were chosen for certain."""
+        return cls(rows, np.ones(len(rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Visits that a tick may spend: the k-th to start may not do so before `release[k]`. One that
+    costs more counts as so many, and waits for the last of them.
+
+    `per_tick` is what later ticks of this length may count on. `taken` are the rows to which visits
+    of this grant have gone already. `balance` and `until` are what the ledger has once the
+    grant is given.
+    """
+
+    release: Times
+    per_tick: float
+    taken: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    balance: float = 0.0
+    until: Instant = NEVER
+
+    @property
+    def visits(self) -> int:
+        return len(self.release)
+
+    def left(self, pages: Pages) -> int:
+        """Visits that nobody has taken yet."""
+        return self.visits - int(pages.cost[self.taken].sum())
+
+    def less(self, share: float) -> tuple[Grant, Times]:
+        """The grant without a share of its visits, and when each of those may start.
+
+        They lie evenly among the others, so that some may start early in the tick.
+        """
+        turn = np.floor(np.arange(1, self.visits + 1) * share + 1e-9)
+        apart = np.diff(turn, prepend=0.0) > 0
+        return replace(self, release=self.release[~apart]), self.release[apart]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from salticus.types.columns import Columns, Floats, Ints
+from salticus.types.arrays import Columns, Floats, Ints
 
 
 class Gauge(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from salticus.types.columns import Bools, Columns, Floats, Ints
+from salticus.types.arrays import Bools, Columns, Floats, Ints
 
 Floats32 = NDArray[np.float32]
 Ints32 = NDArray[np.int32]

@@ -20,6 +20,12 @@ class Purpose(IntEnum):
     def label(self) -> str:
         return self.name.lower()
 
+    @property
+    def charged(self) -> bool:
+        """Whether the budget pays: the panel has one of its own, and what the user orders by hand
+        is free."""
+        return self not in (Purpose.PANEL, Purpose.MANUAL)
+
 
 class Status(IntEnum):
     """How a visit ended. Only OK and NOT_MODIFIED say anything about change."""

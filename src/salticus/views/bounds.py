@@ -11,11 +11,11 @@ import numpy as np
 from salticus.allocate.capacity import optional
 from salticus.allocate.limits import deadlines
 from salticus.config import Rule
+from salticus.crawl.forecast import Visit
 from salticus.crawl.standing import Standing
 from salticus.store.base import DROPPED, PageState
 from salticus.types import Pages, Purpose, Times, instant, moment
 from salticus.types.state import later
-from salticus.views.standing import Visit
 from salticus.views.times import when
 
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from salticus.clock import Clock
 from salticus.config import Config
+from salticus.crawl.forecast import Visit
 from salticus.crawl.opening import stored
 from salticus.crawl.standing import Standing, recalled
 from salticus.errors import UnknownPage
 from salticus.store.base import PageState, PageStore
 from salticus.types import instant
-from salticus.views.standing import Visit, copies_of, next_visits
+from salticus.views.standing import copies_of
 from salticus.views.times import iso
 
 VANISHED = ("gone", "soft_404")  # statuses of pages that their host says are no more
@@ -46,7 +47,8 @@ async def _told(standing: Standing, pages: dict[int, PageState]) -> dict[int, di
     ids = np.array(sorted(pages), dtype=np.int64)
     copies = copies_of(standing, ids)
     chance = dict(zip(ids.tolist(), copies.outdated(instant(standing.now)).tolist(), strict=True))
-    visits = (await next_visits(standing, ids)).visits
+    standing.study()
+    visits = standing.next_visits(ids).visits
     return {
         number: {
             "url": page.url,

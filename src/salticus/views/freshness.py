@@ -86,10 +86,10 @@ def _line(estimate: dict[str, Any]) -> str:
 async def foreseen(config: Config, store: Store) -> tuple[Pages, list[str]]:
     """All pages with the curves that the crawl has learnt, and the names of their hosts."""
     standing = await recalled(config, store)
-    standing.loop.study()
-    pages = await standing.world.pages(standing.coming)
-    curves = standing.loop.predictor.survival(pages, standing.coming.start)
-    return replace(pages, survival=curves), standing.world.census.hosts
+    standing.study()
+    pages = standing.pages(standing.coming)
+    curves = standing.parts.predictor.survival(pages, standing.coming.start)
+    return replace(pages, survival=curves), standing.census.hosts
 
 
 async def _target(config: Config, store: Store, estimate: Estimate) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from salticus.allocate.bandit.policy import Bandit
 from salticus.config import Config
 from salticus.crawl.opening import clock_of, stored
-from salticus.crawl.parts import parts_of
+from salticus.crawl.parts import make_policy
 from salticus.crawl.snapshot import Memory
 from salticus.errors import InputError
 from salticus.store.base import VisitStore
@@ -79,7 +79,7 @@ async def arms_of(config: Config) -> dict[str, Any]:
     InputError if the policy is no bandit.
     """
     async with stored(config) as store:
-        policy = parts_of(config, clock_of(config), store, once=False)["policy"]
+        policy = make_policy(config)
         if not isinstance(policy, Bandit):
             raise InputError(f"the policy {config.policy!r} has no arms; bandits are kab2 to kab5")
         await Memory({"policy": policy}, store).recall()

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from salticus.allocate.leap import AtPrice, Leap
+from salticus.allocate.base import Priced
 from salticus.clock import Clock
 from salticus.config import Config
+from salticus.crawl.forecast import HORIZON
 from salticus.crawl.opening import stored
 from salticus.crawl.standing import Standing, recalled
-from salticus.predict.base import Predictor
+from salticus.predict.base import Evident, Explained, Paced, Predictor
 from salticus.store.base import PageState, Store
 from salticus.types import ANSWERED, DAY, STATUS, Pages, Purpose, Target, instant
 from salticus.views.bounds import Case, binding, bounds, cause
 from salticus.views.fresh import shown
-from salticus.views.standing import HORIZON, aside, copies_of, next_visits
+from salticus.views.standing import copies_of
 from salticus.views.times import iso
 
 AHEAD = (1, 2, 7, 14)  # days
@@ -55,26 +55,27 @@ class Study:
         """Gather what is needed to explain these pages."""
         standing = self.standing
         self.ids = np.unique(np.array([page.page for page in pages], dtype=np.int64))
-        self.copies = copies_of(standing, self.ids)
-        standing.loop.study()
-        self.coming = _with_curves(aside(standing), await standing.world.pages(standing.coming))
-        self.predictor = aside(standing)
-        self.everyone = _with_curves(self.predictor, standing.world.everyone(standing.coming))
+        copies, now = copies_of(standing, self.ids), instant(standing.now)
+        self.outdated = {days: copies.outdated(now + days * DAY) for days in (0, *AHEAD)}
+        standing.study()
+        self.predictor = standing.parts.predictor
+        self.coming = _with_curves(self.predictor, standing.pages(standing.coming))
+        self.everyone = _with_curves(self.predictor, standing.everyone(standing.coming))
         self.grant = self._granted()
         self.explore = self._chances()
-        self.policy = deepcopy(standing.loop.policy)
+        self.policy = standing.parts.policy
         for page in pages:
             self.history[page.page] = list(self.store.scan("visits", page.page))
-        self.forecast = await next_visits(standing, self.ids)
+        self.forecast = standing.next_visits(self.ids)
 
     def _granted(self) -> int:
         """Visits of the coming tick."""
-        loop, tick = self.standing.loop, self.standing.coming
-        return deepcopy(loop.ledger).grant(self.coming, tick).less(loop.insta.share)[0].visits
+        parts, tick = self.standing.parts, self.standing.coming
+        return parts.ledger.grant(self.coming, tick).less(parts.insta.share)[0].visits
 
     def _chances(self) -> dict[int, float]:
         """With what probability the lot falls on each page in the coming tick."""
-        chance = self.standing.loop.explore.chance(self.coming, self.grant)
+        chance = self.standing.parts.explore.chance(self.coming, self.grant)
         return dict(zip(self.coming.ids.tolist(), chance.tolist(), strict=True))
 
     def explain(self, page: PageState) -> dict[str, Any]:
@@ -121,7 +122,7 @@ class Study:
         `impressions` are those counted of the page, older ones for less."""
         importance = None if case.rule is None else case.rule.importance
         now = instant(self.standing.now)
-        counted = self.standing.world.census.demand.counted(self.everyone.ids, now)
+        counted = self.standing.census.demand.counted(self.everyone.ids, now)
         clicks, shown = counted[:, self.everyone.rows(np.array([case.page.page]))[0]]
         origin = "by hand" if case.page.demand is not None else "uniform"
         if counted.any():
@@ -138,14 +139,11 @@ class Study:
 
     def _copy(self, page: PageState) -> dict[str, Any]:
         row = int(np.searchsorted(self.ids, page.page))
-        now = instant(self.standing.now)
         return {
             "last_visit": iso(page.last_visit),
             "last_answer": iso(page.last_answer),
-            "changed_by_now": float(self.copies.outdated(now)[row]),
-            "changed_in_days": {
-                str(days): float(self.copies.outdated(now + days * DAY)[row]) for days in AHEAD
-            },
+            "changed_by_now": float(self.outdated[0][row]),
+            "changed_in_days": {str(days): float(self.outdated[days][row]) for days in AHEAD},
         }
 
     def _estimate(self, page: PageState) -> dict[str, Any]:
@@ -168,10 +166,9 @@ class Study:
 
     def _parts(self, page: int) -> dict[str, float] | None:
         """What the rate is made of: its prior, and the page's own evidence."""
-        evidence = getattr(self.predictor, "evidence", None)
-        if evidence is None:
+        if not isinstance(self.predictor, Evident):
             return None
-        found = evidence(np.array([page]))
+        found = self.predictor.evidence(np.array([page]))
         a, b, a0, b0 = (float(c[0]) for c in (found.a, found.b, found.prior_a, found.prior_b))
         prior = min(1.0, b0 / b)
         return {
@@ -184,10 +181,9 @@ class Study:
 
     def _hours(self, page: int) -> dict[str, Any] | None:
         """How the hours of the week matter: pace now, pace of the next day, the busiest hour."""
-        paces = getattr(self.predictor, "paces", None)
-        if paces is None:
+        if not isinstance(self.predictor, Paced):
             return None
-        pace = paces(np.array([page]))[0]
+        pace = self.predictor.paces(np.array([page]))[0]
         monday = np.datetime64("1970-01-05", "us")
         hour = int((instant(self.standing.now) - monday) // _HOUR) % len(pace)
         best = int(np.argmax(pace))
@@ -200,20 +196,21 @@ class Study:
 
     def _features(self, page: int) -> list[list[Any]] | None:
         """What each feature adds to the score of a trained model, if there is one."""
-        parts = getattr(self.predictor, "contributions", None)
-        return None if parts is None else [[name, float(part)] for name, part in parts(page)]
+        if not isinstance(self.predictor, Explained):
+            return None
+        return [[name, float(part)] for name, part in self.predictor.contributions(page)]
 
     # -------------------------------------------------------------------------------------- price
 
     def _reached(self, row: Pages) -> bool | None:
-        if not isinstance(self.policy, Leap) or np.isnan(self.policy.price_):
+        if not isinstance(self.policy, Priced) or np.isnan(self.policy.price_):
             return None
-        return bool(AtPrice(self.policy).reached(*self.policy.worth(row))[0])
+        return bool(self.policy.reached(*self.policy.worth(row))[0])
 
     def _price(self, case: Case) -> dict[str, Any] | None:
         """The visit price, and what a visit in the coming tick is worth, in demand-weighted fresh
         days per visit of cost; None if the policy knows no price."""
-        if not isinstance(self.policy, Leap) or np.isnan(self.policy.price_):
+        if not isinstance(self.policy, Priced) or np.isnan(self.policy.price_):
             return None
         worth = max(0.0, float(self.policy.worth(case.pages)[0][0]))
         cost = float(case.pages.cost[0])
@@ -227,7 +224,7 @@ class Study:
             "demand_factor": max(1.0, needed / worth) if worth > 0 else np.inf,
         }
 
-    def _needed(self, policy: Leap, cost: float) -> float:
+    def _needed(self, policy: Priced, cost: float) -> float:
         """What a visit in the coming tick must be worth: the price, or if the tick's budget ends
         before it, what the last visit that it pays for is worth."""
         if self.forecast.coming is None:

@@ -45,11 +45,8 @@ class Clicks:
     async def take(self, counts: Sequence[Count]) -> dict[str, int]:
         """Count, and ask for visits: how many rows came, asked, were let through, are visited."""
         clicked = await self._clicked(counts)
-        requests, plan = self.loop.insta.ask(clicked, instant(self.clock.now()))
-        if len(plan):
-            self.loop.ledger.spend(plan, self.loop.insta.cost(plan.page))
-            self.loop.memory.opened(plan)
-            await self.world.urge(plan)
+        insta = self.loop.parts.insta
+        requests, plan = await self.loop.urge(lambda: insta.ask(clicked, instant(self.clock.now())))
         self._counts += counts
         self._requests += requests
         self._flush_soon()
@@ -90,10 +87,10 @@ class Clicks:
         pages = np.array([hit.page for hit in hits], dtype=np.int64)
         answers = [NEVER if hit.last_answer is None else hit.last_answer for hit in hits]
         answered = np.array(answers, dtype="M8[us]")
-        chance = self.loop.insta.outdated(pages, answered, instant(now))
+        chance = self.loop.parts.insta.outdated(pages, answered, instant(now))
         others = np.flatnonzero(np.isnan(chance))  # such as pages that a rule pauses
         if len(others):
-            some = self.world.census.copies(pages[others], self.loop.predictor, now)
+            some = self.world.census.copies(pages[others], self.loop.parts.predictor, now)
             chance[others] = some.outdated(instant(now))
         return chance
 
@@ -132,7 +129,7 @@ class Clicks:
 
     async def _clicked(self, counts: Sequence[Count]) -> Ints:
         """The pages clicked just now, once for each row; unknown ones are left out."""
-        if not self.loop.insta.share:
+        if not self.loop.parts.insta.share:
             return np.empty(0, dtype=np.int64)
         since = int((self.clock.now() - _LATE).timestamp() * 1e6)
         fresh = [count.url for count in counts if count.clicks > 0 and count.at >= since]

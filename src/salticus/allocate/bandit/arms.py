@@ -8,7 +8,7 @@ import numpy as np
 
 from salticus import plugins
 from salticus.allocate import BUILTIN
-from salticus.allocate.base import Policy
+from salticus.allocate.base import Policy, Stepwise, Thrifty
 from salticus.errors import ConfigError
 from salticus.types import Floats, Outcomes, Pages
 from salticus.types.state import Remembers, State
@@ -25,7 +25,8 @@ class Arms:
             raise ConfigError("a bandit has no arms; name some policies in its class: arms = (...)")
         self.names = [arm if isinstance(arm, str) else arm.__name__ for arm in arms]
         self.policies = [_made(arm, seed) for arm in arms]
-        self.spends = all(getattr(policy, "spends", True) for policy in self.policies)
+        thrifty = [policy for policy in self.policies if isinstance(policy, Thrifty)]
+        self.spends = all(policy.spends for policy in thrifty)
 
     def __len__(self) -> int:
         return len(self.policies)
@@ -33,6 +34,18 @@ class Arms:
     def expected(self, arm: int, pages: Pages, visits: float) -> Floats:
         """What one of them expects."""
         return self.policies[arm].expected(pages, visits)
+
+    def begin(self, pages: Pages) -> None:
+        """A tick begins."""
+        for policy in self.policies:
+            if isinstance(policy, Stepwise):
+                policy.begin(pages)
+
+    def adopt(self) -> None:
+        """What they were asked last is what is done."""
+        for policy in self.policies:
+            if isinstance(policy, Stepwise):
+                policy.adopt()
 
     def learn(self, outcomes: Outcomes) -> None:
         """All learn from every visit, whoever asked for it."""

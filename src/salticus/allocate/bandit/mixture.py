@@ -31,6 +31,7 @@ class Mixture(Bandit):
         self.learner_ = self.experts_ = Exp3(len(self.arms_))
         self.ids_: Ints = np.empty(0, dtype=np.int64)
         self.due_: NDArray[np.uint16] = np.empty((len(self.arms_), 0), dtype=np.uint16)
+        self._due_next = (self.ids_, self.due_)
 
     def _answer(self, pages: Pages, visits: float) -> Floats:
         parts = self._parts(pages, visits)
@@ -45,11 +46,16 @@ class Mixture(Bandit):
     def _begin(self, pages: Pages, visits: float) -> Floats:
         parts = self._parts(pages, visits)
         mass = float((parts @ pages.demand / self.learner_.probabilities()).max())
-        self.step_ = self.step_.after(pages.tick, -1, mass)
+        self._asked = self.step_.after(pages.tick, -1, mass)
         mixed = parts.sum(axis=0)
-        self.ids_ = pages.ids
-        self.due_ = np.rint(parts * (_WHOLE / np.maximum(mixed, 1e-300))).astype(np.uint16)
+        due = np.rint(parts * (_WHOLE / np.maximum(mixed, 1e-300))).astype(np.uint16)
+        self._due_next = (pages.ids, due)
         return np.asarray(np.minimum(mixed, 1.0))
+
+    def adopt(self) -> None:
+        if self._asked is not None:
+            self.ids_, self.due_ = self._due_next
+        super().adopt()
 
     def _reward(self, gains: Floats, whole: float) -> None:
         rows, there = rows_of(self.ids_, self.step_.found()[0])

@@ -46,15 +46,30 @@ class Bandit:
         self.spends = self.arms_.spends
         self.learner_ = self.learner(len(self.arms_))
         self.step_ = Step()
+        self._asked: Step | None = None  # the step that the last answer would begin
         self.stretch_ = Stretch()
         self.history_ = History(len(self.arms_))
 
     def expected(self, pages: Pages, visits: float) -> Floats:
         known("demand", pages.demand, pages.ids)
-        if pages.tick.number == self.step_.tick:
+        number = pages.tick.number
+        if number == self.step_.tick or (self._asked is not None and number == self._asked.tick):
             return self._answer(pages, visits)
-        self._settle(pages)
         return self._begin(pages, visits)
+
+    def begin(self, pages: Pages) -> None:
+        """Judge the last step, by the demand that is known now."""
+        self._asked = None
+        self.arms_.begin(pages)
+        if pages.tick.number != self.step_.tick:
+            self._settle(pages)
+            self.step_ = self.step_.over()
+
+    def adopt(self) -> None:
+        """The step of the last answer begins."""
+        self.arms_.adopt()
+        if self._asked is not None:
+            self.step_, self._asked = self._asked, None
 
     def learn(self, outcomes: Outcomes) -> None:
         self.step_.learn(outcomes)
@@ -64,7 +79,7 @@ class Bandit:
 
     def _answer(self, pages: Pages, visits: float) -> Floats:
         """What the arm of this tick expects."""
-        return self.arms_.expected(self.step_.arm, pages, visits)
+        return self.arms_.expected(self._drawn(pages.tick.number), pages, visits)
 
     def _begin(self, pages: Pages, visits: float) -> Floats:
         """Draw an arm. Every arm is asked only if the reward needs it."""
@@ -74,7 +89,7 @@ class Bandit:
             expected = self.arms_.expected(arm, pages, visits)
             mass = max(mass, float(pages.demand @ expected))
             answer = expected if arm == drawn else answer
-        self.step_ = self.step_.after(pages.tick, drawn, mass)
+        self._asked = self.step_.after(pages.tick, drawn, mass)
         return answer
 
     def _drawn(self, tick: int) -> int:

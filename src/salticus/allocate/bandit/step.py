@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -48,6 +48,10 @@ class Step:
         """The next step: nothing is found yet."""
         start = int(instant(tick.start).astype(np.int64))
         return Step(tick.number, start, arm, mass, before=self.latest, latest=self.latest)
+
+    def over(self) -> Step:
+        """This step once it was judged: what it found is used up."""
+        return replace(self, tick=NONE, visits=0, page=[], stale=[])
 
     def learn(self, outcomes: Outcomes) -> None:
         """Collect those visits of this step of which it is known whether the page had changed."""

@@ -167,7 +167,7 @@ async def _learn(loop: Loop, visits: int) -> None:
     assert loop.memory.keeper is not None
     for low in range(-visits, 0, _CHUNK):
         numbers = np.arange(low, min(0, low + _CHUNK))
-        loop.predictor.learn(await loop.memory.keeper.outcomes(numbers))
+        loop.parts.predictor.learn(await loop.memory.keeper.outcomes(numbers))
 
 
 def _tick(number: int) -> Tick:

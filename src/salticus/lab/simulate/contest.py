@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from salticus import allocate, plugins
+from salticus.allocate.base import Spaced
 from salticus.config import Budget
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import spelt
@@ -126,8 +127,8 @@ def spacing_of(policy: str, usual: str) -> str:
     name, _, spacing = policy.partition("@")
     if spacing or name in ALL_KNOWING:
         return spacing or usual
-    wanted: str = getattr(plugins.load("policy", name, allocate.BUILTIN), "spacing", usual)
-    return wanted
+    made = plugins.make("policy", name, allocate.BUILTIN)
+    return made.spacing if isinstance(made, Spaced) else usual
 
 
 def simulate(

@@ -20,6 +20,7 @@ from salticus.exchange.truth import Truth
 from salticus.features.seen import pages_of
 from salticus.lab.simulate.stage import Stage
 from salticus.lab.worlds.replay import Replay, fully_observed, told_of
+from salticus.predict.base import ask
 from salticus.predict.fitted import Fitted, Kin
 from salticus.predict.traits import Traits, likeliest
 from salticus.types import CHANGED, UNCHANGED, Ints, Outcomes, Tick, days_between, instant, moment
@@ -92,7 +93,7 @@ def log_loss(rehearsal: Rehearsal, predictor: Fitted) -> float:
     stage, tick = rehearsal.stage, rehearsal.stage.rules.tick
     world = Replay(stage.truth, stage.readers, seed=stage.seed)
     pages = asyncio.run(world.pages(Tick(0, stage.crawl, stage.crawl + tick)))
-    predictor.survival(pages, stage.start)
+    ask(predictor, pages, stage.start)
     for outcomes in rehearsal.watched:
         predictor.learn(outcomes)
     last, total, visits = pages.last_answer.copy(), 0.0, 0
@@ -100,7 +101,7 @@ def log_loss(rehearsal: Rehearsal, predictor: Fitted) -> float:
         rows = np.searchsorted(pages.ids, outcomes.page)
         last[rows] = outcomes.since
         now = moment(outcomes.at[0])
-        curves = predictor.survival(pages.answered(last), now).take(rows)
+        curves = ask(predictor, pages.answered(last), now).take(rows)
         stays = curves.unchanged(days_between(outcomes.since, outcomes.at))
         said = np.clip(np.where(outcomes.changed == CHANGED, 1.0 - stays, stays), 1e-9, 1.0)
         total, visits = total - float(np.log(said).sum()), visits + len(rows)

@@ -14,7 +14,7 @@ from salticus.lab.simulate.requests import Requests
 from salticus.lab.simulate.run import Frozen, teach
 from salticus.lab.simulate.stage import Stage
 from salticus.lab.worlds.replay import Replay
-from salticus.predict.base import Predictor
+from salticus.predict.base import Predictor, ask
 from salticus.types import (
     CHANGED,
     UNCHANGED,
@@ -71,7 +71,7 @@ class _Gated:
     async def run(self) -> Bools:
         for tick, rows in self._ticks():
             pages = await self.world.pages(tick)
-            survival = self.predictor.survival(pages, tick.start)
+            survival = ask(self.predictor, pages, tick.start)
             pages = replace(pages, survival=survival)
             news = [self._ask(some, pages) for some in self._rounds(rows)]
             for outcomes in news:

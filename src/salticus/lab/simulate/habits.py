@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from salticus import allocate, plugins, schedule
-from salticus.allocate.base import Policy
 from salticus.clock import VirtualClock
-from salticus.config import Budget
+from salticus.config import Budget, Config, Share, Span
 from salticus.crawl.loop import Loop
+from salticus.crawl.parts import Given, Parts, make_parts
 from salticus.crawl.snapshot import Memory
 from salticus.exchange.truth import Truth
 from salticus.lab.simulate.readers import Drawn, zipf
 from salticus.lab.simulate.referee import Referee
 from salticus.lab.worlds.replay import Replay
 from salticus.predict.poisson import PoissonSurvival
-from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
-from salticus.schedule.ticks import Ticks
 from salticus.types import DAY, Floats, Ints, Outcomes, Pages, Survival, instant
 
 DEMANDS = (0.1, 1.0, 10.0)
 """The demands that are looked at, in parts of the mean."""
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
-_TICK = timedelta(hours=6)
+_TICK = Span(hours=6)
 _SETTLE, _DAYS = 120, 360
 _CROWD, _MEDIAN, _SPREAD = 3000, 0.1, 1.5  # lognormal rates of the other pages, a day
 _RATES = 10.0 ** np.linspace(-2.5, 1.25, 16)
@@ -74,8 +71,7 @@ def habits(
     referee = Referee(readers, _START + timedelta(days=settle))
     world = Replay(truth, readers, [referee])
     world.begin(_START)
-    loop = _loop(name, world, rates)
-    loop.watchers.append(referee)
+    loop = Loop(world, _parts(name, rates), Memory({}), watchers=[referee])
     asyncio.run(loop.run(_START + timedelta(days=settle + days)))
     visited = np.append(referee.score.visited, np.zeros(len(rates), dtype=np.int64))
     each = visited[crowd : len(rates)].reshape(len(_RATES), len(DEMANDS), _ALIKE).mean(axis=2)
@@ -123,16 +119,9 @@ def _truth(rates: Floats, days: int) -> Truth:
     )
 
 
-def _loop(name: str, world: Replay, rates: Floats) -> Loop:
-    policy: Policy = plugins.make("policy", name, allocate.BUILTIN, seed=0)
-    spacing = getattr(policy, "spacing", "even")
-    return Loop(
-        world=world,
-        ticks=Ticks(VirtualClock(_START), _TICK),
-        predictor=Told(rates),
-        policy=policy,
-        spacing=plugins.make("spacing", spacing, schedule.BUILTIN, seed=0),
-        ledger=Ledger(Budget(_BUDGET, per_page=True)),
-        planner=Planner(at_once=True),
-        memory=Memory({}),
+def _parts(name: str, rates: Floats) -> Parts:
+    config = Config(
+        budget=Budget(_BUDGET, per_page=True), tick=_TICK, policy=name, explore=Share(0.0)
     )
+    parts = make_parts(config, VirtualClock(_START), given=Given(predictor=Told(rates)))
+    return replace(parts, planner=Planner(at_once=True))

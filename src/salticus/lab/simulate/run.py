@@ -6,14 +6,15 @@ import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 
-from salticus import allocate, plugins, schedule
+from salticus import allocate, plugins
 from salticus.allocate.base import Policy
-from salticus.allocate.explore import Explore
 from salticus.clock import VirtualClock
-from salticus.config import Budget
+from salticus.config import Budget, Config, Share, Span
 from salticus.crawl.lessons import Learner
 from salticus.crawl.loop import Loop
+from salticus.crawl.parts import Given, Parts, make_parts
 from salticus.crawl.snapshot import Memory
 from salticus.lab.simulate.clairvoyant import Clairvoyant
 from salticus.lab.simulate.estimates import predictor_of
@@ -21,12 +22,10 @@ from salticus.lab.simulate.logged import logged_visits
 from salticus.lab.simulate.referee import Referee, Score
 from salticus.lab.simulate.stage import Stage
 from salticus.lab.worlds.replay import Replay, fully_observed, visit_by_visit
-from salticus.predict.base import Predictor
+from salticus.predict.base import Meets, Predictor, ask
 from salticus.predict.learnt import Learnt
-from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
-from salticus.schedule.ticks import Ticks
-from salticus.types import Outcomes, Tick
+from salticus.types import Outcomes, Pages, Survival, Tick
 
 
 def run(
@@ -43,11 +42,11 @@ def run(
     referee = Referee(stage.readers, stage.score)
     world = Replay(stage.truth, stage.readers, [referee], seed=stage.seed)
     _open(stage, world)
-    loop = _loop(stage, world, _policy(stage, world, policy), budget)
-    loop.watchers += [referee, *watchers]
-    teach(stage, world, loop.predictor)
+    parts = _parts(stage, _policy(stage, world, policy), budget)
+    teach(stage, world, parts.predictor)
     if stage.rules.frozen:
-        loop.predictor = Frozen(loop.predictor)
+        parts = replace(parts, predictor=Frozen(parts.predictor))
+    loop = Loop(world, parts, Memory({}), watchers=[referee, *watchers])
     asyncio.run(loop.run(stage.end))
     referee.close()
     referee.score.seconds = time.perf_counter() - began
@@ -58,27 +57,31 @@ class Frozen:
     """A predictor that has learnt enough."""
 
     def __init__(self, predictor: Predictor) -> None:
-        self.survival = predictor.survival
+        self.predictor = predictor
+
+    def meet(self, pages: Pages, now: datetime) -> None:
+        if isinstance(self.predictor, Meets):
+            self.predictor.meet(pages, now)
+
+    def survival(self, pages: Pages, now: datetime) -> Survival:
+        return self.predictor.survival(pages, now)
 
     def learn(self, outcomes: Outcomes) -> None:
         """Nothing."""
 
 
-def _loop(stage: Stage, world: Replay, policy: Policy, budget: Budget | None) -> Loop:
+def _parts(stage: Stage, policy: Policy, budget: Budget | None) -> Parts:
     rules = stage.rules
-    spacing = getattr(policy, "spacing", rules.spacing)
-    every_tick = Budget(86_400 / rules.tick.total_seconds(), per_page=True)
-    return Loop(
-        world=world,
-        ticks=Ticks(VirtualClock(stage.crawl), rules.tick),
-        predictor=predictor_of(stage),
-        policy=policy,
-        spacing=plugins.make("spacing", spacing, schedule.BUILTIN, seed=stage.seed),
-        ledger=Ledger(budget or every_tick),
-        planner=Planner(seed=stage.seed, at_once=True),
-        memory=Memory({}),
-        explore=Explore(rules.explore, seed=stage.seed),
+    config = Config(
+        budget=budget or Budget(86_400 / rules.tick.total_seconds(), per_page=True),
+        tick=Span(seconds=rules.tick.total_seconds()),
+        seed=stage.seed,
+        spacing=rules.spacing,
+        explore=Share(rules.explore),
     )
+    given = Given(policy, predictor_of(stage))
+    parts = make_parts(config, VirtualClock(stage.crawl), given=given)
+    return replace(parts, planner=Planner(seed=stage.seed, at_once=True))
 
 
 def _policy(stage: Stage, world: Replay, name: str) -> Policy:
@@ -104,7 +107,7 @@ def _open(stage: Stage, world: Replay) -> None:
 def teach(stage: Stage, world: Replay, predictor: Predictor) -> None:
     """Let the predictor meet the pages, and learn their history."""
     opening = Tick(0, stage.crawl, stage.crawl + stage.rules.tick)
-    predictor.survival(asyncio.run(world.pages(opening)), stage.start)
+    ask(predictor, asyncio.run(world.pages(opening)), stage.start)
     for outcomes in _history(stage, whole=not isinstance(predictor, Learnt)):
         predictor.learn(outcomes)
 

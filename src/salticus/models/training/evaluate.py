@@ -20,7 +20,7 @@ from salticus.models.training.metrics import (
     subset_aucs,
 )
 from salticus.types import Bools, Bytes, Examples, Floats, Inputs, Ints, Metadata
-from salticus.types.columns import Columns
+from salticus.types.arrays import Columns
 
 if TYPE_CHECKING:
     import polars as pl

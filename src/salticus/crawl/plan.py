@@ -1,0 +1,90 @@
+"""The plan of a tick: pure. It reads the parts and changes nothing; `apply` does what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from salticus.allocate.base import Keeps, Proposer, Stepwise, Urgent
+from salticus.allocate.capacity import less
+from salticus.crawl.parts import Parts
+from salticus.freshness.note import foretell, gauge_of
+from salticus.predict.base import Meets
+from salticus.types import Draw, Gauge, Grant, Outcomes, Pages, Plan, Sample, Tick, Times
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a tick is to do: its plan, and all that follows from it for the parts.
+
+    `pages` are those of the tick, with survival curves. `draws` are what each proposer drew, and
+    the purse that was set aside for it. `gauge` is what is noted of the tick for figures without
+    bias, with the visits that explore.
+    """
+
+    tick: Tick
+    pages: Pages
+    grant: Grant
+    draws: tuple[tuple[Proposer, Draw, Times], ...]
+    plan: Plan
+    gauge: tuple[Gauge, Sample] | None
+
+
+def meet(parts: Parts, pages: Pages) -> Pages:
+    """Let the parts meet the pages of a tick, before anything is decided; the pages as policy and
+    predictor see them."""
+    pages = parts.panel.veil(pages)
+    if isinstance(parts.predictor, Meets):
+        parts.predictor.meet(pages, pages.tick.start)
+    if isinstance(parts.policy, Stepwise):
+        parts.policy.begin(pages)
+    return pages
+
+
+def decide(parts: Parts, pages: Pages, *, gauged: bool = False) -> Decision:
+    """What the coming tick of these pages is to do, and, if it is `gauged`, what is to be noted of
+    it. Changes nothing."""
+    tick = pages.tick
+    pages = replace(pages, survival=parts.predictor.survival(pages, tick.start))
+    whole = grant = parts.ledger.grant(pages, tick)
+    open_pages, draws = pages, []
+    for proposer in parts.all_proposers:
+        draw = proposer.draw(open_pages, grant, tick)
+        grant, purse = grant.less(draw.reserve)
+        draws.append((proposer, draw, purse))
+        if proposer.purpose.charged:
+            grant = replace(grant, taken=np.union1d(grant.taken, draw.rows))
+        else:
+            open_pages = less(open_pages, draw.rows)
+    chosen = [(proposer.purpose, draw) for proposer, draw, _ in draws]
+    plan = parts.planner.plan(open_pages, chosen, tick, grant)
+    plan = foretell(pages, plan, parts.panel.pages_)
+    gauge = gauge_of(open_pages, plan, parts.panel.pages_) if gauged else None
+    return Decision(tick, open_pages, whole, tuple(draws), plan, gauge)
+
+
+def advance(parts: Parts, decision: Decision) -> None:
+    """Let budget, numbers and credits be what they are once the plan is made."""
+    parts.ledger.open(decision.grant, decision.tick)
+    charge(parts, decision.plan, decision.pages)
+    parts.planner.number(decision.plan)
+    for proposer, draw, _ in decision.draws:
+        if isinstance(proposer, Keeps):
+            proposer.keep(decision.pages, draw)
+
+
+def apply(parts: Parts, decision: Decision) -> None:
+    """Let all parts know what was decided: from now on it is so."""
+    advance(parts, decision)
+    for proposer, _, purse in decision.draws:
+        if isinstance(proposer, Urgent):
+            proposer.open(decision.pages, purse)
+    if isinstance(parts.policy, Stepwise):
+        parts.policy.adopt()
+
+
+def charge(parts: Parts, visits: Plan | Outcomes, pages: Pages) -> None:
+    """Let the budget pay for visits, as far as it has to."""
+    paid = visits.take(parts.ledger.pays(visits.purpose))
+    parts.ledger.spend(paid.visit, pages.cost[pages.rows(paid.page)])

@@ -1,0 +1,64 @@
+"""Arrays of one length: their kinds, times, and columns that are cut and joined together."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Codes = NDArray[np.int8]
+Times = NDArray[np.datetime64]
+Instant = np.datetime64
+
+DAY = np.timedelta64(86_400_000_000, "us")
+NEVER = np.datetime64("NaT", "us")
+
+
+def instant(when: datetime) -> Instant:
+    """The column form of an aware time.
+
+    >>> instant(datetime(2026, 1, 2, 3, tzinfo=UTC))
+    np.datetime64('2026-01-02T03:00:00.000000')
+    """
+    return np.datetime64(when.astimezone(UTC).replace(tzinfo=None), "us")
+
+
+def moment(when: Instant) -> datetime:
+    """The row form of a column time; the inverse of `instant`."""
+    naive: datetime = when.astype("datetime64[us]").item()
+    return naive.replace(tzinfo=UTC)
+
+
+def days_between(start: Times | Instant, end: Times | Instant) -> Floats:
+    """Days from `start` to `end`; NaN where either is unknown."""
+    return np.asarray((end - start) / DAY, dtype=np.float64)
+
+
+class Columns:
+    """Arrays of one length that are cut and joined together."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return len(next(iter(self._arrays().values())))
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        every = {f.name: getattr(self, f.name) for f in fields(cast(Any, self))}
+        return {name: column for name, column in every.items() if isinstance(column, np.ndarray)}
+
+    def take(self, rows: Ints | Bools) -> Self:
+        """The given rows, in the given order."""
+        cut = {name: column[rows] for name, column in self._arrays().items()}
+        return cast(Self, replace(cast(Any, self), **cut))
+
+    def join(self, other: Self) -> Self:
+        """These rows, then the other's; what is not a column is the other's."""
+        mine = self._arrays()
+        joined = {name: np.concatenate([mine[name], c]) for name, c in other._arrays().items()}
+        return cast(Self, replace(cast(Any, other), **joined))
