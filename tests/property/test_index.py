@@ -1,8 +1,7 @@
-"""The functions behind the index: exact numbers, exact shares, intervals that spend the budget."""
+"""The functions behind the index: exact numbers, exact shares, intervals at the price."""
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -11,21 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from salticus.allocate import heap as heaps
 from salticus.allocate.index import by_host
-from salticus.allocate.intervals import (
-    LONGEST,
-    SHORTEST,
-    Curves,
-    guess_price,
-    of_curves,
-    of_rates,
-    solve_price,
-    worth,
-)
-from salticus.allocate.response import g_inverse
+from salticus.allocate.response import g_inverse, intervals
 from salticus.allocate.share import first, ranked
-from salticus.predict.gamma import GammaSurvival
 from salticus.predict.poisson import PoissonSurvival
 from salticus.types import Floats
 
@@ -126,6 +113,11 @@ pages = st.integers(1, 30).flatmap(
 )
 
 
+def worth(curves: PoissonSurvival, demand: Floats, ages: Floats) -> Floats:
+    """What a visit buys at each page's age in days: V(τ) = μ[∫₀^τ S − τS(τ)]."""
+    return demand * (curves.integral(ages) - ages * curves.unchanged(ages))
+
+
 @law
 @given(pages, st.floats(1e-4, 1e3))
 def test_a_page_is_due_when_its_worth_reaches_the_price(
@@ -133,79 +125,9 @@ def test_a_page_is_due_when_its_worth_reaches_the_price(
 ) -> None:
     rates, demand = given
     curves = PoissonSurvival(rates)
-    interval = of_rates(rates, demand, price)
+    interval = intervals(rates, demand, price)
     due = np.isfinite(interval)
     assert worth(curves, demand, np.where(due, interval, 0.0))[due] == pytest.approx(
         price, rel=1e-6
     )
     assert (worth(curves, demand, np.full(len(rates), 1e9))[~due] <= price * (1 + 1e-9)).all()
-
-
-@law
-@given(pages, st.floats(1e-4, 1e3))
-def test_any_curve_has_the_interval_of_its_closed_form(
-    given: tuple[Floats, Floats], price: float
-) -> None:
-    """But where V comes to the price within rounding only: there the interval is any (§3)."""
-    clear = np.abs(price * given[0] - given[1]) > 1e-6 * given[1]
-    rates, demand = given[0][clear], given[1][clear]
-    wanted = of_rates(rates, demand, price)
-    got = of_curves(PoissonSurvival(rates), demand, price)
-    common = np.isfinite(got)
-    assert (wanted[~common] > LONGEST * (1 - 1e-6)).all()
-    assert got[common] == pytest.approx(np.maximum(wanted[common], SHORTEST), rel=1e-5)
-
-
-@law
-@given(pages, st.lists(st.floats(1e-6, 1e3), min_size=2, max_size=6))
-def test_earlier_prices_do_not_change_an_interval(
-    given: tuple[Floats, Floats], prices: list[float]
-) -> None:
-    rates, demand = given
-    curves = GammaSurvival(np.full(len(rates), 0.7), 0.7 / np.maximum(rates, 1e-4))
-    asked = Curves(curves, demand)
-    for price in prices:
-        assert asked(price) == pytest.approx(of_curves(curves, demand, price), rel=1e-6)
-
-
-@law
-@given(pages, st.floats(0.01, 100.0))
-def test_the_price_spends_the_budget(given: tuple[Floats, Floats], visits: float) -> None:
-    """But for the page at the price itself: its rate falls to 0 from Δ/38 at once (§3)."""
-    rates, demand = given
-    price = solve_price(
-        lambda price: of_rates(rates, demand, price), visits, guess_price(rates, demand, visits)
-    )
-    taken = [float(np.sum(1 / of_rates(rates, demand, price * k))) for k in (1 - 1e-6, 1 + 1e-6)]
-    if not (rates * demand > 0).any():
-        assert price == 0.0
-        return
-    assert taken[1] * (1 - 1e-5) <= visits <= taken[0] * (1 + 1e-5)
-
-
-def test_no_visits_have_no_price() -> None:
-    rates = demand = np.ones(3)
-    price = solve_price(lambda p: of_rates(rates, demand, p), 0.0, guess_price(rates, demand, 0.0))
-    assert price == math.inf
-    assert np.isinf(of_rates(rates, demand, price)).all()
-    assert np.isinf(of_curves(PoissonSurvival(rates), demand, price)).all()
-
-
-changes = st.lists(
-    st.tuples(st.integers(0, 11), st.sampled_from([0.0, 1.0, 2.5, -np.inf, 7.0, None])), max_size=60
-)
-
-
-@law
-@given(arrays(np.float64, 12, elements=st.sampled_from([0.0, 1.0, 3.0, np.inf])), changes)
-def test_the_heap_gives_the_lowest_key_after_any_changes(
-    start: Floats, changes: list[tuple[int, float | None]]
-) -> None:
-    heap, keys = heaps.empty(12), start.copy()
-    heaps.fill(heap, start)
-    for row, key in changes:
-        keys[row] = np.inf if key is None else key
-        heaps.remove(heap, row) if key is None else heaps.put(heap, row, key)
-    wanted = [row for row in np.argsort(keys, kind="stable").tolist() if keys[row] < np.inf]
-    assert [heaps.pop(heap) for _ in wanted] == wanted
-    assert heaps.pop(heap) == -1

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from salticus.cli.app import app
 from salticus.errors import SalticusError
 from salticus.lab.bench import planning
-from salticus.lab.bench.policies import AGENDA, bench
+from salticus.lab.bench.policies import bench
 
 COLUMNS = {
     "policy", "curves", "pages", "s", "ns/page", "x NumPy pass", "MB", "bytes/page",
@@ -49,19 +49,13 @@ def test_a_policy_is_measured(policy: str) -> None:
     assert set(found) == {"seconds", "first", "bytes", "pass"}
 
 
-def test_the_agenda_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "_MANY", 100)
-    monkeypatch.setattr(planning, "_FEW", 10)
-    assert set(planning.agenda(200)) == {"many", "singly", "price", "first", "bytes"}
-
-
 def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of small runs, which compile nothing."""
     ran = []
 
     def measured(folder: object, policy: str, curves: str, pages: int) -> dict[str, float]:
         ran.append((policy, curves, pages))
-        numbers = ("seconds", "first", "bytes", "pass", "many", "singly", "price")
+        numbers = ("seconds", "first", "bytes", "pass")
         return dict.fromkeys(numbers, 0.5)
 
     monkeypatch.setattr("salticus.lab.bench.policies._measure", measured)
@@ -69,9 +63,8 @@ def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    assert ran == [("uniform", "gamma", 100), ("uniform", "rhythm", 100), (AGENDA, "rates", 100)]
+    assert ran == [("uniform", "gamma", 100), ("uniform", "rhythm", 100)]
     assert set(found["plans"][0]) == COLUMNS
-    assert {"pages", "decisions/s", "one by one/s", "price s"} <= set(found["agenda"][0])
     assert CliRunner().invoke(app, words[:-1]).exit_code == 0
 
 

@@ -63,6 +63,21 @@ def _g_inverse(y: Floats) -> Floats:
     return x
 
 
+def intervals(rates: Floats, demand: Floats, price: float) -> Floats:
+    """Days between visits that a visit price buys under known change rates: τ = g⁻¹(ΛΔ/μ)/Δ.
+
+    A page is due when V(τ) = μ[∫₀^τ S − τS(τ)] reaches the price Λ; infinity if it never does
+    (ALGORITHMS §0 and §3).
+
+    >>> intervals(np.array([1.0, 1.0, 0.0]), np.array([2.0, 0.4, 9.0]), 0.5).round(3)
+    array([0.961,   inf,   inf])
+    """
+    days = np.full(len(rates), np.inf)
+    some = np.flatnonzero((rates > 0.0) & (demand > 0.0))
+    days[some] = g_inverse(price * rates[some] / demand[some]) / rates[some]
+    return days
+
+
 @compiled
 def inverse_g(z: float) -> float:
     """x with g(x) = 1/z², for z > 1: exact also where 1/z² is nearly 1."""

@@ -175,17 +175,16 @@ def bench_policies(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Seconds and memory of one plan over all pages, beside a bare NumPy pass; and the agenda."""
-    from salticus.lab.bench.policies import POLICIES, SIZES, bench, bench_agenda
+    """Seconds and memory of one plan over all pages, beside a bare NumPy pass."""
+    from salticus.lab.bench.policies import POLICIES, SIZES, bench
 
     with steps() as told:
         plans = list(bench(sizes=pages or SIZES, policies=policy or POLICIES, told=told))
-        agenda = list(bench_agenda(sizes=pages or SIZES, told=told))
     if json:
-        print_json({"plans": plans, "agenda": agenda})
-        return
-    for title, rows in (("one plan over all pages", plans), ("decisions one by one", agenda)):
-        print_table(title, tuple(rows[0]), [tuple(row.values()) for row in rows])
+        print_json({"plans": plans})
+    else:
+        rows = [tuple(row.values()) for row in plans]
+        print_table("one plan over all pages", tuple(plans[0]), rows)
 
 
 def bench_learn(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.allocate.intervals import of_rates
+from salticus.allocate.response import intervals
 from salticus.types import Floats, Ints
 
 _STEPS = 60  # halvings of the logarithm of the price
@@ -38,7 +38,7 @@ class Market:
         is visited as often as it can be.
         """
         demand = self.demand / self.demand.mean()
-        days = of_rates(self.rates, demand / self.cost, float(np.exp(log_price)))
+        days = intervals(self.rates, demand / self.cost, float(np.exp(log_price)))
         days = np.maximum(days, self.shortest)
         load = np.bincount(self.host, weights=1.0 / days, minlength=len(self.room))
         days = days * np.maximum(load / np.maximum(self.room, 1e-300), 1.0)[self.host]

@@ -1,4 +1,4 @@
-"""Contestant: one policy, or the agenda, over columns of so many pages."""
+"""Contestant: one policy over columns of so many pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from statistics import median
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -15,19 +14,14 @@ import numpy as np
 from salticus import allocate, plugins
 from salticus.allocate.base import Policy
 from salticus.lab.bench.memory import new_peak, peak
-from salticus.lab.bench.policies import AGENDA
 from salticus.predict.gamma import GammaSurvival
 from salticus.testing import START, a_tick, blank_pages
 from salticus.types import DAY, Floats, Pages, Survival, days_between, instant
-
-if TYPE_CHECKING:
-    from salticus.allocate.agenda import Agenda
 
 _A_DAY = 0.1  # visits per page and day
 _ROUNDS = 3
 _CHUNK = 1 << 17
 _MERCHANTS = 1000
-_MANY, _FEW = 500_000, 100_000  # decisions
 
 
 def columns(n: int, kind: str) -> Pages:
@@ -88,38 +82,6 @@ def _bare(pages: Pages) -> float:
     return median(_seconds(lambda: pages.demand * np.exp(-rate * age)) for _ in range(_ROUNDS))
 
 
-def agenda(n: int) -> dict[str, float]:
-    """Decisions a second of the event-driven form, planned and singly, and seconds of a price."""
-    first = _seconds(_few_decisions)
-    from salticus.allocate.agenda import Agenda
-
-    pages = columns(n, "gamma")
-    assert pages.survival is not None
-    rates, visits = pages.survival.rates(), n * _A_DAY
-    last, base = days_between(instant(START), pages.last_visit), new_peak()
-    book = Agenda(last)
-    price = _seconds(lambda: book.reprice(pages.demand, rates, visits))
-    many = _seconds(lambda: book.plan(_MANY, start=0.0, spacing=1 / visits))
-    singly = _seconds(lambda: _one_by_one(book, _MANY / visits, 1 / visits))
-    each = {"many": _MANY / many, "singly": _FEW / singly}
-    return {**each, "price": price, "first": first, "bytes": peak() - base}
-
-
-def _few_decisions() -> None:
-    """All that is to be measured, on ten pages."""
-    from salticus.allocate.agenda import Agenda
-
-    book = Agenda(np.zeros(10))
-    book.reprice(np.ones(10), np.ones(10), 1.0)
-    book.plan(5, start=0.0, spacing=0.1)
-    book.visited(book.next() or 0, 1.0)
-
-
-def _one_by_one(book: Agenda, start: float, spacing: float) -> None:
-    for k in range(_FEW):
-        book.visited(book.next() or 0, start + k * spacing)
-
-
 def _seconds(work: Callable[[], object]) -> float:
     began = time.process_time()
     work()
@@ -128,5 +90,4 @@ def _seconds(work: Callable[[], object]) -> float:
 
 if __name__ == "__main__":
     name, curves, size = sys.argv[1:]
-    found = agenda(int(size)) if name == AGENDA else plan(name, curves, int(size))
-    sys.stdout.buffer.write(msgspec.json.encode(found))
+    sys.stdout.buffer.write(msgspec.json.encode(plan(name, curves, int(size))))

@@ -18,7 +18,6 @@ from salticus.errors import SalticusError
 SIZES = (100_000, 1_000_000, 10_000_000)
 POLICIES = ("leap", "lambdacrawl")
 CURVES = ("gamma", "rhythm")
-AGENDA = "agenda"
 
 Told = Callable[[str], None]
 
@@ -49,26 +48,6 @@ def bench(
                     now = pages, got["seconds"]
                     growth = _growth(before.setdefault((policy, kind), now), now)
                     yield {**_row(pages, policy, kind, got), "growth": growth}
-
-
-def bench_agenda(
-    *, sizes: Sequence[int] = SIZES, told: Told = lambda step: None
-) -> Iterator[dict[str, Any]]:
-    """A row for each number of pages: decisions a second of the event-driven form, planned many at
-    a time and asked for one by one, and the seconds that a new price takes."""
-    with tempfile.TemporaryDirectory() as folder:
-        for pages in sizes:
-            told(f"agenda, {pages:,} pages")
-            got = _measure(Path(folder), AGENDA, "rates", pages)
-            yield {
-                "pages": pages,
-                "decisions/s": round(got["many"]),
-                "one by one/s": round(got["singly"]),
-                "price s": round(got["price"], 3),
-                "first call s": round(got["first"], 2),
-                "MB": round(got["bytes"] / 1e6),
-                "bytes/page": round(got["bytes"] / pages),
-            }
 
 
 def _row(pages: int, policy: str, curves: str, got: dict[str, float]) -> dict[str, Any]:
