@@ -20,13 +20,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from salticus.errors import InputError
-from salticus.signals.counting import HOUR, ClickFile, ClickStore, Kept, Terms, take_in
+from salticus.signals.counting import ClickFile, ClickStore, Kept, Terms, take_in
 from salticus.signals.frequent import Frequent
 from salticus.signals.lines import MAX_LINE
 from salticus.signals.tally import Tally
 from salticus.store.base import MOST_CLICKS, MOST_IMPRESSIONS
 from salticus.store.sqlite import SqliteStore
 from salticus.types import Count, Mark, NewPage
+from salticus.types.dates import HOUR_US
 from salticus.urls import canonical
 
 NOW = 1_800_000_000_000_000
@@ -145,7 +146,7 @@ def test_no_line_is_lost_and_their_order_does_not_matter(
         for row in rows:
             assert 0 <= row["clicks"] <= MOST_CLICKS
             assert 0 <= row["impressions"] <= MOST_IMPRESSIONS
-            assert row["at"] % HOUR == 0
+            assert row["at"] % HOUR_US == 0
         capped = tally.capped_clicks, tally.capped_impressions
         reasons = {reason: number for reason, (number, _) in tally.left.items()}
         reasons.pop("blank", None)

@@ -71,6 +71,11 @@ def sections(text: str) -> dict[str, str]:
     return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
 
 
+def uncommented(text: str) -> str:
+    """The settings with every one switched on."""
+    return re.sub(r"(?m)^#(?=[a-z\[])", "", text)
+
+
 def test_the_default_settings_are_the_defaults() -> None:
     assert effective(parse(tomllib.loads(default_text()))) == effective(Config())
 

@@ -25,7 +25,7 @@ import polars as pl
 import pytest
 from typer.main import get_command
 
-from salticus import allocate, checks, config, extract, fetch, predict, schedule, store
+from salticus import allocate, checks, config, extract, predict, schedule, store
 from salticus.allocate import gate
 from salticus.cli.app import app
 from salticus.exchange.write import export_log
@@ -327,7 +327,6 @@ def test_defaults_in_the_docs_are_the_defaults() -> None:
         ("Gates", gate.BUILTIN),
         ("Extractors", extract.BUILTIN),
         ("Stores", store.BUILTIN),
-        ("Engines", fetch.BUILTIN),
     ],
 )
 def test_parts_are_documented(heading: str, builtin: dict[str, str]) -> None:

@@ -18,12 +18,12 @@ from salticus.exchange import Log
 from salticus.exchange.tables import write_log
 from salticus.lab.worlds.market import Size, make_market
 from salticus.models.training.examples import make_examples
-from salticus.models.training.labels import HOUR_US
 from salticus.models.training.moments import SPACING_US
 from salticus.models.training.recipe import Recipe, Split
 from salticus.models.training.shards import Shards, read_shard
-from salticus.models.training.split import DAY_US, PARTS
+from salticus.models.training.split import PARTS
 from salticus.types import Ints
+from salticus.types.dates import DAY_US, HOUR_US
 
 DAY = timedelta(days=1)
 START = datetime(2018, 5, 1, tzinfo=UTC)

@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salticus.models.calibrated import Calibrated, sigmoid, within
-from salticus.models.training.calibrate import METHODS, calibrate, isotonic, platt
+from salticus.models.training.calibrate import calibrate, isotonic, platt
 from salticus.types import Examples, Floats, Inputs, Metadata
 from salticus.types.state import State
+
+METHODS = ("platt", "isotonic", "none", "best")
 
 NOTHING = Metadata(np.empty((0, 0), dtype=np.int32), np.empty((0, 0), dtype=np.int32), (), (), 0)
 

@@ -13,26 +13,12 @@ from hypothesis import strategies as st
 from salticus.errors import InputError
 from salticus.exchange.truth import GONE
 from salticus.features.metadata import hashes
-from salticus.models.training.labels import (
-    HOUR_US,
-    Answers,
-    Moments,
-    Points,
-    changes,
-    make_points,
-    stale,
-)
+from salticus.models.training.labels import Answers, Moments, Points, changes, make_points, stale
 from salticus.models.training.moments import SPACING_US, Sampler, Visits
 from salticus.models.training.recipe import SPLITS, Recipe, Split
-from salticus.models.training.split import (
-    DAY_US,
-    PARTS,
-    click_weights,
-    seen_pages,
-    shrunk,
-    spans_of,
-)
+from salticus.models.training.split import PARTS, click_weights, seen_pages, shrunk, spans_of
 from salticus.types import Bools, Ints
+from salticus.types.dates import DAY_US, HOUR_US
 
 DAY = timedelta(days=1)
 SPLIT = Split(DAY, DAY, DAY)

@@ -7,8 +7,7 @@ import numpy as np
 from salticus.checks.store_samples import NOON, filled, record, visit
 from salticus.store.base import Store
 from salticus.types import Findings, Gauge, Member, Sample
-
-_HOUR = 3_600_000_000
+from salticus.types.dates import HOUR_US
 
 
 def _tick(at: int) -> Gauge:
@@ -21,12 +20,12 @@ def _sample(*visits: int) -> Sample:
 
 
 async def _found(store: Store) -> Findings:
-    return (await store.gauged(0, NOON + 99 * _HOUR))[1]
+    return (await store.gauged(0, NOON + 99 * HOUR_US))[1]
 
 
 async def _keeps_gauges(store: Store) -> None:
     one, two, *_ = await filled(store)
-    later = _tick(NOON + _HOUR)
+    later = _tick(NOON + HOUR_US)
     for tick in (later, _tick(NOON)):
         await store.gauge(tick, _sample())
     await store.gauge(_tick(NOON), _sample(1, 2, 3))
@@ -36,7 +35,7 @@ async def _keeps_gauges(store: Store) -> None:
         visit(1, one, purpose="explore", propensity=0.3, status="timeout"),
         visit(4, one, propensity=0.3, changed=True, since=NOON),
     )
-    ticks, found = await store.gauged(NOON, NOON + _HOUR)
+    ticks, found = await store.gauged(NOON, NOON + HOUR_US)
     assert ticks == [_tick(NOON)], "law: the gauges of a span, each once, exactly"
     assert found.page.tolist() == [one, two], "law: the sample as far as it was visited"
     assert found.propensity.tolist() == [0.3, 1 / 7], "law: propensities are kept"
@@ -44,9 +43,9 @@ async def _keeps_gauges(store: Store) -> None:
     assert found.found[1] == 1, "law: a changed page was out of date"
     assert np.array_equal(found.chance, [np.nan, 0.1], equal_nan=True), "law: chances are kept"
     assert found.demand.tolist() == [1 / 3, 2 / 3], "law: each visit has its own demand"
-    assert (await store.gauged(NOON + 1, NOON + 2 * _HOUR))[0] == [later], "law: spans"
+    assert (await store.gauged(NOON + 1, NOON + 2 * HOUR_US))[0] == [later], "law: spans"
     await store.prune(NOON + 1)
-    ticks, found = await store.gauged(0, NOON + 2 * _HOUR)
+    ticks, found = await store.gauged(0, NOON + 2 * HOUR_US)
     assert ticks == [later], "law: `prune` takes old gauges"
     assert not len(found), "law: `prune` takes old samples"
 

@@ -9,6 +9,7 @@ import numpy as np
 from salticus.checks.store_samples import NOON, URLS, filled, record, visit
 from salticus.store.base import MOST_CLICKS, MOST_IMPRESSIONS, Counted, Edit, Query, Store
 from salticus.types import Count, Mark, NewPage, Record, Request, Told, Value
+from salticus.types.dates import HOUR_US
 
 READERS: list[Callable[[Store], Awaitable[None]]] = []
 
@@ -22,11 +23,11 @@ def _law(law: Callable[[Store], Awaitable[None]]) -> Callable[[Store], Awaitable
 async def _counts_what_readers_do(store: Store) -> None:
     await store.add([NewPage(URLS[0]), NewPage(URLS[1])], at=NOON)
     first, second = [(await store.page(url)).page for url in URLS[:2]]
-    hour = NOON - NOON % 3_600_000_000
+    hour = NOON - NOON % HOUR_US
     rows = [
         Count(URLS[0], NOON, clicks=2, impressions=9),
         Count(URLS[0], NOON + 1, clicks=1),
-        Count(URLS[1], NOON + 3_600_000_000, impressions=4),
+        Count(URLS[1], NOON + HOUR_US, impressions=4),
         Count("http://stranger.example/", NOON, clicks=7),
         Count("no URL at all", NOON, clicks=7),
     ]
@@ -34,7 +35,7 @@ async def _counts_what_readers_do(store: Store) -> None:
     found = await store.counts()
     assert found.page.tolist() == [first, second], "law: an hour of a page is one row"
     assert (found.clicks.tolist(), found.impressions.tolist()) == ([3, 0], [9, 4]), "law: sums"
-    assert found.at.view(np.int64).tolist() == [hour, hour + 3_600_000_000], "law: whole hours"
+    assert found.at.view(np.int64).tolist() == [hour, hour + HOUR_US], "law: whole hours"
     assert len(await store.counts(found.last)) == 0, "law: nothing is counted twice"
     await store.count(rows[:1])
     later = await store.counts(found.last)
@@ -42,7 +43,7 @@ async def _counts_what_readers_do(store: Store) -> None:
     assert [(r["page_id"], r["clicks"]) for r in store.scan("demand")] == [(first, 5), (second, 0)]
     await store.forget(Query(url=URLS[0]))
     assert (await store.counts()).page.tolist() == [second], "law: forgotten with its page"
-    await store.prune(NOON + 2 * 3_600_000_000)
+    await store.prune(NOON + 2 * HOUR_US)
     assert not len(await store.counts()), "law: pruned with the visits"
     await store.count([Count(URLS[1], NOON, clicks=1)])
     assert (await store.counts(later.last)).clicks.tolist() == [1], "law: numbers are used once"

@@ -24,12 +24,3 @@ def default_text(*, contact: str = "", budget: str = "100%") -> str:
 def _filled(text: str, name: str, value: str) -> str:
     head, tail = re.split(rf'(?m)^{name} = "[^"]*"', text, maxsplit=1)
     return f"{head}{name} = {json.dumps(value, ensure_ascii=False)}{tail}"
-
-
-def uncommented(text: str) -> str:
-    """The same with every setting switched on.
-
-    >>> uncommented("# About it.\\n#tick = '2h'")
-    "# About it.\\ntick = '2h'"
-    """
-    return re.sub(r"(?m)^#(?=[a-z\[])", "", text)

@@ -13,6 +13,7 @@ import msgspec
 
 from salticus.extract.canonical import canonical
 from salticus.types import Entry
+from salticus.types.dates import DAY_US
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 MAX_URL = 2_048
 MAX_TITLE = 500
 
-_DAY = 86_400_000_000
 _WEB = ("http://", "https://")
 
 
@@ -177,7 +177,7 @@ def not_after(entries: Iterable[Entry], now: int) -> tuple[Entry, ...]:
     >>> [e.at for e in not_after([Entry("http://a.example/", at=n * day) for n in (1, 2, 3)], day)]
     [86400000000, 172800000000, None]
     """
-    latest = now + _DAY
+    latest = now + DAY_US
     return tuple(
         entry if entry.at is None or entry.at <= latest else msgspec.structs.replace(entry, at=None)
         for entry in entries

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from salticus.features.groups import Groups
-from salticus.features.history import HOUR_US
 from salticus.features.metadata import Hashes, hashes
 from salticus.features.names import EDGES
 from salticus.features.past import Past
 from salticus.features.visited import Answered, Crawler
 from salticus.types import ANSWERED, CHANGED, Bools, Inputs, Ints, Outcomes
+from salticus.types.dates import HOUR_US
 from salticus.types.state import State, part_of, places
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used

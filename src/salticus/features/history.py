@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from salticus.types import Ints
+from salticus.types.dates import HOUR_US
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl
 
-HOUR_US = 3_600_000_000
 NEVER_GONE = np.iinfo(np.int32).max  # in hours: beyond any log, and sums of it stay exact
 
 

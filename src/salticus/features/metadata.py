@@ -107,10 +107,6 @@ class Vocabulary:
         codes = np.concatenate([[-1], np.where(there, at, other)])  # place 0: unknown
         return np.asarray(1 + codes[places], dtype=np.int32)
 
-    def digests(self) -> dict[str, str]:
-        """A hash of what each field knows, for the manifest of a model."""
-        return {name: _digest(known) for name, known in self.known.items()}
-
     def settings(self) -> dict[str, Any]:
         """All but the known values, as JSON can hold it."""
         return {
@@ -140,10 +136,6 @@ def hashes(texts: Iterable[object]) -> Hashes:
     """
     raw = b"".join(blake2b(str(text).encode(), digest_size=8).digest() for text in texts)
     return np.frombuffer(raw, dtype="<u8").astype(np.uint64)
-
-
-def _digest(known: Hashes) -> str:
-    return blake2b(known.astype("<u8").tobytes(), digest_size=8).hexdigest()
 
 
 def _columns(fields: tuple[str, ...]) -> tuple[str, ...]:

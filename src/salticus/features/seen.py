@@ -10,10 +10,10 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.features.events import Events, Kind, by_days, make_events
-from salticus.features.history import HOUR_US
 from salticus.features.tossed import tossed
 from salticus.features.truths import Source, rowed, truths_of
 from salticus.features.visited import visited
+from salticus.types.dates import HOUR_US
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl

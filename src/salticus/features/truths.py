@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from salticus.features.events import Events, Kind, make_events
-from salticus.features.history import HOUR_US, NEVER_GONE
+from salticus.features.history import NEVER_GONE
 from salticus.types import Bools, Floats32, Ints
+from salticus.types.dates import HOUR_US
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from salticus.features.events import Events, Kind, make_events
-from salticus.features.history import HOUR_US
 from salticus.features.truths import Source, log_ratio, rowed, with_price
 from salticus.types import ANSWERED, Bools, Columns, Floats32, Ints
+from salticus.types.dates import HOUR_US
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl

@@ -22,11 +22,10 @@ from salticus.signals.lines import Lines
 from salticus.signals.opened import readable
 from salticus.signals.tally import Tally
 from salticus.types import Count, Mark
+from salticus.types.dates import HOUR_US
 
-FORMATS = ("csv", "jsonl", "access")
 CHUNK = 50_000  # lines that are stored together
 CHUNK_BYTES = 16_000_000  # of them
-HOUR = 3_600_000_000  # µs
 
 _EXPECTED = (
     "a table with a header (url, at, clicks, impressions), JSON objects with these keys, or lines "
@@ -59,9 +58,9 @@ class ClickStore(Protocol):
 class Terms:
     """How lines are read: `spell` makes URLs canonical or raises InputError, `now` is in µs.
 
-    `format` is one of `FORMATS`, None if the first line is to tell. `click` and `base` tell which
-    page a line of an access log is about; `base` is also put before addresses that begin with a
-    slash. With `again`, what was counted before is counted once more.
+    `format` is csv, jsonl, access, or None if the first line is to tell. `click` and `base` tell
+    which page a line of an access log is about; `base` is also put before addresses that begin with
+    a slash. With `again`, what was counted before is counted once more.
     """
 
     spell: Callable[[str], tuple[str, str]]
@@ -236,7 +235,7 @@ class _Rows:
                 self.tally.leave(left.reason, self.lines.number)
             else:
                 self.was_left = False
-                held = sums.setdefault((row.url, row.at // HOUR * HOUR), [0, 0, 0])
+                held = sums.setdefault((row.url, row.at // HOUR_US * HOUR_US), [0, 0, 0])
                 held[0] += row.clicks
                 held[1] += row.impressions
                 held[2] += 1

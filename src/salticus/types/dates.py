@@ -7,6 +7,8 @@ import re
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_tz
 
+HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000  # µs
+
 _SHORT = re.compile(r"\d{4}(?:-\d\d)?", re.ASCII)
 _NAMED = re.compile(r"\s*(?:UTC|GMT|Z)$")
 _LONGEST = 60

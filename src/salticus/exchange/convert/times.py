@@ -17,7 +17,6 @@ _ISO = (
 )
 _DATE = r"^(?:19|20)\d{6}$"
 _NUMBER = r"^\d{1,17}(?:\.\d+)?$"
-_HOUR = 3_600_000_000
 
 
 def read_times(rows: pl.LazyFrame, timezone: str | None) -> pl.LazyFrame:

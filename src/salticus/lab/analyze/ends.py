@@ -15,11 +15,11 @@ import numpy as np
 
 from salticus.lab.analyze.pages import Known
 from salticus.types import Ints
+from salticus.types.dates import DAY_US
 
 if TYPE_CHECKING:
     import polars as pl
 
-_DAY_US = 86_400_000_000
 _PAGES = 10  # fewer may well fall silent together
 _CHANCE = 1e-9  # of such a silence if the merchant had gone on as before
 
@@ -42,7 +42,7 @@ def ended(points: pl.DataFrame, known: Known, end: int, step: timedelta) -> dict
     if not names or points.is_empty():
         return {}
     who = known.frame.select("row", name=pl.coalesce(names))
-    day = max(_DAY_US, step // timedelta(microseconds=1))
+    day = max(DAY_US, step // timedelta(microseconds=1))
     lives = (
         points.lazy()
         .join(who.lazy(), on="row")

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.lab.analyze.shares import percent
+from salticus.types.dates import HOUR_US
 
 if TYPE_CHECKING:
     import polars as pl
 
 GROUPS = ("country", "category", "merchant", "stratum", "kind")
-HOUR_US = 3_600_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salticus.types import Bools, Ints
+from salticus.types.dates import DAY_US
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,7 +24,7 @@ Looks = NDArray[np.uint64]
 GONE = np.uint64(0)
 """The look of a page that is not there; other looks are hashes of values."""
 
-BACK_US = 2 * 86_400_000_000
+BACK_US = 2 * DAY_US
 """A flash sale: back at the value before within so long, µs."""
 
 

@@ -24,6 +24,7 @@ from salticus.errors import SalticusError
 from salticus.lab.bench.memory import new_peak, peak
 from salticus.types import Count, Ints, NewPage, Observation, Tick
 from salticus.types.coins import coins
+from salticus.types.dates import DAY_US
 
 SIZES = (10_000, 100_000, 1_000_000)
 START = datetime(2026, 1, 10, tzinfo=UTC)
@@ -31,7 +32,6 @@ _HOSTS = 1000
 _TICK = timedelta(hours=2)
 _ROUNDS = 3
 _CHUNK = 50_000
-_DAY_US = 86_400_000_000
 
 Told = Callable[[str], None]
 
@@ -113,8 +113,8 @@ def _at(days: float) -> int:
 def _visits(ids: Ints, number: int) -> list[Observation]:
     """The first answer of each page, or a second one that may have found a change."""
     chance, found = coins(1, ids, number), coins(2, ids, number)
-    first = _at(0.0) + (coins(1, ids, 0) * 4 * _DAY_US).astype(np.int64)
-    at = first if number == 0 else first + ((1 + 4 * chance) * _DAY_US).astype(np.int64)
+    first = _at(0.0) + (coins(1, ids, 0) * 4 * DAY_US).astype(np.int64)
+    at = first if number == 0 else first + ((1 + 4 * chance) * DAY_US).astype(np.int64)
     changed = found < 0.3
     return [
         Observation(

@@ -11,7 +11,6 @@ from salticus.models.model import Model
 from salticus.types import Examples, Floats, Ints, Metadata
 from salticus.types.coins import coins
 
-METHODS = ("platt", "isotonic", "none", "best")
 _BINS = 200  # of equal numbers of examples, before they are put in order
 _FOLDS = 5
 
@@ -22,8 +21,8 @@ def calibrate(
     """The model with a curve for each horizon.
 
     The weight of an example undoes how it was sampled, so that the probabilities are those of all
-    rows that might have been drawn. best: Platt or isotonic, whichever foretells the days that it
-    was not fitted on with the smaller log loss.
+    rows that might have been drawn. `method` is platt, isotonic, none or best: whichever of the
+    first two predicts the days that it was not fitted on with the smaller log loss.
     """
     if method == "none" or not len(validation):
         horizons = validation.label.shape[1]

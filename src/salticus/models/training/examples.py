@@ -26,7 +26,6 @@ from salticus.features.names import all_names
 from salticus.features.past import Past
 from salticus.features.seen import pages_of, seen_events
 from salticus.models.training.labels import (
-    HOUR_US,
     Answers,
     Demand,
     Moments,
@@ -57,6 +56,7 @@ from salticus.models.training.split import (
     uniform_pages,
 )
 from salticus.types import STEP, Bools, Floats
+from salticus.types.dates import HOUR_US
 from salticus.types.inputs import Bytes
 from salticus.types.state import State
 from salticus.version import VERSION

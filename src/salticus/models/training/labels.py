@@ -13,15 +13,15 @@ from salticus.errors import InputError
 from salticus.exchange import Log
 from salticus.exchange.truth import GONE, Truth, read_truth
 from salticus.models.training.span import log_span
-from salticus.models.training.split import DAY_US, Span
+from salticus.models.training.split import Span
 from salticus.types import Bools, Floats, Ints
 from salticus.types.compiled import compiled
+from salticus.types.dates import DAY_US, HOUR_US
 from salticus.types.inputs import Bytes
 
 if TYPE_CHECKING:
     import polars as pl
 
-HOUR_US = 3_600_000_000
 FOREVER = np.iinfo(np.int64).max
 
 

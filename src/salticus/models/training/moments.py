@@ -20,9 +20,10 @@ from salticus.exchange import Log
 from salticus.features.metadata import Hashes
 from salticus.models.training.labels import Moments, Points
 from salticus.models.training.recipe import Recipe
-from salticus.models.training.split import DAY_US, PARTS, Span
+from salticus.models.training.split import PARTS, Span
 from salticus.types import ANSWERED, Bools, Ints
 from salticus.types.compiled import compiled
+from salticus.types.dates import DAY_US, HOUR_US
 
 if TYPE_CHECKING:
     import polars as pl
@@ -154,7 +155,7 @@ class Sampler:
 
     def _asked(self, start: int, part: str) -> Asked:
         recipe = self.recipe
-        reach = {"change": recipe.edges[0] * 3_600_000_000, "stale": 0}.get(recipe.task, -1)
+        reach = {"change": recipe.edges[0] * HOUR_US, "stale": 0}.get(recipe.task, -1)
         return Asked(
             self.key,
             self.points,

@@ -12,10 +12,9 @@ from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import span_of, spelt
 from salticus.models.training.recipe import Split
-from salticus.models.training.split import DAY_US, PARTS, shrunk
+from salticus.models.training.split import PARTS, shrunk
 from salticus.types import instant
-
-HOUR_US = 3_600_000_000
+from salticus.types.dates import DAY_US, HOUR_US
 
 
 def log_span(log: Log) -> tuple[int, int]:

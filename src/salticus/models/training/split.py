@@ -14,11 +14,11 @@ from salticus.features.metadata import Hashes
 from salticus.models.training.recipe import Recipe, Split
 from salticus.types import Bools, Floats, instant
 from salticus.types.coins import coins
+from salticus.types.dates import DAY_US
 
 if TYPE_CHECKING:
     import polars as pl
 
-DAY_US = 86_400_000_000
 PARTS = ("train", "validation", "test")
 
 _HELD_OUT = 1  # the tick of the coins that hold pages out

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.features.history import HOUR_US, History
+from salticus.features.history import History
 from salticus.lab.studies.calibration.market import CLICK, UNIFORM, Market
 from salticus.types import Bools, Ints
+from salticus.types.dates import HOUR_US
 
 WEEK = 7  # days
 

@@ -23,10 +23,9 @@ from salticus.lab.worlds.market.truth import Hazards, hazards_of
 from salticus.models.training.evaluate import Scored
 from salticus.models.training.recipe import SPLITS, Recipe
 from salticus.types import Examples, Floats
+from salticus.types.dates import HOUR_US
 
 HOURS = 6
-_HOUR_US = 3_600_000_000
-OURS = ("dnn", "trees", "sequence")
 
 CEILINGS = {
     "ceiling_metadata": "ceiling of metadata",
@@ -115,7 +114,7 @@ def ceilings(truth: Hazards, place: Arena) -> tuple[Scored, dict[str, Floats]]:
     """The test part's uniform rows, and the true hazards of each by what is known."""
     test = place.shards.part("test", columns=())
     at, fine = place.shards.times("test"), test.uniform
-    hour = -(-at[fine] // _HOUR_US)  # changes come on whole hours: the next one is the first ahead
+    hour = -(-at[fine] // HOUR_US)  # changes come on whole hours: the next one is the first ahead
     offer = place.shards.pages["page_id"].cast(int).to_numpy()[test.inputs.page[fine]]
     rows = _unscored(test.take(fine))
     hours = place.edges[-1]
