@@ -1,6 +1,7 @@
 """How good probabilities are: do they rank rightly, and do they mean what they say.
 
 Every figure takes weights: a row that was sampled with probability q stands for 1/q rows.
+scikit-learn computes what it has; it is imported where it is used, because that takes a second.
 """
 
 from __future__ import annotations
@@ -28,12 +29,11 @@ def auc(scores: Floats, positive: Bools, weight: Floats | None = None) -> float:
     >>> auc(np.array([1.0, 2.0, 2.0, 3.0]), np.array([False, False, True, True]))
     0.875
     """
-    _, (ones, zeros) = _by_score(scores, positive, weight)
-    pairs = ones.sum() * zeros.sum()
-    if not pairs:
+    if not (_weighs(positive, weight) and _weighs(~positive, weight)):
         return float("nan")
-    below = np.cumsum(zeros) - zeros
-    return float((ones * (below + zeros / 2)).sum() / pairs)
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(positive, scores, sample_weight=weight))
 
 
 def pr_auc(scores: Floats, positive: Bools, weight: Floats | None = None) -> float:
@@ -44,12 +44,11 @@ def pr_auc(scores: Floats, positive: Bools, weight: Floats | None = None) -> flo
     >>> pr_auc(np.array([1.0, 2.0, 3.0]), np.array([False, True, True]))
     1.0
     """
-    _, (ones, zeros) = _by_score(-scores, positive, weight)
-    if not ones.sum():
+    if not _weighs(positive, weight):
         return float("nan")
-    found = np.cumsum(ones)
-    precision = found / np.maximum(found + np.cumsum(zeros), np.finfo(float).tiny)
-    return float((ones * precision).sum() / found[-1])
+    from sklearn.metrics import average_precision_score
+
+    return float(average_precision_score(positive, scores, sample_weight=weight))
 
 
 def log_loss(probability: Floats, positive: Bools, weight: Floats | None = None) -> float:
@@ -58,8 +57,12 @@ def log_loss(probability: Floats, positive: Bools, weight: Floats | None = None)
     >>> round(log_loss(np.array([0.5, 0.5]), np.array([True, False])), 4)
     0.6931
     """
-    held = np.clip(np.where(positive, probability, 1.0 - probability), _LEAST, 1.0)
-    return _mean(-np.log(held), weight)
+    if not len(probability):
+        return float("nan")
+    from sklearn.metrics import log_loss as mean_loss
+
+    both = np.clip(np.stack([1.0 - probability, probability], axis=1), _LEAST, 1.0)
+    return float(mean_loss(positive, both, sample_weight=weight, labels=[False, True]))
 
 
 def brier(probability: Floats, positive: Bools, weight: Floats | None = None) -> float:
@@ -68,7 +71,11 @@ def brier(probability: Floats, positive: Bools, weight: Floats | None = None) ->
     >>> brier(np.array([0.5, 1.0]), np.array([True, True]))
     0.125
     """
-    return _mean((probability - positive) ** 2, weight)
+    if not len(probability):
+        return float("nan")
+    from sklearn.metrics import brier_score_loss
+
+    return float(brier_score_loss(positive, probability, sample_weight=weight, pos_label=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,25 +156,9 @@ def _part_auc(scores: Floats, positive: Bools, weight: Floats | None, part: Ints
     return auc(scores[part], positive[part], None if weight is None else weight[part])
 
 
-def _mean(each: Floats, weight: Floats | None) -> float:
-    if not len(each):
-        return float("nan")
-    return float(np.average(each, weights=weight))
-
-
-def _by_score(
-    scores: Floats, positive: Bools, weight: Floats | None
-) -> tuple[Floats, tuple[Floats, Floats]]:
-    """The different scores, ascending, and the weight of positives and negatives at each."""
-    heavy = np.ones(len(scores)) if weight is None else weight
-    if not len(scores):
-        return scores, (heavy, heavy)
-    order = np.argsort(scores, kind="stable")
-    ordered = scores[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    both = np.stack([heavy * positive, heavy * ~positive], axis=1)[order]
-    sums = np.add.reduceat(both, starts)
-    return ordered[starts], (sums[:, 0], sums[:, 1])
+def _weighs(rows: Bools, weight: Floats | None) -> bool:
+    """Whether there are such rows at all, and their weight is not nothing."""
+    return bool(rows.any() if weight is None else weight[rows].sum() > 0)
 
 
 def _equal_shares(probability: Floats, weight: Floats, bins: int) -> Ints:
