@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from salticus.lab.worlds.mall.access import Entry, read_entries
+from salticus.lab.worlds.mall.access import AccessEntry, read_entries
 
 PATIENCE_S = 600.0  # only what hangs takes so long, however busy the machine is
 
@@ -83,7 +83,7 @@ class Street:
         path = self.folder / "access.jsonl"
         return path.read_bytes().count(b"\n") if path.exists() else 0
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[AccessEntry]:
         return read_entries(self.folder / "access.jsonl")
 
     def sql(self, query: str) -> list[tuple[object, ...]]:

@@ -11,7 +11,7 @@ import pytest
 
 from salticus.checks.fetch_server import Server, dripping
 from salticus.crawl.journal import BATCH
-from salticus.lab.worlds.mall.access import Entry
+from salticus.lab.worlds.mall.access import AccessEntry
 from salticus.lab.worlds.mall.audit import Breach, audit
 
 from .conftest import Street, finished, wait_for
@@ -55,7 +55,7 @@ def kill_often(street: Street, kills: int, seed: int) -> list[Life]:
     return lives
 
 
-def answered(entries: list[Entry], life: Life) -> list[Entry]:
+def answered(entries: list[AccessEntry], life: Life) -> list[AccessEntry]:
     """Visits that the mall answered in this life."""
     inside = (e for e in entries if life.born <= e.arrived <= life.killed)
     return [e for e in inside if e.status in (200, 304) and e.path.startswith("/o/")]

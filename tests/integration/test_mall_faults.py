@@ -17,7 +17,7 @@ import pytest
 import uvloop
 
 from salticus.clock import VirtualClock
-from salticus.lab.worlds.mall import Entry, Fault, Mall, audit, generate
+from salticus.lab.worlds.mall import AccessEntry, Fault, Mall, audit, generate
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Run = Callable[[Coroutine[Any, Any, None]], None]
@@ -43,7 +43,7 @@ async def opened(mall: Mall, **options: Any) -> AsyncIterator[aiohttp.ClientSess
         await mall.stop()
 
 
-async def over(entry: Entry) -> float:
+async def over(entry: AccessEntry) -> float:
     """Wait until the request is over; how many seconds it took."""
     await true(lambda: entry.ended is not None)
     return (entry.ended or 0.0) - entry.arrived

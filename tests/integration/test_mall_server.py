@@ -23,7 +23,16 @@ from salticus.errors import ConfigError
 from salticus.extract.base import Content
 from salticus.extract.offer import Offer
 from salticus.extract.text import Text
-from salticus.lab.worlds.mall import Fault, Mall, Page, Stock, audit, generate, read_entries, serve
+from salticus.lab.worlds.mall import (
+    Fault,
+    Mall,
+    MallPage,
+    Stock,
+    audit,
+    generate,
+    read_entries,
+    serve,
+)
 from salticus.types import moment
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -55,7 +64,7 @@ async def true(condition: Callable[[], bool]) -> None:
 def history(*points: tuple[float, str | None], kind: str = "offer") -> Stock:
     """One page with values from so many seconds after START on."""
     seconds = np.array([round(second * 1e6) for second, _ in points], dtype="timedelta64[us]")
-    page = Page("p", 0, "/o/0", "A <b>thing</b> & more", "Häagen", "A > B", kind=kind)
+    page = MallPage("p", 0, "/o/0", "A <b>thing</b> & more", "Häagen", "A > B", kind=kind)
     offsets = np.array([0, len(points)], dtype=np.int64)
     times = np.datetime64(START.replace(tzinfo=None), "us") + seconds
     return Stock([page], offsets, times, [value for _, value in points])
@@ -254,7 +263,7 @@ def test_every_page_is_found_from_the_home_page_and_in_the_sitemap() -> None:
 
 def test_long_categories_go_on_and_end() -> None:
     async def main() -> None:
-        pages = [Page(str(n), 0, f"/o/{n}", f"Thing {n}", category="A") for n in range(1001)]
+        pages = [MallPage(str(n), 0, f"/o/{n}", f"Thing {n}", category="A") for n in range(1001)]
         offsets = np.arange(1002, dtype=np.int64)
         times = np.full(1001, np.datetime64("2026-01-01", "us"))
         mall = Mall(Stock(pages, offsets, times, ["1 EUR InStock"] * 1001), VirtualClock(START))

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from salticus.lab.worlds.mall.access import Entry
+from salticus.lab.worlds.mall.access import AccessEntry
 from salticus.observe import digest
 from salticus.store.sqlite.lock import holder_of
 
@@ -60,7 +60,7 @@ class Project:
         errors = [line for line in told.splitlines() if " ERROR: " in line]
         assert all("Spider error processing <GET" in line for line in errors), told
 
-    def asked(self) -> list[Entry]:
+    def asked(self) -> list[AccessEntry]:
         """All requests for offers so far."""
         entries = self.mall.entries() if self.mall.requests() else []
         return [entry for entry in entries if entry.path.startswith("/o/")]
@@ -91,14 +91,14 @@ def project(street: Street) -> Project:
     return Project(Street(folder), street)
 
 
-def truth(entry: Entry) -> tuple[str, str | None]:
+def truth(entry: AccessEntry) -> tuple[str, str | None]:
     """Status and digest that the visit behind a request must have."""
     if entry.fault is not None:
         return FAULTS[entry.fault], None
     return ("gone", None) if entry.value is None else ("ok", digest(entry.value))
 
 
-def once(entries: Iterable[Entry]) -> dict[str, Entry]:
+def once(entries: Iterable[AccessEntry]) -> dict[str, AccessEntry]:
     """The requests of a run by their path."""
     counts = Counter(entry.path for entry in entries)
     assert max(counts.values()) == 1, "a page was requested twice in a run"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from salticus.config import load
-from salticus.lab.worlds.mall.audit import Visits, audit, freshness_over
+from salticus.lab.worlds.mall.audit import AnsweredVisits, audit, freshness_over
 from salticus.lab.worlds.mall.cages import cages
 from salticus.lab.worlds.mall.faults import Fault
 from salticus.lab.worlds.mall.folder import Plot
@@ -185,7 +185,7 @@ def healthy_freshness(street: Street, plot: Plot, start: datetime, end: datetime
     )
     found = street.sql('SELECT url, v.at, v.value FROM "values" v JOIN pages ON pages.id = v.page')
     held = [(place[str(url)], at, str(value)) for url, at, value in found if url in place]
-    visits = Visits(
+    visits = AnsweredVisits(
         np.array([row for row, _, _ in held], dtype=np.int64),
         np.array([at for _, at, _ in held], dtype=np.int64).view("M8[us]"),
         [value for _, _, value in held],

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from salticus.exchange.folder import Log
 from salticus.lab.analyze.demand import gini
 from salticus.lab.analyze.intervals import peaks
-from salticus.lab.analyze.shares import Share, wilson
-from salticus.lab.analyze.study import Study, study
+from salticus.lab.analyze.shares import ChangeShare, wilson
+from salticus.lab.analyze.study import Analysis, study
 
 # two days before clocks change in Berlin
 START = datetime(2026, 3, 27, tzinfo=UTC)
@@ -75,7 +75,7 @@ def log_of(pages: list[History], order: list[int] | None = None) -> Iterator[Pat
         yield folder
 
 
-def studied(pages: list[History], order: list[int] | None = None) -> Study:
+def studied(pages: list[History], order: list[int] | None = None) -> Analysis:
     with log_of(pages, order) as folder:
         return study(Log(folder))
 
@@ -143,7 +143,7 @@ def test_counting_without_listing_downloads_is_counting(pages: list[History]) ->
     assert {r.hours: r.changes for r in found.intervals.rows} == count.gaps
 
 
-def every_share(found: Study) -> list[Share]:
+def every_share(found: Analysis) -> list[ChangeShare]:
     assert found.overall is not None
     assert found.week is not None
     assert found.groups is not None

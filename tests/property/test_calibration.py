@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.features.history import History
+from salticus.features.history import ChangeHistory
 from salticus.lab.studies.calibration.auc import changes_within
 from salticus.lab.studies.calibration.shares import change_within, lived
 from salticus.models.training.metrics import auc
@@ -50,7 +50,7 @@ def columns(rows: list[tuple[bool, int]]) -> tuple[Any, Any]:
 
 
 @st.composite
-def histories(draw: Any) -> History:
+def histories(draw: Any) -> ChangeHistory:
     n = draw(st.integers(1, 4))
     lives = [sorted(draw(st.tuples(st.integers(0, 30), st.integers(0, 60)))) for _ in range(n)]
     changes = []
@@ -59,13 +59,13 @@ def histories(draw: Any) -> History:
         changes += [(page, hour) for hour in sorted(draw(within))]
     rows = np.array(changes, dtype=np.int64).reshape(-1, 2)
     born, gone = np.array(lives).T
-    return History(0, born, gone, np.zeros(n, dtype=np.int64), rows[:, 0], rows[:, 1])
+    return ChangeHistory(0, born, gone, np.zeros(n, dtype=np.int64), rows[:, 0], rows[:, 1])
 
 
 @settings(deadline=None)
 @given(histories(), st.integers(1, 12), st.integers(0, 20), st.integers(25, 60))
 def test_every_hour_of_every_life_is_a_prediction_time(
-    history: History, horizon: int, low: int, high: int
+    history: ChangeHistory, horizon: int, low: int, high: int
 ) -> None:
     born, gone = history.born, history.gone
     points = [
@@ -82,7 +82,9 @@ def test_every_hour_of_every_life_is_a_prediction_time(
 
 @settings(deadline=None)
 @given(histories(), st.integers(1, 12))
-def test_a_label_looks_at_the_hours_from_the_prediction_on(history: History, horizon: int) -> None:
+def test_a_label_looks_at_the_hours_from_the_prediction_on(
+    history: ChangeHistory, horizon: int
+) -> None:
     changes = set(zip(history.page.tolist(), history.hour.tolist(), strict=True))
     page, hour = (a.ravel() for a in np.meshgrid(np.arange(len(history)), np.arange(60)))
     found = changes_within(history, page, hour, horizon)

@@ -20,10 +20,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from salticus.errors import InputError
-from salticus.signals.counting import ClickFile, ClickStore, Kept, Terms, take_in
+from salticus.signals.counting import (
+    ClickFile,
+    ClickFileOptions,
+    ClickStore,
+    Kept,
+    take_in,
+)
 from salticus.signals.frequent import Frequent
 from salticus.signals.lines import MAX_LINE
-from salticus.signals.tally import Tally
+from salticus.signals.tally import LineTally
 from salticus.store.base import MOST_CLICKS, MOST_IMPRESSIONS
 from salticus.store.sqlite import SqliteStore
 from salticus.types import Count, Mark, NewPage
@@ -57,9 +63,9 @@ LINES = st.lists(
 Packing = Callable[[bytes], bytes]
 
 
-def terms(**known: Any) -> Terms:
+def terms(**known: Any) -> ClickFileOptions:
     usual = {"format": "jsonl", "chunk": 3, "base": "http://shop.example"}
-    return Terms(canonical, NOW, **usual | known)
+    return ClickFileOptions(canonical, NOW, **usual | known)
 
 
 class Broken(Exception):
@@ -83,7 +89,7 @@ class Fragile:
         return await self.store.marks()
 
 
-async def counted(store: ClickStore, path: Path, **known: Any) -> Tally:
+async def counted(store: ClickStore, path: Path, **known: Any) -> LineTally:
     return await take_in(store, ClickFile(str(path)), terms(**known), lambda done: None)
 
 

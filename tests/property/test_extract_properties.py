@@ -17,10 +17,10 @@ from salticus.extract import json_value
 from salticus.extract.base import Content
 from salticus.extract.canonical import canonical
 from salticus.extract.canonical_link import canonical_link
-from salticus.extract.document import Document
+from salticus.extract.document import ParsedPage
 from salticus.extract.offer import Offer
 from salticus.extract.price import price
-from salticus.extract.reader import Reader
+from salticus.extract.reader import PageReader
 from salticus.extract.restless import settled
 from salticus.extract.route import Routes
 from salticus.extract.select import selector
@@ -79,7 +79,7 @@ RULES = (
     Rule("*", ignore=("css:p, li", "xpath://h1", "re:w.r")),
     Rule("*", value=("price",)),
 )
-READER = Reader(Extract(pdf=True, links=True), RULES)
+READER = PageReader(Extract(pdf=True, links=True), RULES)
 ROUTES = Routes(RULES)
 
 
@@ -112,7 +112,7 @@ def test_a_canonical_link_is_an_address_of_the_web(content: Content) -> None:
 @given(st.text(max_size=30) | st.from_regex(r"(css|xpath|json|re):.{0,20}", fullmatch=True))
 def test_anything_is_a_selector_or_refused(said: str) -> None:
     with contextlib.suppress(ConfigError, ExtractError):
-        assert all(selector(said).find(Document(Content(URL, b"<p>word</p>"))))
+        assert all(selector(said).find(ParsedPage(Content(URL, b"<p>word</p>"))))
 
 
 @given(TREES)

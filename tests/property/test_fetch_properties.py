@@ -18,7 +18,7 @@ from salticus.fetch.base import Answer
 from salticus.fetch.body import read
 from salticus.fetch.codecs import TooLarge, Undecodable
 from salticus.fetch.faults import words_for
-from salticus.fetch.hosts import Host, retry_after
+from salticus.fetch.hosts import HostLimiter, retry_after
 from salticus.fetch.http import charset
 from salticus.fetch.redirects import location
 from salticus.fetch.robots import Robots
@@ -147,9 +147,9 @@ def test_fewer_wildcards_never_allow_more(
     text = "\n".join(["User-agent: *", *named])
     url = f"http://a.org/{path}"
     with mock.patch.object(rules_module, "_WILDCARDS", wildcards):
-        allowed = rules_module.Rules(text).allow(url)
+        allowed = rules_module.RobotsRules(text).allow(url)
     if allowed:
-        assert rules_module.Rules(text).allow(url)
+        assert rules_module.RobotsRules(text).allow(url)
 
 
 @given(st.binary(max_size=300))
@@ -202,7 +202,7 @@ steps = st.lists(st.tuples(st.floats(0, 10), st.floats(0, 5), answers), min_size
 def test_requests_never_start_before_answer_and_delay(
     visits: list[tuple[float, float, tuple[Any, ...]]], delay: float, concurrency: int
 ) -> None:
-    host = Host("a.org", delay=delay, concurrency=concurrency, start=0.0)
+    host = HostLimiter("a.org", delay=delay, concurrency=concurrency, start=0.0)
     now, answered = 0.0, 0.0
     for wait, took, (code, status, after) in visits:
         now += wait

@@ -16,7 +16,7 @@ from salticus.exchange.write import export_log
 from salticus.features.following import Following, as_crawled
 from salticus.features.groups import groups_of
 from salticus.features.names import chosen
-from salticus.features.past import Past
+from salticus.features.past import FeatureStream
 from salticus.features.seen import pages_of, seen_events
 from salticus.store.sqlite import SqliteStore
 from salticus.types import NewPage, Observation, Outcomes, Record, Value
@@ -73,7 +73,7 @@ def batch(store: SqliteStore, folder: Path, ids: Any, hour: int) -> Any:
     export_log(store.scan, folder, name="crawl")
     log = Log(folder)
     pages = as_crawled(pages_of(log))
-    past = Past(groups_of(pages), full=False, demand=False)
+    past = FeatureStream(groups_of(pages), full=False, demand=False)
     for events in seen_events(log, pages, "partial"):
         past.learn(events)
     rows = np.searchsorted(pages["page_id"].to_numpy(), ids)

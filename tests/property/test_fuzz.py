@@ -26,7 +26,7 @@ from salticus.checks.extract import check_reading
 from salticus.config import Extract, Rule, Span
 from salticus.errors import ExtractError, InputError, SalticusError
 from salticus.exchange.check import check, examine
-from salticus.exchange.convert.base import Options
+from salticus.exchange.convert.base import ConvertOptions
 from salticus.exchange.convert.build import convert_log
 from salticus.exchange.folder import Log
 from salticus.exchange.info import info
@@ -38,7 +38,7 @@ from salticus.extract.charset import declared
 from salticus.extract.offer import Offer
 from salticus.extract.pool import Extraction
 from salticus.extract.price import availability, condition, currency, price
-from salticus.extract.reader import MEMORY, Reader
+from salticus.extract.reader import MEMORY, PageReader
 from salticus.extract.route import Routes
 from salticus.extract.worker import GRACE_S
 from salticus.fetch.base import Answer
@@ -51,7 +51,7 @@ from salticus.fetch.robots import Robots
 from salticus.lab.worlds.mall import zoo
 from salticus.lab.worlds.mall.markup import STYLES
 from salticus.lab.worlds.mall.render import Padding, page_head
-from salticus.lab.worlds.mall.stock import Page
+from salticus.lab.worlds.mall.stock import MallPage
 from salticus.signals.merchant import MerchantFeed, Spelling
 from salticus.signals.opened import Opened
 from salticus.types import Reading, Status, Target
@@ -67,7 +67,7 @@ FAST = settings(deadline=None, max_examples=300)
 
 def mall_pages() -> list[bytes]:
     """An offer in every markup of the mall, and each as every small beast of its zoo spoils it."""
-    offers = [Page("1", 0, "/o/1", "Kettle & lid", markup=style) for style in STYLES]
+    offers = [MallPage("1", 0, "/o/1", "Kettle & lid", markup=style) for style in STYLES]
     sound = [Padding(0).page(page_head(page, "19.9 EUR InStock"), "now") for page in offers]
     spoilers = [zoo.SPOILT[name] for name in ("half", "latin", "utf-16", "invalid", "sessions")]
     beasts = [zoo.INSTEAD[name]("/o/1")[0][:MOST] for name in ("wall", "soft-404", "calendar")]
@@ -87,7 +87,7 @@ RULES = (
     Rule("*", ignore=("css:nav, .x", "xpath://p|//div", "re:[0-9]+ [a-z]+", "xpath://@class")),
     Rule("*", value=("price",), render=True),
 )
-READER = Reader(Extract(pdf=True, links=True), RULES)
+READER = PageReader(Extract(pdf=True, links=True), RULES)
 ROUTES = Routes(RULES)
 KINDS = st.sampled_from([None, "offer", "page", "source"])
 CHOSEN = st.sampled_from([None, *range(len(RULES))])
@@ -265,7 +265,7 @@ def test_a_spoilt_source_of_a_log(format: str, name: str, data: st.DataObject, s
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder, name), Path(folder, "log")
         source.write_bytes(data.draw(spoilt(seeds(name))))
-        options = Options(timezone="UTC", skip_bad=skip)
+        options = ConvertOptions(timezone="UTC", skip_bad=skip)
         try:
             told = convert_log([source], out, format, options)
         except SalticusError as error:
@@ -287,7 +287,7 @@ def test_a_spoilt_source_of_several_parts(data: st.DataObject, format: str) -> N
         (watched / "w1" / "history.txt").write_bytes(data.draw(spoilt(seeds("history.txt"))))
         source = packed if format == "heissepreise" else watched
         with contextlib.suppress(SalticusError):
-            convert_log([source], Path(folder, "log"), format, Options(skip_bad=True))
+            convert_log([source], Path(folder, "log"), format, ConvertOptions(skip_bad=True))
 
 
 WATCHES: dict[str, dict[str, object]] = {
@@ -306,7 +306,7 @@ def test_a_watch_without_measure(name: str, tmp_path: Path) -> None:
     (tmp_path / "s" / "w1" / "history.txt").write_text(f"1767225600,{'x' * 300}\n")
     (tmp_path / "s" / "url-watches.json").write_text(json.dumps({"watching": {key: watch}}))
     with contextlib.suppress(SalticusError):
-        told = convert_log([tmp_path / "s"], tmp_path / "log", "changedetection", Options())
+        told = convert_log([tmp_path / "s"], tmp_path / "log", "changedetection", ConvertOptions())
         assert told["rows"]["pages"] == 1
 
 
@@ -321,7 +321,7 @@ ROWS = {
 def test_odd_rows_are_converted_or_counted(name: str, tmp_path: Path) -> None:
     body, skipped = ROWS[name]
     (tmp_path / "p.csv").write_bytes(body)
-    options = Options(skip_bad=True)
+    options = ConvertOptions(skip_bad=True)
     told = convert_log([tmp_path / "p.csv"], tmp_path / "log", "prices", options)
     assert (told["rows"]["pages"], told["skipped"]) == (1 - skipped, skipped)
 
@@ -330,7 +330,7 @@ def test_odd_rows_are_converted_or_counted(name: str, tmp_path: Path) -> None:
 def test_a_source_nested_without_end(format: str, tmp_path: Path) -> None:
     (tmp_path / "p.json").write_bytes(b"[" * 100_000)
     with pytest.raises(InputError, match=r"p\.json"):
-        convert_log([tmp_path / "p.json"], tmp_path / "log", format, Options())
+        convert_log([tmp_path / "p.json"], tmp_path / "log", format, ConvertOptions())
 
 
 def test_a_damaged_truth_is_named(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_a_damaged_truth_is_named(tmp_path: Path) -> None:
 
 def test_a_page_with_control_characters_is_read_without_what_is_ignored() -> None:
     content = Content(SHOP, b"<main><p>Good\x01 day <b>ad</b>\xef\xbf\xbf to you</p></main>")
-    reader = Reader(Extract(), [Rule("*", ignore=("xpath://b",))])
+    reader = PageReader(Extract(), [Rule("*", ignore=("xpath://b",))])
     found = reader.read(content, Routes(reader.rules).route("page", 0)).value
     assert found is not None
     assert found.text == "Good day to you"

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from salticus.errors import InputError
 from salticus.exchange.check import examine
-from salticus.exchange.convert.base import Options
+from salticus.exchange.convert.base import ConvertOptions
 from salticus.exchange.convert.build import convert_log
 from salticus.exchange.convert.spell import read_prices
 from salticus.exchange.convert.times import read_times
@@ -54,7 +54,7 @@ def converted(name: str, text: str, **options: Any) -> dict[str, pl.DataFrame]:
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder, name), Path(folder, "log")
         source.write_text(text, "utf-8")
-        convert_log([source], out, "prices", Options(**options))
+        convert_log([source], out, "prices", ConvertOptions(**options))
         assert examine(out) == []
         return {path.stem: pl.read_parquet(path) for path in out.glob("*.parquet")}
 
@@ -106,13 +106,13 @@ def test_every_row_is_kept_or_counted(good: list[Any], rest: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder, "p.jsonl"), Path(folder, "log")
         source.write_text(text, "utf-8")
-        told = convert_log([source], out, "prices", Options(skip_bad=True))
+        told = convert_log([source], out, "prices", ConvertOptions(skip_bad=True))
         kept = told["rows"]["visits"] + told["repeated"] + told["skipped"]
         assert kept == len(good) + len(rest)
         assert told["rows"]["visits"] >= len(good)
         if told["skipped"]:
             with pytest.raises(InputError, match=rf"^{told['skipped']} bad row"):
-                convert_log([source], Path(folder, "strict"), "prices", Options())
+                convert_log([source], Path(folder, "strict"), "prices", ConvertOptions())
 
 
 @given(

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from salticus.exchange.check import examine
 from salticus.exchange.folder import Log
-from salticus.lab.worlds.market import PRESETS, Size, make_market
+from salticus.lab.worlds.market import PRESETS, MarketSize, make_market
 from salticus.lab.worlds.market.evenly import dealt, even
-from salticus.lab.worlds.market.events import Events, Kind
+from salticus.lab.worlds.market.events import MarketEventKind, MarketEvents
 from salticus.lab.worlds.market.geography import ZONES
 from salticus.lab.worlds.market.presets import HAN2019
 from salticus.lab.worlds.market.prices import points_of
@@ -30,13 +30,13 @@ from salticus.types import Ints
 DAYS = 40
 CALENDARS = {name: calendar_of(preset, DAYS) for name, preset in PRESETS.items()}
 
-sizes = st.builds(Size, st.integers(1, 80), st.integers(1, 12))
+sizes = st.builds(MarketSize, st.integers(1, 80), st.integers(1, 12))
 presets = st.sampled_from(sorted(PRESETS))
 seeds = st.integers(0, 2**32)
 
 
 @contextmanager
-def made(size: Size, seed: int, preset: str) -> Iterator[Path]:
+def made(size: MarketSize, seed: int, preset: str) -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         make_market(Path(folder) / "log", size, seed=seed, preset=preset)
         yield Path(folder) / "log"
@@ -44,7 +44,7 @@ def made(size: Size, seed: int, preset: str) -> Iterator[Path]:
 
 @settings(max_examples=25, deadline=None)
 @given(sizes, seeds, presets)
-def test_every_market_is_a_sound_log(size: Size, seed: int, preset: str) -> None:
+def test_every_market_is_a_sound_log(size: MarketSize, seed: int, preset: str) -> None:
     with made(size, seed, preset) as folder:
         assert [str(each) for each in examine(folder)] == []
         log = Log(folder)
@@ -67,7 +67,7 @@ def test_every_market_is_a_sound_log(size: Size, seed: int, preset: str) -> None
 
 @settings(max_examples=10, deadline=None)
 @given(sizes, seeds, presets)
-def test_values_of_visits_follow_from_the_truth(size: Size, seed: int, preset: str) -> None:
+def test_values_of_visits_follow_from_the_truth(size: MarketSize, seed: int, preset: str) -> None:
     with made(size, seed, preset) as folder:
         truth = Log(folder).scan("values").collect().rename({"value": "true"}).sort("at")
         visits = Log(folder).scan("visits").collect().sort("at")
@@ -109,7 +109,9 @@ def test_when_all_sales_are_over_the_old_price_is_back(
     start, length, amount = (np.array([s[k] for s in sales], dtype=np.int64) for k in range(3))
     rows: Ints = np.zeros(len(sales), dtype=np.int64)
     born, never = np.array([0]), np.array([10**6])
-    events = Events.spell(rows, start, start + length, Kind.SALE, amount).lived(born, never, 1000)
+    events = MarketEvents.spell(rows, start, start + length, MarketEventKind.SALE, amount).lived(
+        born, never, 1000
+    )
     points = points_of(events, np.array([price]), 0.1, np.random.default_rng(seed))
     assert points.code[0] == points.code[-1]
     assert (points.code[1:] != points.code[:-1]).all()

@@ -10,10 +10,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.features.events import Events, Kind
+from salticus.features.events import EventKind, Events
 from salticus.features.groups import Groups
 from salticus.features.names import EDGES, SEASON, WINDOWS
-from salticus.features.past import Past
+from salticus.features.past import FeatureStream
 
 START = 17652 * 24  # 2018-05-01, a Tuesday and a holiday in Germany
 PAGES, HOURS, DEPTH = 5, 1700, 2
@@ -37,20 +37,26 @@ def told(draw: Any) -> list[Row]:
     for page in range(PAGES):
         born = draw(st.integers(0, 300))
         if draw(st.integers(0, 5)):
-            rows.append((born, page, Kind.BORN, 8.0, math.nan, 1.0))
+            rows.append((born, page, EventKind.BORN, 8.0, math.nan, 1.0))
         price = st.sampled_from([1.0, 4.0, math.nan])
         for hour in draw(st.lists(st.integers(0, HOURS), max_size=8)):
             first, second = draw(price), draw(st.sampled_from([-0.5, 0.25, math.nan]))
-            rows.append((hour, page, Kind.CHANGE, first, second, draw(st.sampled_from([0.0, 1.0]))))
+            rows.append(
+                (hour, page, EventKind.CHANGE, first, second, draw(st.sampled_from([0.0, 1.0])))
+            )
         for hour in draw(st.lists(st.integers(0, HOURS), max_size=8)):
             gap = draw(st.sampled_from([math.nan, 0.5, 30.25]))
-            rows.append((hour, page, Kind.VISIT, gap, draw(price), math.nan))
+            rows.append((hour, page, EventKind.VISIT, gap, draw(price), math.nan))
         for hour in draw(st.lists(st.integers(0, HOURS), max_size=5)):
-            rows.append((hour, page, Kind.DEMAND, 2.0, draw(st.sampled_from([math.nan, 9.0])), 0.0))
+            rows.append(
+                (hour, page, EventKind.DEMAND, 2.0, draw(st.sampled_from([math.nan, 9.0])), 0.0)
+            )
         if not draw(st.integers(0, 3)):
-            rows.append((draw(st.integers(0, HOURS)), page, Kind.GONE, 0.0, 0.0, 0.0))
+            rows.append((draw(st.integers(0, HOURS)), page, EventKind.GONE, 0.0, 0.0, 0.0))
     crowd = draw(st.integers(0, HOURS))  # a batch
-    rows += [(crowd, page, Kind.CHANGE, 2.0, 0.1, 1.0) for page in range(draw(st.integers(0, 3)))]
+    rows += [
+        (crowd, page, EventKind.CHANGE, 2.0, 0.1, 1.0) for page in range(draw(st.integers(0, 3)))
+    ]
     return sorted((START + hour, *rest) for hour, *rest in rows)  # type: ignore[misc]
 
 
@@ -60,11 +66,11 @@ def events_of(rows: list[Row]) -> Events:
     return Events(*(np.array(c, dtype=k) for c, k in zip(columns, kinds, strict=True)))  # type: ignore[arg-type]
 
 
-def past(*, full: bool = False, demand: bool = True) -> Past:
-    return Past(GROUPS, full=full, demand=demand, depth=DEPTH)
+def past(*, full: bool = False, demand: bool = True) -> FeatureStream:
+    return FeatureStream(GROUPS, full=full, demand=demand, depth=DEPTH)
 
 
-def read_at(machine: Past, hour: int) -> Any:
+def read_at(machine: FeatureStream, hour: int) -> Any:
     return machine.read(np.arange(PAGES), np.full(PAGES, hour))
 
 
@@ -92,15 +98,15 @@ class Plain:
     def _counts(self, row: Row) -> bool:
         hour, page, kind = row[:3]
         there = page in self.born and page not in self.gone
-        if there == (kind == Kind.BORN) or page in self.gone:
+        if there == (kind == EventKind.BORN) or page in self.gone:
             return False
-        if kind == Kind.BORN:
+        if kind == EventKind.BORN:
             self.born[page] = hour
-        if kind == Kind.GONE:
+        if kind == EventKind.GONE:
             self.gone[page] = hour
         return True
 
-    def of(self, kind: Kind, pages: list[int], low: int = 0) -> list[Row]:
+    def of(self, kind: EventKind, pages: list[int], low: int = 0) -> list[Row]:
         return [r for r in self.known if r[2] == kind and r[1] in pages and r[0] >= low]
 
     def life(self, page: int, low: int = 0) -> range:
@@ -111,10 +117,10 @@ class Plain:
     def rate(self, pages: list[int], window: int) -> float:
         low = self.now - window
         seen = sum(len(self.life(p, low)) for p in pages)
-        return ratio(len(self.of(Kind.CHANGE, pages, low)), seen)
+        return ratio(len(self.of(EventKind.CHANGE, pages, low)), seen)
 
     def last(self, page: int) -> int:
-        return max([r[0] for r in self.of(Kind.CHANGE, [page])] + [self.born[page]])
+        return max([r[0] for r in self.of(EventKind.CHANGE, [page])] + [self.born[page]])
 
     def features(self, page: int) -> dict[str, float]:
         found = self.clock(page) | self.week("all", list(range(PAGES)))
@@ -137,7 +143,7 @@ class Plain:
 
     def own(self, page: int) -> dict[str, float]:
         found = {f"page_{name}": self.rate([page], w) for name, w in WINDOWS.items()}
-        changes = self.of(Kind.CHANGE, [page])
+        changes = self.of(EventKind.CHANGE, [page])
         found["page_hours"], found["page_all"] = self.rate([page], 6), self.rate([page], self.now)
         found["page_recent"], found["page_changes"] = self.now - self.last(page), len(changes)
         if len(changes) > 1:
@@ -149,16 +155,16 @@ class Plain:
 
     def watched(self, page: int) -> dict[str, float]:
         low = self.now - 720
-        visits = self.of(Kind.VISIT, [page], low)
+        visits = self.of(EventKind.VISIT, [page], low)
         spans = [r[3] for r in visits if not math.isnan(r[3])]
         n, hours = len(spans), sum(spans)
         found: dict[str, float] = {"page_visits": len(visits)}
-        if answers := self.of(Kind.VISIT, [page]):
+        if answers := self.of(EventKind.VISIT, [page]):
             found["page_since"] = self.now - answers[-1][0]
         if self.full:
             n = hours = len(self.life(page, low))
             found = {"page_visits": n, "page_since": 0}
-        changed = min(n, len(self.of(Kind.CHANGE, [page], low)))
+        changed = min(n, len(self.of(EventKind.CHANGE, [page], low)))
         if n and hours:
             found["page_rate"] = -math.log((n - changed + 0.5) / (n + 0.5)) * n / hours
         return found
@@ -167,9 +173,9 @@ class Plain:
         prices: list[float] = []
         found = {}
         for r in self.known:
-            if r[1] == page and r[2] <= Kind.VISIT:
-                new = r[4] if r[2] == Kind.VISIT else r[3]
-                again = r[2] == Kind.VISIT and prices[-1:] == [new]
+            if r[1] == page and r[2] <= EventKind.VISIT:
+                new = r[4] if r[2] == EventKind.VISIT else r[3]
+                again = r[2] == EventKind.VISIT and prices[-1:] == [new]
                 prices += [] if math.isnan(new) or again else [new]
                 found |= {} if math.isnan(r[5]) else {"in_stock": r[5]}
         if prices:
@@ -179,9 +185,9 @@ class Plain:
 
     def demand(self, page: int) -> dict[str, float]:
         found = {}
-        shown = any(not math.isnan(r[4]) for r in self.of(Kind.DEMAND, list(range(PAGES))))
+        shown = any(not math.isnan(r[4]) for r in self.of(EventKind.DEMAND, list(range(PAGES))))
         for name, w in (WINDOWS | {"fortnight": 336}).items():
-            rows = self.of(Kind.DEMAND, [page], self.now - w)
+            rows = self.of(EventKind.DEMAND, [page], self.now - w)
             hours = len(self.life(page, self.now - w))
             found[f"clicks_{name}"] = ratio(24 * sum(r[3] for r in rows), hours)
             seen = sum(r[4] for r in rows if not math.isnan(r[4]))
@@ -190,13 +196,13 @@ class Plain:
 
     def lately(self, page: int) -> dict[str, float]:
         peers, found = peers_of(GROUPS.merchant, page), {}
-        at = [r[0] for r in self.of(Kind.CHANGE, peers)]
+        at = [r[0] for r in self.of(EventKind.CHANGE, peers)]
         if at:
             found["merchant_recent"] = self.now - at[-1]
         batches = [h for h in at if at.count(h) > max(1, self.pages_at(peers, h) / 50 - 1e-9)]
         if batches:
             found["merchant_batch"] = self.now - batches[-1]
-        own = self.of(Kind.VISIT, [page])
+        own = self.of(EventKind.VISIT, [page])
         if self.full or not own:
             return found
         for name, group in (("merchant", peers), ("host", peers_of(GROUPS.host, page))):
@@ -204,7 +210,9 @@ class Plain:
         return found | {"all_found": self.found("", list(range(PAGES)), own[-1][0])["_found"]}
 
     def found(self, name: str, pages: list[int], since: int) -> dict[str, float]:
-        answers, changes = (len(self.of(k, pages, since + 1)) for k in (Kind.VISIT, Kind.CHANGE))
+        answers, changes = (
+            len(self.of(k, pages, since + 1)) for k in (EventKind.VISIT, EventKind.CHANGE)
+        )
         return {f"{name}_seen": answers, f"{name}_found": ratio(changes, answers)}
 
     def pages_at(self, pages: list[int], hour: int) -> int:
@@ -214,7 +222,7 @@ class Plain:
     def week(self, name: str, pages: list[int]) -> dict[str, float]:
         low = self.now - SEASON
         changes, watched = np.zeros(168), np.zeros(168)
-        for r in self.of(Kind.CHANGE, pages, low):
+        for r in self.of(EventKind.CHANGE, pages, low):
             changes[cell(r[0])] += 1
         for page in pages:
             np.add.at(watched, [cell(h) for h in self.life(page, low)], 1)

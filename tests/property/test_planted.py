@@ -17,10 +17,10 @@ import pytest
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import write_log
 from salticus.features.metadata import Vocabulary
-from salticus.features.names import METADATA, Choice, ahead
+from salticus.features.names import METADATA, FeatureSet, ahead
 from salticus.models.training.calibrate import calibrate
 from salticus.models.training.examples import make_examples
-from salticus.models.training.recipe import HAZARD, Recipe, Split
+from salticus.models.training.recipe import HAZARD, Recipe, TimeSplit
 from salticus.models.training.split import PARTS
 from salticus.models.training.trees import TreesSettings, fit_trees
 from salticus.types import Examples, Floats, Ints
@@ -31,7 +31,7 @@ FIRST = int(START.timestamp()) // 3600
 DAY = timedelta(days=1)
 
 
-def chosen_of(edges: tuple[int, ...]) -> Choice:
+def chosen_of(edges: tuple[int, ...]) -> FeatureSet:
     """A few features: what fits the planted hazards, and nothing that is a rate of theirs."""
     week = (name for name in ahead(edges) if name.startswith("merchant"))
     dense = (
@@ -39,7 +39,7 @@ def chosen_of(edges: tuple[int, ...]) -> Choice:
         "brand_month",
         "merchant_weekday", "merchant_hour", *week, "weekday", "hour",
     )  # fmt: skip
-    return Choice(dense, ("merchant", "brand"))
+    return FeatureSet(dense, ("merchant", "brand"))
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def trained(world: World, edges: tuple[int, ...], examples: int) -> Found:
     folder, truth = world
     recipe = Recipe(
         edges=edges,
-        split=Split(46 * DAY, 24 * DAY, 20 * DAY),
+        split=TimeSplit(46 * DAY, 24 * DAY, 20 * DAY),
         every=timedelta(hours=edges[0]),
         visits=False,
         examples=examples,

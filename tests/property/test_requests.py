@@ -18,7 +18,7 @@ from salticus.allocate.gate.uniform import UniformGate
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import Truth, read_truth
-from salticus.lab.simulate import Rules
+from salticus.lab.simulate import SimulationSettings
 from salticus.lab.simulate.gated import sent_through
 from salticus.lab.simulate.requests import (
     Requests,
@@ -207,7 +207,7 @@ def test_a_gate_is_shown_what_a_plain_loop_finds(
 ) -> None:
     log = written(tmp_path_factory.mktemp("log"), world, failure)
     tick, nothing = timedelta(hours=hours), timedelta(0)
-    rules = Rules(start=START, history=nothing, warmup=nothing, days=2, tick=tick)
+    rules = SimulationSettings(start=START, history=nothing, warmup=nothing, days=2, tick=tick)
     stage = set_stage(log, rules)
     requests = read_requests(log, stage.truth, stage.crawl, stage.end)
     gate, predictor = Curious(), Steady()
@@ -232,7 +232,7 @@ def test_a_gate_is_shown_what_a_plain_loop_finds(
 def test_a_frozen_predictor_is_told_nothing(tmp_path: Path) -> None:
     log = written(tmp_path, WORLD)
     nothing = timedelta(0)
-    rules = Rules(start=START, history=nothing, warmup=nothing, days=2, frozen=True)
+    rules = SimulationSettings(start=START, history=nothing, warmup=nothing, days=2, frozen=True)
     stage = set_stage(log, rules)
     predictor = Steady()
     requests = read_requests(log, stage.truth, stage.crawl, stage.end)
@@ -246,7 +246,7 @@ def test_the_uniform_gate_sends_step_by_step_what_it_sends_at_once(
 ) -> None:
     log = written(tmp_path, WORLD)
     nothing = timedelta(0)
-    stage = set_stage(log, Rules(start=START, history=nothing, warmup=nothing, days=2))
+    stage = set_stage(log, SimulationSettings(start=START, history=nothing, warmup=nothing, days=2))
     requests = read_requests(log, stage.truth, stage.crawl, stage.end, seed=1)
     sent = sent_through(UniformGate(share=share), stage, requests, Steady())
     assert sent.tolist() == (requests.chance < share).tolist()

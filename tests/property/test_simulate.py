@@ -20,13 +20,13 @@ from salticus.exchange.truth import Truth
 from salticus.lab.simulate.clairvoyant import bound
 from salticus.lab.simulate.poisson import START, poisson_log
 from salticus.lab.simulate.run import run
-from salticus.lab.simulate.stage import Rules, Stage, set_stage
+from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage
 from salticus.types import DAY, Outcomes, instant
 
 _DAY = timedelta(days=1)
 
 
-def stage_of(rates: np.ndarray, days: int, rules: Rules, seed: int = 0) -> Stage:
+def stage_of(rates: np.ndarray, days: int, rules: SimulationSettings, seed: int = 0) -> Stage:
     with tempfile.TemporaryDirectory() as folder:
         return set_stage(poisson_log(Path(folder) / "log", rates, days, seed=seed), rules)
 
@@ -49,7 +49,7 @@ def test_uniform_visits_of_poisson_pages_are_as_fresh_as_theory_says(
     visits = change * ratio
     tick = timedelta(days=1 / (40 * max(visits, change)))
     cycle = math.ceil(max(1 / visits, 1 / change))
-    rules = Rules(
+    rules = SimulationSettings(
         start=START,
         tick=tick,
         history=timedelta(0),
@@ -101,7 +101,7 @@ def another_future(truth: Truth, when: np.datetime64) -> Truth:
 def test_no_policy_sees_the_future(policy: str, spacing: str) -> None:
     """Two worlds that part ways after nine days are crawled alike until then."""
     rates = np.random.default_rng(5).lognormal(-1, 1.5, 60)
-    rules = Rules(
+    rules = SimulationSettings(
         start=START, tick=6 * timedelta(hours=1), history=5 * _DAY, warmup=_DAY, days=9,
         spacing=spacing,
     )  # fmt: skip
@@ -127,7 +127,7 @@ def test_no_policy_sees_the_future(policy: str, spacing: str) -> None:
 def test_greedy_clairvoyance_is_near_the_exact_optimum(seed: int, visits: int, demand: str) -> None:
     """The optimum assigns visits to values: greedy comes close, and the dual bound lies above."""
     rates = np.random.default_rng(seed).lognormal(-1, 1, 12)
-    rules = Rules(
+    rules = SimulationSettings(
         start=START, tick=_DAY, history=_DAY, warmup=timedelta(0), days=25, demand=demand, seed=seed
     )
     stage = stage_of(rates, 26, rules, seed)
@@ -159,7 +159,7 @@ def optimum(stage: Stage, visits: int) -> float:
 
 def test_the_clairvoyant_is_above_every_policy() -> None:
     rates = np.random.default_rng(1).lognormal(-1.5, 1.5, 300)
-    rules = Rules(start=START, tick=_DAY, history=20 * _DAY, warmup=5 * _DAY, days=20)
+    rules = SimulationSettings(start=START, tick=_DAY, history=20 * _DAY, warmup=5 * _DAY, days=20)
     stage = stage_of(rates, 45, rules)
     for each in (0.05, 0.2, 0.5):
         budget = Budget(each, per_page=True)
@@ -171,7 +171,7 @@ def test_the_clairvoyant_is_above_every_policy() -> None:
 
 def test_the_same_seed_gives_the_same_score() -> None:
     rates = np.full(200, 0.3)
-    rules = Rules(start=START, history=_DAY, warmup=_DAY, days=3, spacing="coin")
+    rules = SimulationSettings(start=START, history=_DAY, warmup=_DAY, days=3, spacing="coin")
     scores = [
         run(stage_of(rates, 5, replace(rules, seed=seed)), "uniform", Budget(0.4, per_page=True))
         for seed in (1, 1, 2)

@@ -20,8 +20,8 @@ from salticus.cli.analyze import analyze
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.lab.analyze.layout import sheet_of
-from salticus.lab.analyze.shares import Share, wilson
-from salticus.lab.analyze.study import Study, study
+from salticus.lab.analyze.shares import ChangeShare, wilson
+from salticus.lab.analyze.study import Analysis, study
 
 MONDAY = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -56,11 +56,11 @@ def visits(*rows: tuple[str, datetime, str, bool | None]) -> dict[str, Any]:
     return {"page_id": page, "at": at, "status": status, "changed": flags}
 
 
-def found(folder: Path) -> Study:
+def found(folder: Path) -> Analysis:
     return study(Log(folder))
 
 
-def counts(shares: list[Share]) -> dict[str, tuple[int, int]]:
+def counts(shares: list[ChangeShare]) -> dict[str, tuple[int, int]]:
     """Changes and downloads by name, of those with downloads."""
     return {s.name: (s.changes, s.downloads) for s in shares if s.downloads}
 

@@ -19,7 +19,7 @@ from salticus.exchange.folder import Log
 from salticus.lab.studies.calibration.auc import feature_aucs, prediction_points
 from salticus.lab.studies.calibration.freshness import uniform_freshness
 from salticus.lab.studies.calibration.lifts import request_lifts
-from salticus.lab.studies.calibration.market import Market, read_market
+from salticus.lab.studies.calibration.market import MarketHistory, read_market
 from salticus.lab.studies.calibration.patterns import patterns, peak
 from salticus.lab.studies.calibration.published import (
     ABOVE,
@@ -31,8 +31,8 @@ from salticus.lab.studies.calibration.published import (
 )
 from salticus.lab.studies.calibration.run import calibrate_log
 from salticus.lab.studies.calibration.shares import change_within, daily_shares, returning
-from salticus.lab.studies.calibration.table import Row, markdown, rows, summary
-from salticus.lab.worlds.market import Size, make_market
+from salticus.lab.studies.calibration.table import CalibrationRow, markdown, rows, summary
+from salticus.lab.worlds.market import MarketSize, make_market
 
 DAY0 = datetime(2018, 5, 7, tzinfo=UTC)  # a Monday
 AT = pl.Datetime("us", "UTC")
@@ -75,7 +75,7 @@ VALUES = [
 
 
 @pytest.fixture
-def market(tmp_path: Path) -> Market:
+def market(tmp_path: Path) -> MarketHistory:
     demand = [
         ("a", 24, 0, 3), ("a", 48, 1, 9),
         ("b", 24, 0, 1), ("b", 72, 5, 5),
@@ -87,18 +87,18 @@ def market(tmp_path: Path) -> Market:
 # ------------------------------------------------------------------------------------- statistics
 
 
-def test_the_end_is_that_of_the_span(market: Market) -> None:
+def test_the_end_is_that_of_the_span(market: MarketHistory) -> None:
     assert market.end - market.start == 96
     assert (market.full.gone - market.start).tolist() == [96, 60, 96]
 
 
-def test_a_prediction_is_positive_if_a_change_follows_in_time(market: Market) -> None:
+def test_a_prediction_is_positive_if_a_change_follows_in_time(market: MarketHistory) -> None:
     # a: hours 25–30, 31–32, 49–54; c: six hours before each of three changes; 96 + 60 + 96 in all
     share = change_within(market.full, 6, market.start, market.end)
     assert share == (6 + 2 + 6 + 3 * 6) / (96 + 60 + 96)
 
 
-def test_shares_are_of_days_that_begin_alive(market: Market) -> None:
+def test_shares_are_of_days_that_begin_alive(market: MarketHistory) -> None:
     # uniform: a lives on 4 days and changes on 2; b begins 3 days and was gone when clicked
     assert daily_shares(market) == {
         "change_1d": 2 / 7,
@@ -117,7 +117,7 @@ def test_a_clicked_offer_returns_within_a_week(tmp_path: Path) -> None:
     assert returning(read_market(log)) == 2 / 4
 
 
-def test_patterns_are_those_of_the_paper(market: Market) -> None:
+def test_patterns_are_those_of_the_paper(market: MarketHistory) -> None:
     found = patterns(market.log)
     assert found["countries_high"] == ("IN", "US")
     assert found["countries_low"] == ("US", "IN")
@@ -214,46 +214,46 @@ def test_a_log_ends_with_its_span_or_its_last_change(
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Row]]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[CalibrationRow]]:
     """The table of each preset at a size that takes seconds."""
     found = {}
     for preset in PRESETS:
         folder = tmp_path_factory.mktemp("market") / preset
-        make_market(folder, Size(offers=12_000, days=75), seed=1, preset=preset)
+        make_market(folder, MarketSize(offers=12_000, days=75), seed=1, preset=preset)
         found[preset] = calibrate_log(folder, seed=1, points=200_000)
     return found
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_market_is_measured_by_the_statistics_of_its_preset(
-    small: dict[str, list[Row]], preset: str
+    small: dict[str, list[CalibrationRow]], preset: str
 ) -> None:
     assert [row.statistic for row in small[preset]] == [s.name for s in published(preset)]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_small_market_is_near_what_was_published(
-    small: dict[str, list[Row]], preset: str
+    small: dict[str, list[CalibrationRow]], preset: str
 ) -> None:
     """A few heavy merchants sway a small market: twice the bound is allowed, and which countries
     and categories come out on top means nothing."""
     assert [row for row in small[preset] if not roughly(row)] == []
 
 
-def roughly(row: Row) -> bool:
+def roughly(row: CalibrationRow) -> bool:
     if isinstance(row.bound, float):
         return abs(float(row.difference)) <= 2 * row.bound
     return row.ok or isinstance(row.published, tuple)
 
 
-def test_most_of_a_small_market_holds(small: dict[str, list[Row]]) -> None:
+def test_most_of_a_small_market_holds(small: dict[str, list[CalibrationRow]]) -> None:
     table = [row for rows in small.values() for row in rows]
     assert sum(row.ok for row in table) >= 0.9 * len(table)
 
 
 def test_the_command_measures_a_log(tmp_path: Path) -> None:
     market, out = tmp_path / "market", tmp_path / "new" / "table.md"
-    make_market(market, Size(offers=1000, days=70), seed=2, preset="han2020")
+    make_market(market, MarketSize(offers=1000, days=70), seed=2, preset="han2020")
     told = CliRunner().invoke(app, ["calibrate", "--log", str(market), "--out", str(out), "--json"])
     table = json.loads(told.stdout)
     assert [row["statistic"] for row in table["rows"]] == [s.name for s in published("han2020")]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from salticus.errors import InputError
-from salticus.signals.access import AccessLog, click_of
-from salticus.signals.clicks import JsonLines, Left, Reader, Table
+from salticus.signals.access import AccessLogReader, click_of
+from salticus.signals.clicks import JsonLines, Left, LineReader, Table
 
 from .cli_stage import TEA, Stage
 
@@ -23,7 +23,7 @@ def asked(target: str, status: int = 200, agent: str = "Firefox", method: str = 
     return (COMBINED % (f"{method} {target} HTTP/1.1", status, agent)).encode()
 
 
-def reason(reader: Reader, line: bytes) -> str:
+def reason(reader: LineReader, line: bytes) -> str:
     with pytest.raises(Left) as caught:
         reader.read(line)
     return caught.value.reason
@@ -84,13 +84,13 @@ def test_a_quote_that_is_not_closed_costs_one_line() -> None:
     ],
 )
 def test_clicks_go_through_the_own_site(pattern: str, target: str) -> None:
-    row = AccessLog(click_of(pattern)).read(asked(target, 302))
+    row = AccessLogReader(click_of(pattern)).read(asked(target, 302))
     assert (row.url, row.at, row.clicks) == ("http://a/?q=1", NEW_YEAR, 1)
 
 
 def test_lines_of_the_pages_own_site_are_addresses() -> None:
     common = b'::1 - - [01/Jan/2026:01:00:00 +0100] "GET /tea%20pot?x=1 HTTP/1.1" 304 -'
-    row = AccessLog().read(common)
+    row = AccessLogReader().read(common)
     assert (row.url, row.at) == ("/tea%20pot?x=1", NEW_YEAR)
 
 
@@ -110,7 +110,7 @@ def test_lines_of_the_pages_own_site_are_addresses() -> None:
     ],
 )
 def test_requests_that_are_no_clicks(line: bytes, why: str) -> None:
-    assert reason(AccessLog(GO), line) == why
+    assert reason(AccessLogReader(GO), line) == why
 
 
 @pytest.mark.parametrize("wrong", ["(", "/go", "(?P<page>x)"])

@@ -13,11 +13,18 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from salticus.errors import ConfigError, InputError
-from salticus.features.names import Choice
+from salticus.features.names import FeatureSet
 from salticus.models.deep import DeepModel, Layout
 from salticus.models.sequence import SequenceModel
 from salticus.models.training import deep
-from salticus.models.training.deep import OURS, PUBLISHED, Rows, fit_deep, layout_of, scales_of
+from salticus.models.training.deep import (
+    OURS,
+    PUBLISHED,
+    TrainingRows,
+    fit_deep,
+    layout_of,
+    scales_of,
+)
 from salticus.models.training.network import first_weights, forward, jax_of
 from salticus.models.training.sequence import fit_sequence
 from salticus.types import Examples, Floats, Inputs, Metadata
@@ -25,7 +32,7 @@ from salticus.types.state import pack, unpack
 
 NAMES = ("page_recent", "price", "hour")
 PAGES, MERCHANTS, BUCKETS = 600, 40, 64
-CHOICE = Choice(NAMES, ("merchant", "title"))
+CHOICE = FeatureSet(NAMES, ("merchant", "title"))
 SETTINGS = replace(
     OURS, hidden=(32, 16), batch=256, epochs=4, rate=3e-3, table_rate=0.1, round_rows=4000
 )
@@ -251,7 +258,7 @@ def test_what_does_not_fit_the_model_is_refused(model: DeepModel) -> None:
     with pytest.raises(InputError, match="hour"):
         model.logits(replace(rows, names=("page_recent", "price", "day")), catalogue)
     with pytest.raises(InputError, match="no rows"):
-        Rows(some_rows(0, 1)[0], SETTINGS)
+        TrainingRows(some_rows(0, 1)[0], SETTINGS)
 
 
 def test_without_jax_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,10 +16,10 @@ import pytest
 from salticus.errors import InputError
 from salticus.exchange import Log
 from salticus.exchange.tables import write_log
-from salticus.lab.worlds.market import Size, make_market
+from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.models.training.examples import make_examples
 from salticus.models.training.moments import SPACING_US
-from salticus.models.training.recipe import Recipe, Split
+from salticus.models.training.recipe import Recipe, TimeSplit
 from salticus.models.training.shards import Shards, read_shard
 from salticus.models.training.split import PARTS
 from salticus.types import Ints
@@ -27,14 +27,14 @@ from salticus.types.dates import DAY_US, HOUR_US
 
 DAY = timedelta(days=1)
 START = datetime(2018, 5, 1, tzinfo=UTC)
-RECIPE = Recipe(split=Split(7 * DAY, 2 * DAY, 3 * DAY), edges=(6, 24), examples=10**6)
+RECIPE = Recipe(split=TimeSplit(7 * DAY, 2 * DAY, 3 * DAY), edges=(6, 24), examples=10**6)
 SOME = replace(RECIPE, examples=1500)
 
 
 @pytest.fixture(scope="module")
 def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("examples") / "log"
-    make_market(folder, Size(offers=90, days=12), seed=5)
+    make_market(folder, MarketSize(offers=90, days=12), seed=5)
     return folder
 
 
@@ -265,7 +265,7 @@ def test_another_recipe_or_log_makes_the_days_anew(market: Path, tmp_path: Path)
     assert make_examples(Log(market), SOME, folder).about == one.about
     other = make_examples(Log(market), replace(SOME, seed=1), folder)
     assert other.about["fingerprint"] != one.about["fingerprint"]
-    short = replace(SOME, seed=1, split=Split(6 * DAY, 2 * DAY, 2 * DAY))
+    short = replace(SOME, seed=1, split=TimeSplit(6 * DAY, 2 * DAY, 2 * DAY))
     fewer = make_examples(Log(market), short, folder)
     assert {shard.file for shard in fewer.shards} == {path.name for path in folder.glob("*.npz")}
 
@@ -319,7 +319,7 @@ def test_what_cannot_be_read_is_named(market: Path, tmp_path: Path) -> None:
         ({"unseen": 1.0}, "unseen"),
         ({"examples": 0}, "examples"),
         ({"task": "stale"}, "sees all"),
-        ({"split": Split(90 * DAY, DAY, DAY)}, "validation"),
+        ({"split": TimeSplit(90 * DAY, DAY, DAY)}, "validation"),
     ],
 )
 def test_a_recipe_that_makes_no_sense_is_refused(
@@ -352,7 +352,7 @@ def daily(folder: Path, about: dict[str, Any]) -> Log:
 
 
 DAILY = Recipe(
-    split=Split(4 * DAY, 3 * DAY, 5 * DAY), edges=(24,), every=DAY, visits=False, unseen=0.0
+    split=TimeSplit(4 * DAY, 3 * DAY, 5 * DAY), edges=(24,), every=DAY, visits=False, unseen=0.0
 )
 
 
@@ -377,7 +377,7 @@ def test_merchants_end_with_their_last_change_if_the_log_says_so(tmp_path: Path)
 
 def test_a_page_that_came_after_the_training_is_unseen(tmp_path: Path) -> None:
     """The pages of every third number begin on the third day."""
-    recipe = replace(DAILY, split=Split(2 * DAY, 3 * DAY, 5 * DAY))
+    recipe = replace(DAILY, split=TimeSplit(2 * DAY, 3 * DAY, 5 * DAY))
     rows = make_examples(daily(tmp_path / "log", {}), recipe, tmp_path / "examples").part("test")
     assert (rows.seen == (rows.inputs.page % 3 != 2)).all()
     assert 0 < rows.seen.mean() < 1

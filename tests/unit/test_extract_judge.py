@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from salticus.extract.base import Content
-from salticus.extract.document import Document
+from salticus.extract.document import ParsedPage
 from salticus.extract.judge import EMPTY, SCRIPTED, judge
 from salticus.extract.text import Text
 from salticus.types import Reading, Status, Value
@@ -33,7 +33,7 @@ def page(title: str, h1: str, body: str, *, lang: str = "en", head: str = "") ->
 
 
 def verdict(html: str, url: str = URL, value: Value | None = None, **how: bool) -> Reading | None:
-    document = Document(Content(url, html.encode(), "text/html"))
+    document = ParsedPage(Content(url, html.encode(), "text/html"))
     found = value or Text().extract(document.content)
     return judge(document, found if isinstance(found, Value) else None, **how)
 
@@ -364,8 +364,8 @@ def test_an_offer_with_a_price_is_never_judged(html: str) -> None:
 def test_only_html_is_judged() -> None:
     for kind in ("application/json", "text/plain", "application/xml"):
         content = Content(URL, b'{"title": "404 Not Found"}', kind)
-        assert judge(Document(content), None) is None
-    assert judge(Document(Content(URL, b"GIF89a<title>404</title>", "text/html")), None) is None
+        assert judge(ParsedPage(content), None) is None
+    assert judge(ParsedPage(Content(URL, b"GIF89a<title>404</title>", "text/html")), None) is None
 
 
 def test_a_wall_is_known_by_its_address_too() -> None:

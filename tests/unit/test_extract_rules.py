@@ -17,9 +17,9 @@ from salticus.extract.canonical_link import canonical_link
 from salticus.extract.fields import asked, number
 from salticus.extract.pool import Extraction
 from salticus.extract.price import Shown
-from salticus.extract.reader import Reader
+from salticus.extract.reader import PageReader
 from salticus.extract.route import Routes
-from salticus.extract.rules import Rules, check_rules
+from salticus.extract.rules import PageRules, check_rules
 from salticus.types import Reading, Status, Target, Value
 
 URL = "https://shop.example/p/1"
@@ -38,7 +38,7 @@ def read(
     rule: Rule, body: str = PAGE, kind: str | None = "offer", content_type: str = "text/html"
 ) -> Reading:
     route = Routes([rule]).route(kind, 0)
-    return Reader(Extract(), [rule]).read(Content(URL, body.encode(), content_type), route)
+    return PageReader(Extract(), [rule]).read(Content(URL, body.encode(), content_type), route)
 
 
 def rule(**said: Any) -> Rule:
@@ -65,7 +65,9 @@ def test_every_wording_is_plain_text(name: str, wording: str) -> None:
 
 
 def test_the_first_rule_that_matches_holds() -> None:
-    rules = Rules([Rule("https://a.example/p/*"), Rule("https://*.example/*"), Rule("*?x=[12]")])
+    rules = PageRules(
+        [Rule("https://a.example/p/*"), Rule("https://*.example/*"), Rule("*?x=[12]")]
+    )
     assert rules.find(Target(1, "https://a.example/p/1", "")) == 0
     assert rules.find(Target(1, "https://a.example/q", "")) == 1
     assert rules.find(Target(1, "http://b/c?x=2", "")) == 2
@@ -275,7 +277,7 @@ def test_a_wall_has_no_value_even_if_a_selector_matches() -> None:
 
 def test_what_is_not_text_is_named_for_every_kind() -> None:
     for kind in (None, "offer", "page"):
-        found = Reader(Extract()).read(
+        found = PageReader(Extract()).read(
             Content(URL, b"GIF89a", "text/html"), Routes().route(kind, None)
         )
         assert found == Reading(fault="not text: the body is a GIF image")
@@ -291,10 +293,10 @@ def test_links_of_every_page() -> None:
     body = PAGE + "<a href='/p/2'>2</a>"
     routes = Routes()
     content = Content(URL, body.encode(), "text/html")
-    found = Reader(Extract(links=True)).read(content, routes.route("offer", None))
+    found = PageReader(Extract(links=True)).read(content, routes.route("offer", None))
     assert found.value is not None
     assert [entry.url for entry in found.entries] == ["https://shop.example/p/2"]
-    assert Reader(Extract()).read(content, routes.route("offer", None)).entries == ()
+    assert PageReader(Extract()).read(content, routes.route("offer", None)).entries == ()
 
 
 # ---------------------------------------------------------------------------------- canonical links

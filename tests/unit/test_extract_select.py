@@ -6,7 +6,7 @@ import pytest
 
 from salticus.errors import ConfigError, ExtractError
 from salticus.extract.base import Content
-from salticus.extract.document import Document
+from salticus.extract.document import ParsedPage
 from salticus.extract.price import Shown
 from salticus.extract.select import MAX_MATCHES, MAX_TEXT, selector
 
@@ -24,7 +24,7 @@ PAGE = """<!doctype html><html lang=de><head><title>Blue  kettle</title>
 
 
 def find(said: str, body: str = PAGE, kind: str = "text/html") -> list[str]:
-    return selector(said).find(Document(Content(URL, body.encode(), kind, "utf-8")))
+    return selector(said).find(ParsedPage(Content(URL, body.encode(), kind, "utf-8")))
 
 
 @pytest.mark.parametrize(

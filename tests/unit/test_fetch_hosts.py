@@ -8,22 +8,22 @@ from email.utils import format_datetime
 import pytest
 
 from salticus.fetch.base import Answer
-from salticus.fetch.hosts import Host, jitter, retry_after
+from salticus.fetch.hosts import HostLimiter, jitter, retry_after
 from salticus.types import HostState, Status
 
 NOW = 1_750_000_000.0
 HOUR, DAY = 3600.0, 86_400.0
 
 
-def host(delay: float = 2.0, concurrency: int = 1, start: float = 0.0) -> Host:
-    return Host("a.org", delay=delay, concurrency=concurrency, start=start)
+def host(delay: float = 2.0, concurrency: int = 1, start: float = 0.0) -> HostLimiter:
+    return HostLimiter("a.org", delay=delay, concurrency=concurrency, start=start)
 
 
 def answer(code: int = 200, status: Status = Status.OK, after: str | None = None) -> Answer:
     return Answer("http://a.org/", status, NOW, code=code, retry_after=after)
 
 
-def judged(gate: Host, *answers: Answer) -> float:
+def judged(gate: HostLimiter, *answers: Answer) -> float:
     """Seconds that the host is left alone after the last of the answers."""
     for one in answers:
         gate.judge(one, seed=0)

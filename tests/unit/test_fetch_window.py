@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from salticus.clock import SystemClock, VirtualClock
 from salticus.config import Hours
-from salticus.fetch.hosts import Host
+from salticus.fetch.hosts import HostLimiter
 from salticus.fetch.window import Window
 
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -66,19 +66,19 @@ def test_world_hours_are_short_on_a_fast_clock() -> None:
 
 def test_capacity_counts_the_hours() -> None:
     noon = NOON.timestamp()
-    gate = Host("a.org", delay=60.0, concurrency=1, start=0.0, window=window("22:00-06:00"))
+    gate = HostLimiter("a.org", delay=60.0, concurrency=1, start=0.0, window=window("22:00-06:00"))
     assert gate.capacity(noon, 9 * HOUR) == 0.0
     assert gate.capacity(noon, 11 * HOUR) == 60.0
     gate.next_at = noon + 10.5 * HOUR
     assert gate.capacity(noon, 11 * HOUR) == 30.0
-    free = Host("a.org", delay=0.0, concurrency=1, start=0.0, window=window("22:00-06:00"))
+    free = HostLimiter("a.org", delay=0.0, concurrency=1, start=0.0, window=window("22:00-06:00"))
     assert free.capacity(noon, 9 * HOUR) == 0.0
     assert free.capacity(noon, 11 * HOUR) == float("inf")
 
 
 def test_a_turn_is_not_taken_outside_and_not_hoped_for_before_the_opening() -> None:
     noon = NOON.timestamp()
-    gate = Host("a.org", delay=60.0, concurrency=1, start=0.0, window=window("22:00-06:00"))
+    gate = HostLimiter("a.org", delay=60.0, concurrency=1, start=0.0, window=window("22:00-06:00"))
     assert not gate.enter(noon)
     assert gate.earliest(noon) == noon + 10 * HOUR
     assert gate.enter(noon + 10 * HOUR)

@@ -16,7 +16,7 @@ from salticus.checks.samples import some_outcomes, some_pages
 from salticus.config import Budget
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import write_log
-from salticus.lab.simulate import Rules, simulate
+from salticus.lab.simulate import SimulationSettings, simulate
 from salticus.lab.simulate.fitting import fitted, log_loss, rehearsed
 from salticus.lab.simulate.stage import Stage, set_stage
 from salticus.predict.base import ask
@@ -194,7 +194,7 @@ def staged(folder: Path, seed: int) -> Stage:
     table = pl.DataFrame({"page_id": np.arange(40), "merchant": "a", "brand": np.arange(40) // 4})
     table = table.with_columns(pl.col("brand").cast(pl.String))
     write_log(folder, {"pages": table, "values": values}, {"name": "kin", "resolution": "1d"})
-    rules = Rules(
+    rules = SimulationSettings(
         start=MONDAY, tick=ONE_DAY, history=30 * ONE_DAY, warmup=5 * ONE_DAY, days=20, runs=1
     )
     return set_stage(Log(folder), rules)

@@ -21,14 +21,14 @@ from salticus.checks.gate import check_gate
 from salticus.cli.app import app
 from salticus.errors import ConfigError, InputError, PluginError
 from salticus.exchange.folder import Log
-from salticus.lab.simulate import Rules
+from salticus.lab.simulate import SimulationSettings
 from salticus.lab.simulate.insta import replay_requests
-from salticus.lab.worlds.market import Size, make_market
+from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.types import Floats
 from salticus.types.coins import coins
 
 DAY = timedelta(days=1)
-RULES = Rules(history=15 * DAY, warmup=5 * DAY, days=20)
+RULES = SimulationSettings(history=15 * DAY, warmup=5 * DAY, days=20)
 
 
 # ---------------------------------------------------------------------------------------- by hand
@@ -137,7 +137,7 @@ def test_the_laws_find_what_breaks_them() -> None:
 @pytest.fixture(scope="module")
 def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("gate") / "market"
-    make_market(folder, Size(500, 40), seed=2, preset="han2019")
+    make_market(folder, MarketSize(500, 40), seed=2, preset="han2019")
     return folder
 
 
@@ -170,14 +170,14 @@ def test_the_saving_at_equal_freshness_is_reported(report: dict[str, Any]) -> No
 
 
 def test_without_the_uniform_gate_there_is_nothing_to_save_against(market: Path) -> None:
-    short = Rules(history=15 * DAY, warmup=DAY, days=2)
+    short = SimulationSettings(history=15 * DAY, warmup=DAY, days=2)
     report = replay_requests(Log(market), short, (0.2, 0.5), ["threshold"])
     assert [r["gate"] for r in report["rows"]] == ["threshold"] * 2
     assert report["savings"] == []
 
 
 def test_one_seed_gives_one_result_whatever_else_is_asked(market: Path) -> None:
-    short = Rules(history=15 * DAY, warmup=DAY, days=2)
+    short = SimulationSettings(history=15 * DAY, warmup=DAY, days=2)
     alone = replay_requests(Log(market), short, (0.2,), ["instacrawl"])
     among = replay_requests(Log(market), short, (0.1, 0.2), list(BUILTIN))
     assert alone["rows"][0] == row(among, "instacrawl", "0.2")

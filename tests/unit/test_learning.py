@@ -22,19 +22,19 @@ from salticus.exchange.folder import Log
 from salticus.exchange.tables import write_log
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import EDGES, METADATA, all_names
-from salticus.lab.worlds.market import Size, make_market
+from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.models.file import fingerprint, load_model
 from salticus.models.training.apply import Judged, judge, lacks, predict_pages, recipe_of
 from salticus.models.training.evaluate import shops_of
 from salticus.models.training.examples import make_examples, plain
-from salticus.models.training.recipe import SPLITS, Recipe, Split
-from salticus.models.training.run import Request, fitted, train_model
+from salticus.models.training.recipe import SPLITS, Recipe, TimeSplit
+from salticus.models.training.run import ModelSpec, fitted, train_model
 from salticus.models.training.shards import Shards
 from salticus.models.training.span import fitting_split, log_span, usual_every
 from salticus.types import Examples
 
 DAY = timedelta(days=1)
-SPLIT = Split(25 * DAY, 5 * DAY, 10 * DAY)
+SPLIT = TimeSplit(25 * DAY, 5 * DAY, 10 * DAY)
 RECIPE = Recipe(edges=(24,), split=SPLIT, every=timedelta(hours=6), visits=False, examples=6000)
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -43,7 +43,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a market, and the model of some commands."""
     folder = tmp_path_factory.mktemp("learning")
-    make_market(folder / "market", Size(250, 40), seed=1)
+    make_market(folder / "market", MarketSize(250, 40), seed=1)
     how = (
         "--model trees --preset han2019 --horizon 1d --split 25d/5d/10d --examples 6000 --every 6h"
     )
@@ -132,7 +132,7 @@ def test_other_days_may_be_judged(place: Path, log: Log) -> None:
 
 
 def test_the_pages_of_another_log_are_unseen(place: Path, tmp_path: Path) -> None:
-    make_market(tmp_path / "other", Size(60, 40), seed=2)
+    make_market(tmp_path / "other", MarketSize(60, 40), seed=2)
     saved = load_model(place / "model")
     found = judge(saved, Log(tmp_path / "other"))
     assert found["notes"] == ["not the log of the training: all its pages count as unseen"]
@@ -217,7 +217,7 @@ def test_single_pages_and_json(place: Path) -> None:
 
 
 def test_one_seed_gives_the_same_bytes(log: Log, tmp_path: Path) -> None:
-    kept = Request("trees", preset="han2019", examples=tmp_path / "examples")
+    kept = ModelSpec("trees", preset="han2019", examples=tmp_path / "examples")
     train_model(log, RECIPE, kept, tmp_path / "a")
     train_model(log, RECIPE, replace(kept, examples=None), tmp_path / "b")
     train_model(log, replace(RECIPE, seed=1), kept, tmp_path / "c")
@@ -229,7 +229,7 @@ def test_one_seed_gives_the_same_bytes(log: Log, tmp_path: Path) -> None:
 
 def test_a_curve_of_several_horizons_never_falls(log: Log, tmp_path: Path) -> None:
     recipe = replace(RECIPE, edges=(6, 24, 72, 168), observe="partial")
-    manifest = train_model(log, recipe, Request("frequency"), tmp_path / "model")
+    manifest = train_model(log, recipe, ModelSpec("frequency"), tmp_path / "model")
     found = manifest["metrics"]
     assert [row["to"] for row in found["stretches"]] == [6, 24, 72, 168]
     assert re.search("fewer than 5 events 168 h ahead, too few to calibrate by", found["notes"][0])
@@ -247,7 +247,7 @@ def test_a_curve_of_several_horizons_never_falls(log: Log, tmp_path: Path) -> No
 def test_other_tasks(log: Log, tmp_path: Path, task: str, column: str) -> None:
     observe = "partial" if task == "stale" else "full"
     recipe = replace(RECIPE, task=task, observe=observe, edges=(6,))
-    manifest = train_model(log, recipe, Request("frequency"), tmp_path / "model")
+    manifest = train_model(log, recipe, ModelSpec("frequency"), tmp_path / "model")
     assert manifest["edges"] == [0 if task == "stale" else 24]
     rows, _ = predict_pages(load_model(tmp_path / "model"), log)
     assert rows.columns == ["page_id", column]
@@ -258,19 +258,19 @@ def test_other_tasks(log: Log, tmp_path: Path, task: str, column: str) -> None:
 
 def test_what_cannot_be_trained_is_refused_before_any_work(log: Log, tmp_path: Path) -> None:
     for request, said in (
-        (Request("oracle"), "no model is called 'oracle'"),
-        (Request("trees", published=True), "only the model `dnn` has published settings"),
-        (Request("frequency", baseline="x"), "no baseline is called 'x'"),
+        (ModelSpec("oracle"), "no model is called 'oracle'"),
+        (ModelSpec("trees", published=True), "only the model `dnn` has published settings"),
+        (ModelSpec("frequency", baseline="x"), "no baseline is called 'x'"),
     ):
         with pytest.raises(ConfigError, match=said):
             train_model(log, RECIPE, request, tmp_path / "model")
-    clicks, gamma = replace(RECIPE, task="click"), Request("frequency", baseline="gamma")
+    clicks, gamma = replace(RECIPE, task="click"), ModelSpec("frequency", baseline="gamma")
     with pytest.raises(ConfigError, match="gamma tells of changes ahead, not of click"):
         train_model(log, clicks, gamma, tmp_path / "model")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     with pytest.raises(InputError, match="full: already there and not empty"):
-        train_model(log, RECIPE, Request("trees"), tmp_path / "full")
+        train_model(log, RECIPE, ModelSpec("trees"), tmp_path / "full")
     assert {path.name for path in tmp_path.iterdir()} == {"full"}
 
 
@@ -283,16 +283,16 @@ def test_a_log_without_events_teaches_nothing(tmp_path: Path) -> None:
         tmp_path / "still", {"pages": pl.DataFrame({"page_id": ids}), "values": values}, about
     )
     with pytest.raises(InputError, match=r"only 0 of [\d,]+ train examples have the event"):
-        train_model(Log(tmp_path / "still"), RECIPE, Request("frequency"), tmp_path / "model")
+        train_model(Log(tmp_path / "still"), RECIPE, ModelSpec("frequency"), tmp_path / "model")
     recipe = replace(RECIPE, task="click")
     with pytest.raises(InputError, match=r"demand\.parquet: no such file"):
-        train_model(Log(tmp_path / "still"), recipe, Request("frequency"), tmp_path / "model")
+        train_model(Log(tmp_path / "still"), recipe, ModelSpec("frequency"), tmp_path / "model")
 
 
 def test_a_horizon_beyond_the_training_span_is_refused(log: Log, tmp_path: Path) -> None:
-    recipe = replace(RECIPE, edges=(24, 336), split=Split(12 * DAY, 5 * DAY, 10 * DAY))
+    recipe = replace(RECIPE, edges=(24, 336), split=TimeSplit(12 * DAY, 5 * DAY, 10 * DAY))
     with pytest.raises(InputError, match="too short to tell of 336 h ahead"):
-        train_model(log, recipe, Request("frequency"), tmp_path / "model")
+        train_model(log, recipe, ModelSpec("frequency"), tmp_path / "model")
 
 
 def test_wrong_options_are_named(place: Path, tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_a_split_shrinks_to_the_log_unless_it_was_asked_for(log: Log) -> None:
     assert fitting_split(log, SPLIT, exactly=True) == SPLIT
     less = fitting_split(log, SPLITS["han2019"], exactly=False)
     assert less.train + less.validation + less.test <= 41 * DAY
-    late = Split(DAY, DAY, DAY, datetime(2050, 1, 1, tzinfo=UTC))
+    late = TimeSplit(DAY, DAY, DAY, datetime(2050, 1, 1, tzinfo=UTC))
     with pytest.raises(InputError, match="the log has 0"):
         fitting_split(log, late, exactly=False)
     assert usual_every(log) == timedelta(hours=1)
@@ -348,7 +348,7 @@ def test_every_feature_and_every_entry_of_a_manifest_is_documented(place: Path) 
 @pytest.mark.parametrize("kind", ["sequence"])  # the plain network is a part of it
 def test_networks_learn_from_few_examples(log: Log, tmp_path: Path, kind: str) -> None:
     few = {"epochs": 1, "hidden": (16,)}
-    manifest = train_model(log, RECIPE, Request(kind, fitting=few), tmp_path / "model")
+    manifest = train_model(log, RECIPE, ModelSpec(kind, fitting=few), tmp_path / "model")
     assert manifest["fitting"]["batch"] == 256
     assert "jax" in manifest["libraries"]
     assert manifest["recipe"]["depth"] == (16 if kind == "sequence" else 0)
@@ -375,7 +375,7 @@ class Twisted:
 def test_unseen_pages_take_no_part_in_training(log: Log, tmp_path: Path) -> None:
     shards = make_examples(log, RECIPE, tmp_path / "examples")
     assert not shards.part("validation", columns=()).seen.all()
-    request = Request(model="trees", preset="han2019", fitting={"trees": 8, "least": 20})
+    request = ModelSpec(model="trees", preset="han2019", fitting={"trees": 8, "least": 20})
     once, again = (
         fitted(each, RECIPE, request)  # type: ignore[arg-type]
         for each in (shards, Twisted(shards))

@@ -16,10 +16,10 @@ from salticus.exchange.folder import Log
 from salticus.exchange.truth import GONE
 from salticus.lab.simulate import estimates
 from salticus.lab.simulate.run import Replay, run, teach
-from salticus.lab.simulate.stage import Rules, Stage, set_stage
-from salticus.lab.worlds.market import Size, make_market
-from salticus.models.training.recipe import Recipe, Split
-from salticus.models.training.run import Request, train_model
+from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage
+from salticus.lab.worlds.market import MarketSize, make_market
+from salticus.models.training.recipe import Recipe, TimeSplit
+from salticus.models.training.run import ModelSpec, train_model
 from salticus.predict.base import ask
 from salticus.predict.curve import gamma_through
 from salticus.predict.learnt import Learnt
@@ -33,19 +33,21 @@ DAY = timedelta(days=1)
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small market, a model of its change hazards, and one that knows a single horizon."""
     folder = tmp_path_factory.mktemp("learnt")
-    make_market(folder / "market", Size(150, 40), seed=2)
+    make_market(folder / "market", MarketSize(150, 40), seed=2)
     recipe = Recipe(
-        edges=(24, 72), observe="0.5-4", split=Split(14 * DAY, 8 * DAY, 8 * DAY), every=DAY / 2,
+        edges=(24, 72), observe="0.5-4", split=TimeSplit(14 * DAY, 8 * DAY, 8 * DAY), every=DAY / 2,
         visits=False, examples=3000,
     )  # fmt: skip
-    request = Request(model="trees", preset="visits", fitting={"trees": 10, "least": 20})
+    request = ModelSpec(model="trees", preset="visits", fitting={"trees": 10, "least": 20})
     train_model(Log(folder / "market"), recipe, request, folder / "hazard")
     train_model(Log(folder / "market"), replace(recipe, edges=(24,)), request, folder / "single")
     return folder
 
 
 def stage_of(place: Path, chosen: str = "history") -> Stage:
-    rules = Rules(tick=DAY / 4, history=20 * DAY, warmup=2 * DAY, days=4, estimates=chosen, runs=1)
+    rules = SimulationSettings(
+        tick=DAY / 4, history=20 * DAY, warmup=2 * DAY, days=4, estimates=chosen, runs=1
+    )
     return set_stage(Log(place / "market"), rules)
 
 

@@ -17,7 +17,7 @@ from salticus.cli.exchange import log_convert
 from salticus.errors import InputError, PluginError
 from salticus.exchange.check import check
 from salticus.exchange.convert import BUILTIN
-from salticus.exchange.convert.base import COMPLAINTS, Options, Problem
+from salticus.exchange.convert.base import COMPLAINTS, ConvertOptions, Problem
 from salticus.exchange.convert.build import convert_log
 from salticus.exchange.convert.times import read_times
 
@@ -45,7 +45,7 @@ class Made:
 def convert(source: Path | list[Path], format: str, **options: Any) -> Made:
     sources = source if isinstance(source, list) else [source]
     out = sources[0].parent / "out" / "log"
-    told = convert_log(sources, out, format, Options(**options))
+    told = convert_log(sources, out, format, ConvertOptions(**options))
     assert check(out) == []
     return Made(out, told)
 
@@ -118,7 +118,7 @@ def test_the_same_source_makes_the_same_bytes(tmp_path: Path) -> None:
     )
     source = written(tmp_path, "p.csv", HEADING + "".join(rows))
     for name in ("one", "two"):
-        convert_log([source], tmp_path / name, "prices", Options(complete=True, name="x"))
+        convert_log([source], tmp_path / name, "prices", ConvertOptions(complete=True, name="x"))
     for path in sorted((tmp_path / "one").iterdir()):
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
 
@@ -211,7 +211,7 @@ def test_a_time_without_zone_is_an_error_with_file_and_line(tmp_path: Path) -> N
 
 def test_an_unknown_time_zone_is_refused() -> None:
     with pytest.raises(InputError, match="'Mars/Olympus' is no time zone"):
-        Options(timezone="Mars/Olympus")
+        ConvertOptions(timezone="Mars/Olympus")
 
 
 @pytest.mark.parametrize(

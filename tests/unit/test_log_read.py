@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from salticus.errors import InputError
-from salticus.exchange.about import About
+from salticus.exchange.about import LogMetadata
 from salticus.exchange.folder import Log
 from salticus.exchange.read import read_pages, read_values
 
@@ -177,7 +177,7 @@ def test_what_log_json_says_is_known(tmp_path: Path) -> None:
 
 
 def test_a_span_includes_its_ends() -> None:
-    about = About("x", rest={"span": ["2026-01-01T12:00:00+02:00", "2026-01-03"]})
+    about = LogMetadata("x", rest={"span": ["2026-01-01T12:00:00+02:00", "2026-01-03"]})
     assert about.ends() == (
         datetime(2026, 1, 1, 10, tzinfo=UTC),
         datetime(2026, 1, 3, 23, 59, 59, 999_999, tzinfo=UTC),

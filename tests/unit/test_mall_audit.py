@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salticus.lab.worlds.mall import (
+    AccessEntry,
+    AnsweredVisits,
     Audit,
-    Entry,
-    Page,
+    MallPage,
     Stock,
-    Visits,
     audit,
     freshness_over,
     generate,
@@ -35,10 +35,10 @@ def entry(
     host: str = "a",
     retry_after: float | None = None,
     crawl_delay: float | None = None,
-) -> Entry:
+) -> AccessEntry:
     """A request `arrived` seconds after T that took a hundredth of a second unless told."""
     over = T + (arrived + 0.01 if ended is None else ended)
-    return Entry(host, path, T + arrived, 0, over, 200, None, retry_after, crawl_delay)
+    return AccessEntry(host, path, T + arrived, 0, over, 200, None, retry_after, crawl_delay)
 
 
 def rules(found: Audit) -> dict[str, int]:
@@ -161,16 +161,16 @@ def stock_of(points: list[tuple[int, int, str | None]], pages: int = 4) -> Stock
     ordered = sorted(points, key=lambda point: point[:2])
     start = np.datetime64(START.replace(tzinfo=None), "us")
     return Stock(
-        pages=[Page(str(row), 0, f"/o/{row}", "A thing") for row in range(pages)],
+        pages=[MallPage(str(row), 0, f"/o/{row}", "A thing") for row in range(pages)],
         offsets=offsets_of(np.array([row for row, _, _ in ordered], dtype=np.int64), pages),
         times=start + np.array([second for _, second, _ in ordered], dtype="timedelta64[s]"),
         values=[value for _, _, value in ordered],
     )
 
 
-def visits_of(visits: list[tuple[int, int, str | None]]) -> Visits:
+def visits_of(visits: list[tuple[int, int, str | None]]) -> AnsweredVisits:
     start = np.datetime64(START.replace(tzinfo=None), "us")
-    return Visits(
+    return AnsweredVisits(
         rows=np.array([row for row, _, _ in visits], dtype=np.int64),
         at=start + np.array([second for _, second, _ in visits], dtype="timedelta64[s]"),
         values=[value for _, _, value in visits],
@@ -230,7 +230,7 @@ def test_freshness_of_many_visits_takes_seconds() -> None:
     values = rng.choice(np.array(["1 EUR InStock", "2 EUR InStock"], dtype=object), 300_000)
     began = process_time()
     found = freshness_over(
-        stock, Visits(rows, when, list(values)), START, START + timedelta(days=10)
+        stock, AnsweredVisits(rows, when, list(values)), START, START + timedelta(days=10)
     )
     assert found < 0.05
     assert process_time() - began < 5

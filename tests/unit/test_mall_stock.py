@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salticus.lab.worlds.mall import Page, Stock, generate, offer_text
+from salticus.lab.worlds.mall import MallPage, Stock, generate, offer_text
 from salticus.lab.worlds.mall.stock import offsets_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -30,7 +30,7 @@ def stock_of(histories: list[list[tuple[int, str | None]]]) -> Stock:
     flat = [point for points in ordered for point in points]
     start = np.datetime64(START.replace(tzinfo=None), "us")
     return Stock(
-        pages=[Page(str(row), 0, f"/o/{row}", "A thing") for row in range(len(ordered))],
+        pages=[MallPage(str(row), 0, f"/o/{row}", "A thing") for row in range(len(ordered))],
         offsets=offsets_of(np.array(rows, dtype=np.int64), len(ordered)),
         times=start + np.array([second for second, _ in flat], dtype="timedelta64[s]"),
         values=[value for _, value in flat],

@@ -14,7 +14,7 @@ from salticus.cli.app import app
 from salticus.errors import ConfigError
 from salticus.exchange.check import examine
 from salticus.exchange.folder import Log
-from salticus.lab.worlds.market import PRESETS, Size, make_market
+from salticus.lab.worlds.market import PRESETS, MarketSize, make_market
 
 OFFERS, DAYS = 1500, 40
 
@@ -22,7 +22,7 @@ OFFERS, DAYS = 1500, 40
 @pytest.fixture(scope="module")
 def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("market") / "log"
-    make_market(folder, Size(OFFERS, DAYS), seed=3)
+    make_market(folder, MarketSize(OFFERS, DAYS), seed=3)
     return folder
 
 
@@ -32,7 +32,7 @@ def table(folder: Path, name: str) -> pl.DataFrame:
 
 def test_one_seed_gives_the_same_bytes_and_another_other_ones(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        make_market(tmp_path / name, Size(120, 8), seed=seed)
+        make_market(tmp_path / name, MarketSize(120, 8), seed=seed)
     files = sorted(path.name for path in (tmp_path / "a").iterdir())
     read = {name: [(tmp_path / name / file).read_bytes() for file in files] for name in "abc"}
     assert read["a"] == read["b"]
@@ -42,7 +42,7 @@ def test_one_seed_gives_the_same_bytes_and_another_other_ones(tmp_path: Path) ->
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize(("offers", "days"), [(1, 1), (7, 3), (90, 10)])
 def test_every_market_is_a_sound_log(tmp_path: Path, preset: str, offers: int, days: int) -> None:
-    make_market(tmp_path / "m", Size(offers, days), seed=offers, preset=preset)
+    make_market(tmp_path / "m", MarketSize(offers, days), seed=offers, preset=preset)
     assert [str(v) for v in examine(tmp_path / "m") if v.level == "violation"] == []
 
 
@@ -153,7 +153,7 @@ def test_the_command_makes_a_log(tmp_path: Path) -> None:
 
 def test_unknown_presets_and_empty_markets_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="known: han2019, han2020"):
-        make_market(tmp_path / "m", Size(10, 10), preset="nosuch")
+        make_market(tmp_path / "m", MarketSize(10, 10), preset="nosuch")
     with pytest.raises(ConfigError, match="at least one offer"):
-        make_market(tmp_path / "m", Size(0, 10))
+        make_market(tmp_path / "m", MarketSize(0, 10))
     assert not (tmp_path / "m").exists()

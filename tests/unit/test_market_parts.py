@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from salticus.errors import InputError
-from salticus.lab.worlds.market import Size, make_market
+from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.lab.worlds.market.blocks import SIZE, Block, blocks_of
 from salticus.lab.worlds.market.evenly import classes, dealt, even_places
-from salticus.lab.worlds.market.events import Events, Kind
+from salticus.lab.worlds.market.events import MarketEventKind, MarketEvents
 from salticus.lab.worlds.market.geography import COUNTRIES, ZONES
 from salticus.lab.worlds.market.names import SERIES, names
 from salticus.lab.worlds.market.presets import HAN2019, PRESETS, Preset
@@ -81,7 +81,7 @@ def test_a_folder_with_something_in_it_is_refused_before_any_work(tmp_path: Path
     (tmp_path / "mine").write_text("precious")
     told: list[int] = []
     with pytest.raises(InputError, match="already there"):
-        make_market(tmp_path, Size(10, 3), told=told.append)
+        make_market(tmp_path, MarketSize(10, 3), told=told.append)
     assert told == []
 
 
@@ -244,35 +244,41 @@ def test_promotions_are_those_of_the_merchant() -> None:
 # ------------------------------------------------------------------------------------------ prices
 
 
-def priced(*events: tuple[int, Kind, int], price: float = 1000.0) -> list[tuple[int, int]]:
+def priced(
+    *events: tuple[int, MarketEventKind, int], price: float = 1000.0
+) -> list[tuple[int, int]]:
     """Hours and codes of one offer that is born at 0."""
-    every = [(0, Kind.BIRTH, 0), *events]
+    every = [(0, MarketEventKind.BIRTH, 0), *events]
     hour, kind, amount = (np.array(column) for column in zip(*every, strict=True))
     rows = np.zeros(len(every), dtype=np.int64)
-    found = Events(rows, hour, kind.astype(np.int8), amount)
+    found = MarketEvents(rows, hour, kind.astype(np.int8), amount)
     points = points_of(found, np.array([price]), 0.0, np.random.default_rng(0))
     return list(zip(points.hour.tolist(), points.code.tolist(), strict=True))
 
 
 def test_sales_and_outages_are_taken_back_exactly() -> None:
-    sale = priced((3, Kind.SALE, 250), (9, Kind.SALE, -250))
+    sale = priced((3, MarketEventKind.SALE, 250), (9, MarketEventKind.SALE, -250))
     assert sale == [(0, 2001), (3, 1501), (9, 2001)]
-    outage = priced((3, Kind.STOCK, 1), (9, Kind.STOCK, -1))
+    outage = priced((3, MarketEventKind.STOCK, 1), (9, MarketEventKind.STOCK, -1))
     assert outage == [(0, 2001), (3, 2000), (9, 2001)]
 
 
 def test_sales_may_overlap_but_give_nothing_away() -> None:
-    both = priced((1, Kind.SALE, 500), (2, Kind.SALE, 500), (3, Kind.SALE, -500))
+    both = priced(
+        (1, MarketEventKind.SALE, 500),
+        (2, MarketEventKind.SALE, 500),
+        (3, MarketEventKind.SALE, -500),
+    )
     assert both == [(0, 2001), (1, 1001), (2, 401), (3, 1001)]
 
 
 def test_what_changes_nothing_leaves_no_point() -> None:
-    assert priced((4, Kind.MOVE, 0)) == [(0, 2001)]  # a spread of 0: the old price again
-    assert priced((4, Kind.SALE, 100), (4, Kind.SALE, -100)) == [(0, 2001)]
+    assert priced((4, MarketEventKind.MOVE, 0)) == [(0, 2001)]  # a spread of 0: the old price again
+    assert priced((4, MarketEventKind.SALE, 100), (4, MarketEventKind.SALE, -100)) == [(0, 2001)]
 
 
 def test_the_gone_have_no_value() -> None:
-    assert priced((7, Kind.DEATH, 0)) == [(0, 2001), (7, GONE)]
+    assert priced((7, MarketEventKind.DEATH, 0)) == [(0, 2001), (7, GONE)]
 
 
 def test_lives_begin_and_end_once() -> None:

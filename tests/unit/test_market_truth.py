@@ -10,7 +10,7 @@ import pytest
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.lab.worlds.market import Size, make_market
+from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.lab.worlds.market.blocks import Block, blocks_of
 from salticus.lab.worlds.market.changes import events_of
 from salticus.lab.worlds.market.presets import HAN2019, Preset
@@ -121,7 +121,7 @@ def test_own_rates_average_to_what_metadata_tell() -> None:
 
 
 def test_a_log_tells_its_hazards(tmp_path: Path) -> None:
-    make_market(tmp_path / "log", Size(300, 10), seed=7)
+    make_market(tmp_path / "log", MarketSize(300, 10), seed=7)
     truth = hazards_of(Log(tmp_path / "log"))
     offer, hour = np.arange(300), np.full(300, truth.start + 100)
     said = truth.within(offer, hour, own=True)

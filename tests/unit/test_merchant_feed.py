@@ -14,7 +14,7 @@ from salticus.extract.base import Content
 from salticus.extract.offer import Offer
 from salticus.extract.price import availability, condition, currency, price
 from salticus.signals import opened
-from salticus.signals.merchant import MerchantFeed, Spelling, Tally, without_tracking
+from salticus.signals.merchant import FeedTally, MerchantFeed, Spelling, without_tracking
 from salticus.signals.opened import Opened
 from salticus.types import Told, Value
 from salticus.urls import canonical
@@ -49,7 +49,7 @@ def texts(path: Path) -> list[str]:
     return [row.value.text for row in told(path)]
 
 
-def tally(path: Path) -> Tally:
+def tally(path: Path) -> FeedTally:
     return feed(path).check()
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from salticus.features.names import Choice
+from salticus.features.names import FeatureSet
 from salticus.models.calibrated import sigmoid
 from salticus.models.linear import GAMMA, HAN2019, NAMES, LinearModel, columns_of
 from salticus.models.training.linear import LinearSettings, fit_linear
@@ -15,7 +15,7 @@ from salticus.types import Examples, Inputs, Metadata
 
 COLUMNS = tuple(dict.fromkeys(column for name in NAMES for column in columns_of(name)))
 NOTHING = Metadata(np.empty((0, 0), dtype=np.int32), np.empty((0, 0), dtype=np.int32), (), (), 0)
-NONE = Choice((), ())
+NONE = FeatureSet((), ())
 
 
 def examples(columns: dict[str, np.ndarray], label: np.ndarray) -> Examples:

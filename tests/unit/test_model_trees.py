@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from salticus.errors import ConfigError
-from salticus.features.names import Choice
+from salticus.features.names import FeatureSet
 from salticus.models.training import trees
 from salticus.models.training.encoding import encode, out_of_fold, totals
 from salticus.models.training.trees import TreesSettings, fit_trees, forest_of, refit_trees
@@ -17,7 +17,7 @@ from salticus.models.trees import BLOCK, Encoding, TreesModel, dense_frame
 from salticus.types import Examples, Floats32, Inputs, Metadata
 
 NAMES = ("page_month", "all_month", "page_recent", "hour")
-CHOICE = Choice(NAMES, ("merchant", "title"))
+CHOICE = FeatureSet(NAMES, ("merchant", "title"))
 SMALL = TreesSettings(trees=20, least=20, patience=5, smoothing=2.0)
 WEIGHTED = replace(SMALL, weighted=True)
 

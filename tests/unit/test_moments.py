@@ -13,15 +13,22 @@ from hypothesis import strategies as st
 from salticus.errors import InputError
 from salticus.exchange.truth import GONE
 from salticus.features.metadata import hashes
-from salticus.models.training.labels import Answers, Moments, Points, changes, make_points, stale
-from salticus.models.training.moments import SPACING_US, Sampler, Visits
-from salticus.models.training.recipe import SPLITS, Recipe, Split
+from salticus.models.training.labels import (
+    Answers,
+    ChangePoints,
+    Moments,
+    changes,
+    make_points,
+    stale,
+)
+from salticus.models.training.moments import SPACING_US, Sampler, VisitsByDay
+from salticus.models.training.recipe import SPLITS, Recipe, TimeSplit
 from salticus.models.training.split import PARTS, click_weights, seen_pages, shrunk, spans_of
 from salticus.types import Bools, Ints
 from salticus.types.dates import DAY_US, HOUR_US
 
 DAY = timedelta(days=1)
-SPLIT = Split(DAY, DAY, DAY)
+SPLIT = TimeSplit(DAY, DAY, DAY)
 STEP_US = 300_000_000  # times of these tests lie on five minutes
 DAYS = 3 * DAY_US // STEP_US
 
@@ -29,14 +36,14 @@ History = list[tuple[int, int]]
 """Times and values of a page, in order of time."""
 
 
-def points_of(histories: list[History], end: int = 3 * DAY_US) -> Points:
+def points_of(histories: list[History], end: int = 3 * DAY_US) -> ChangePoints:
     first = np.cumsum([0, *(len(each) for each in histories)])
     at = np.array([when for each in histories for when, _ in each], dtype=np.int64)
     value = np.array([code for each in histories for _, code in each], dtype=np.int64)
     return make_points(first, at, value, np.full(len(histories), end))
 
 
-class Told(Visits):
+class Told(VisitsByDay):
     """Visits that are told, and not on disk."""
 
     def __init__(self, page: list[int], at: list[int]) -> None:
@@ -52,14 +59,14 @@ class Told(Visits):
         return self.page[today], self.at[today], np.ones(today.sum(), dtype=np.bool_)
 
 
-def sampler_of(recipe: Recipe, points: Points) -> Sampler:
+def sampler_of(recipe: Recipe, points: ChangePoints) -> Sampler:
     pages = len(points.end)
     every = np.ones(pages, dtype=np.bool_)
     return Sampler(recipe, hashes(range(pages)), points, dict.fromkeys(PARTS, every))
 
 
 def drawn(
-    recipe: Recipe, points: Points, visits: Visits | None = None
+    recipe: Recipe, points: ChangePoints, visits: VisitsByDay | None = None
 ) -> list[tuple[str, Moments, int]]:
     sampler, spans = sampler_of(recipe, points), spans_of(recipe.split, 0, 3 * DAY_US)
     rates = {part: rate for part, (rate, _) in sampler.rates(spans, visits).items()}
@@ -172,7 +179,7 @@ FAR = 10**18
 # ------------------------------------------------------------------------------------- the sample
 
 
-def many(pages: int = 40) -> Points:
+def many(pages: int = 40) -> ChangePoints:
     return points_of([[(0, 0), (page * HOUR_US + STEP_US, 1)] for page in range(pages)])
 
 
@@ -216,7 +223,7 @@ def test_visits_count_only_if_the_recipe_says_so() -> None:
 
 def test_labels_of_the_day_ahead_stay_in_their_span() -> None:
     """A click label is of the UTC day that begins next, so it needs two days of a span."""
-    recipe = Recipe(task="click", split=Split(DAY, DAY, DAY), examples=10**6)
+    recipe = Recipe(task="click", split=TimeSplit(DAY, DAY, DAY), examples=10**6)
     found = as_set(drawn(recipe, many()))
     assert {at for _, _, at in found} == {0, DAY_US, 2 * DAY_US}, "midnights alone"
 
@@ -225,7 +232,7 @@ def test_labels_of_the_day_ahead_stay_in_their_span() -> None:
 
 
 def test_spans_follow_one_another_and_are_cut_at_midnights() -> None:
-    spans = spans_of(Split(1.5 * DAY, DAY, 9 * DAY), 5 * DAY_US - 1, 9 * DAY_US)
+    spans = spans_of(TimeSplit(1.5 * DAY, DAY, 9 * DAY), 5 * DAY_US - 1, 9 * DAY_US)
     assert [span.part for span in spans] == list(PARTS)
     assert spans[0].start == 5 * DAY_US
     assert [a.stop for a in spans[:-1]] == [b.start for b in spans[1:]]
@@ -243,7 +250,7 @@ def test_a_log_that_is_too_short_is_refused_and_a_split_can_shrink() -> None:
         spans_of(shrunk(SPLITS["han2019"], 0, 41 * DAY_US), 0, 41 * DAY_US)[-1].stop == 41 * DAY_US
     )
     assert shrunk(SPLITS["han2019"], 0, 123 * DAY_US) is SPLITS["han2019"]
-    early = Split(start=datetime(1969, 1, 1, tzinfo=UTC))
+    early = TimeSplit(start=datetime(1969, 1, 1, tzinfo=UTC))
     with pytest.raises(InputError, match="before the log"):
         spans_of(early, 0, 500 * DAY_US)
 

@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from salticus.features.events import Events, Kind, make_events
+from salticus.features.events import EventKind, Events, make_events
 from salticus.features.groups import Groups, groups_of
 from salticus.features.holidays import UNKNOWN_ZONE, day_shifts, feasts
 from salticus.features.kernels import GROUPED, LAGS
 from salticus.features.names import DEMAND_WINDOWS, SEASON, WINDOWS, all_names
-from salticus.features.past import Past
+from salticus.features.past import FeatureStream
 
 START = 17652 * 24
 NAN = math.nan
@@ -23,12 +23,12 @@ def one_group(pages: int) -> Groups:
     return groups_of(pl.DataFrame({"page_id": range(pages), "merchant": ["m"] * pages}))
 
 
-def event(kind: Kind, hour: int, page: int = 0, *numbers: float) -> Events:
+def event(kind: EventKind, hour: int, page: int = 0, *numbers: float) -> Events:
     told = (np.array([each], dtype=np.float32) for each in numbers)
     return make_events(kind, np.array([START + hour]), np.array([page]), *told)
 
 
-def read(past: Past, hour: int, page: int = 0) -> dict[str, float]:
+def read(past: FeatureStream, hour: int, page: int = 0) -> dict[str, float]:
     found = past.read(np.array([page]), np.array([START + hour]))
     assert found.names == past.names == all_names(past.edges)
     return dict(zip(found.names, found.dense[0].tolist(), strict=True))
@@ -41,15 +41,15 @@ def test_lags_hold_every_window() -> None:
 
 
 def test_nothing_told_is_nothing_known() -> None:
-    past = Past(one_group(2), full=False, demand=True)
+    past = FeatureStream(one_group(2), full=False, demand=True)
     found = read(past, 5)
     assert {name for name, value in found.items() if not math.isnan(value)} == {"weekday", "hour"}
     assert past.known(np.array([0, 1])).tolist() == [0, 0]
 
 
 def test_no_change_in_watched_time_is_zero_and_no_demand_is_unknown() -> None:
-    past = Past(one_group(1), full=True, demand=False)
-    past.learn(event(Kind.BORN, 0))
+    past = FeatureStream(one_group(1), full=True, demand=False)
+    past.learn(event(EventKind.BORN, 0))
     found = read(past, 30)
     assert found["page_day"] == found["merchant_week"] == found["merchant_ahead_6"] == 0.0
     assert found["page_rate"] == found["page_since"] == 0.0
@@ -59,12 +59,12 @@ def test_no_change_in_watched_time_is_zero_and_no_demand_is_unknown() -> None:
 
 
 def test_the_last_changes_come_as_steps() -> None:
-    past = Past(one_group(2), full=False, demand=False, depth=3)
-    past.learn(event(Kind.BORN, 0))
-    past.learn(event(Kind.VISIT, 2))
+    past = FeatureStream(one_group(2), full=False, demand=False, depth=3)
+    past.learn(event(EventKind.BORN, 0))
+    past.learn(event(EventKind.VISIT, 2))
     for hour, move in ((5, 0.1), (6, 0.2), (9, NAN), (20, 0.4)):
-        past.learn(event(Kind.CHANGE, hour, 0, 1.0, move))
-        past.learn(event(Kind.VISIT, hour, 0, 1.0))
+        past.learn(event(EventKind.CHANGE, hour, 0, 1.0, move))
+        past.learn(event(EventKind.VISIT, hour, 0, 1.0))
         if hour == 5:
             first = past.read(np.array([0, 1]), np.array([START + 6] * 2)).steps
     gone_by = past.read(np.array([0]), np.array([START + 21])).steps
@@ -77,16 +77,21 @@ def test_the_last_changes_come_as_steps() -> None:
 
 
 def test_all_changes_seen_in_their_hour_are_known_exactly() -> None:
-    past = Past(one_group(1), full=True, demand=False, depth=1)
-    past.learn(event(Kind.BORN, 0))
-    past.learn(event(Kind.CHANGE, 7, 0, 1.0, 0.5))
+    past = FeatureStream(one_group(1), full=True, demand=False, depth=1)
+    past.learn(event(EventKind.BORN, 0))
+    past.learn(event(EventKind.CHANGE, 7, 0, 1.0, 0.5))
     steps = past.read(np.array([0]), np.array([START + 8])).steps
     np.testing.assert_allclose(steps[0, 0], [math.log1p(7), 0.0, 0.5], rtol=1e-6)
 
 
 def test_a_page_may_come_back() -> None:
-    past = Past(one_group(1), full=True, demand=False)
-    for kind, hour in ((Kind.BORN, 0), (Kind.GONE, 10), (Kind.CHANGE, 12), (Kind.BORN, 20)):
+    past = FeatureStream(one_group(1), full=True, demand=False)
+    for kind, hour in (
+        (EventKind.BORN, 0),
+        (EventKind.GONE, 10),
+        (EventKind.CHANGE, 12),
+        (EventKind.BORN, 20),
+    ):
         past.learn(event(kind, hour))
     assert math.isnan(read(past, 20)["page_hours"])
     found = read(past, 30)
@@ -94,12 +99,12 @@ def test_a_page_may_come_back() -> None:
 
 
 def test_hours_that_were_read_are_closed() -> None:
-    past = Past(one_group(1), full=True, demand=False)
-    past.learn(event(Kind.BORN, 0))
+    past = FeatureStream(one_group(1), full=True, demand=False)
+    past.learn(event(EventKind.BORN, 0))
     read(past, 5)
     with pytest.raises(ValueError, match="read already"):
-        past.learn(event(Kind.CHANGE, 4))
-    past.learn(event(Kind.CHANGE, 5))
+        past.learn(event(EventKind.CHANGE, 4))
+    past.learn(event(EventKind.CHANGE, 5))
     assert read(past, 5)["page_changes"] == 0
     assert read(past, 6)["page_changes"] == 1
     with pytest.raises(ValueError, match="ascend"):
@@ -107,19 +112,19 @@ def test_hours_that_were_read_are_closed() -> None:
 
 
 def test_reading_nothing_gives_nothing() -> None:
-    past = Past(one_group(1), full=True, demand=False)
+    past = FeatureStream(one_group(1), full=True, demand=False)
     past.learn(Events.none())
     nothing = np.empty(0, dtype=np.int64)
     assert past.read(nothing, nothing).dense.shape == (0, len(past.names))
 
 
 def test_old_events_are_forgotten() -> None:
-    past = Past(one_group(3), full=False, demand=False)
-    past.learn(make_events(Kind.BORN, np.full(3, START), np.arange(3)))
+    past = FeatureStream(one_group(3), full=False, demand=False)
+    past.learn(make_events(EventKind.BORN, np.full(3, START), np.arange(3)))
     for day in range(200):
         hour = np.repeat(START + 24 * day + np.arange(1, 24), 3)
         page = np.tile(np.arange(3), 23)
-        past.learn(make_events(Kind.VISIT, hour, page, np.ones(len(hour), dtype=np.float32)))
+        past.learn(make_events(EventKind.VISIT, hour, page, np.ones(len(hour), dtype=np.float32)))
         past.read(page[:1], hour[-1:])
     assert len(past.state()["hour"]) < 31 * 24 * 3
     assert past.read(page[:1], hour[-1:]).column("page_visits")[0] == 30 * 23

@@ -26,7 +26,7 @@ from salticus.lab.studies.prediction.verdicts import (
     steadier,
     warm_enough,
 )
-from salticus.lab.worlds.market import Size, make_market
+from salticus.lab.worlds.market import MarketSize, make_market
 
 CELLS = [(group, observe) for group in ("seen", "unseen") for observe in ("partial", "full")]
 
@@ -116,7 +116,7 @@ def test_dates_become_a_split() -> None:
 @pytest.fixture(scope="module")
 def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study") / "market"
-    make_market(folder, Size(500, 45), seed=2, preset="han2019")
+    make_market(folder, MarketSize(500, 45), seed=2, preset="han2019")
     return folder
 
 

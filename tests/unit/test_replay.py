@@ -16,7 +16,7 @@ from salticus.checks.world import check_world
 from salticus.clock import VirtualClock
 from salticus.exchange.truth import GONE, Truth, sample
 from salticus.lab.simulate.readers import Drawn
-from salticus.lab.worlds.copies import Copies
+from salticus.lab.worlds.copies import SimulatedCopies
 from salticus.lab.worlds.replay import Replay, fully_observed
 from salticus.testing import START, a_tick
 from salticus.types import CHANGED, DAY, UNCHANGED, UNKNOWN, Outcomes, Plan, Status, Tick, instant
@@ -90,7 +90,7 @@ def test_people_read_after_the_visits() -> None:
     seen: list[int] = []
 
     class Reader:
-        def read(self, tick: Tick, copies: Copies) -> None:
+        def read(self, tick: Tick, copies: SimulatedCopies) -> None:
             seen.append(copies.fresh_count)
 
     world = Replay(truth_of((0, -1, 7), (0, 1, 8)), Drawn(np.ones(1)), [Reader()])

@@ -22,7 +22,7 @@ from salticus.cli.app import app
 from salticus.config import Budget
 from salticus.errors import ConfigError, PluginError
 from salticus.exchange.folder import Log
-from salticus.lab.simulate import Rules, simulate
+from salticus.lab.simulate import SimulationSettings, simulate
 from salticus.lab.simulate.contest import COMPANY, in_company, spacing_of
 from salticus.lab.simulate.habits import DEMANDS, Habit, habits
 from salticus.lab.simulate.poisson import poisson_log
@@ -33,7 +33,7 @@ from salticus.lab.simulate.spending import RATES, Spending, spending, together
 from salticus.lab.simulate.stage import Stage, set_stage
 
 DAY = timedelta(days=1)
-RULES = Rules(tick=DAY, history=5 * DAY, warmup=5 * DAY, days=20, runs=2)
+RULES = SimulationSettings(tick=DAY, history=5 * DAY, warmup=5 * DAY, days=20, runs=2)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from salticus.crawl.contest import Foretold, verdict
 from salticus.crawl.retraining import Retraining
 from salticus.crawl.training import Terms, train_stored
 from salticus.models.registry import Registry
-from salticus.models.training.run import Request
+from salticus.models.training.run import ModelSpec
 from salticus.store.sqlite import SqliteStore
 from salticus.testing import START
 
@@ -27,7 +27,7 @@ from .crawled import fill
 
 DAY = timedelta(days=1)
 TERMS = Terms(DAY / 4, 200, START + 31 * DAY)
-SMALL = Request(model="trees", fitting={"trees": 20, "least": 20, "refit": False})
+SMALL = ModelSpec(model="trees", fitting={"trees": 20, "least": 20, "refit": False})
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from salticus.checks.samples import some_outcomes, some_pages
 from salticus.config import Budget
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import write_log
-from salticus.lab.simulate import Rules
+from salticus.lab.simulate import SimulationSettings
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.stage import set_stage
 from salticus.predict.base import ask
@@ -373,7 +373,7 @@ def test_who_knows_the_week_keeps_copies_fresher(tmp_path: Path) -> None:
     log = a_log(tmp_path / "log", shops=4, pages=50, days=98)
     stale = {}
     for predictor in ("rhythm", "pooled", "gamma"):
-        rules = Rules(
+        rules = SimulationSettings(
             start=MONDAY,
             tick=ONE_DAY / 2,
             history=42 * ONE_DAY,

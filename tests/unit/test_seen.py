@@ -12,12 +12,12 @@ import pytest
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.features.events import Events, Kind, among, by_days
+from salticus.features.events import EventKind, Events, among, by_days
 from salticus.features.groups import groups_of
 from salticus.features.history import NEVER_GONE, full_history, partial_history
-from salticus.features.past import Past
+from salticus.features.past import FeatureStream
 from salticus.features.seen import pages_of, seen_events
-from salticus.lab.worlds.market import Size, make_market
+from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.types.coins import coins
 
 HOUR = 3_600_000_000
@@ -26,7 +26,7 @@ HOUR = 3_600_000_000
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
     folder = tmp_path_factory.mktemp("market") / "log"
-    make_market(folder, Size(60, 20), seed=4)
+    make_market(folder, MarketSize(60, 20), seed=4)
     return Log(folder)
 
 
@@ -43,7 +43,7 @@ def whole(log: Log, observe: str, seed: int = 0) -> Events:
     return events
 
 
-def pairs(events: Events, kind: Kind) -> list[tuple[int, int]]:
+def pairs(events: Events, kind: EventKind) -> list[tuple[int, int]]:
     kept = events.kind == kind
     return sorted(zip(events.page[kept].tolist(), events.hour[kept].tolist(), strict=True))
 
@@ -58,11 +58,11 @@ def test_full_is_the_truth(log: Log) -> None:
     pages, events = pages_of(log), whole(log, "full")
     truth = full_history(pages, log.scan("values"))
     changes = sorted(zip(truth.page.tolist(), truth.hour.tolist(), strict=True))
-    assert pairs(events, Kind.CHANGE) == changes
-    assert pairs(events, Kind.BORN) == list(enumerate(truth.born.tolist()))
+    assert pairs(events, EventKind.CHANGE) == changes
+    assert pairs(events, EventKind.BORN) == list(enumerate(truth.born.tolist()))
     gone = [(p, h) for p, h in enumerate(truth.gone.tolist()) if h < NEVER_GONE]
-    assert pairs(events, Kind.GONE) == gone
-    assert pairs(events, Kind.VISIT) == []
+    assert pairs(events, EventKind.GONE) == gone
+    assert pairs(events, EventKind.VISIT) == []
     assert len(changes) > 50
 
 
@@ -75,7 +75,7 @@ def test_full_tells_prices_and_moves(log: Log) -> None:
             if text is not None and text != last:
                 prices.append((float(text.split()[0]), float(text.endswith("InStock"))))
                 last = text
-        own = events.take((events.page == page) & (events.kind <= Kind.CHANGE))
+        own = events.take((events.page == page) & (events.kind <= EventKind.CHANGE))
         assert own.first.tolist() == pytest.approx([price for price, _ in prices])
         assert own.third.tolist() == [stock for _, stock in prices]
         moves = [np.log(b[0] / a[0]) for a, b in zip(prices, prices[1:], strict=False)]
@@ -86,18 +86,18 @@ def test_partial_is_what_the_visits_saw(log: Log, monkeypatch: pytest.MonkeyPatc
     pages, events = pages_of(log), whole(log, "partial")
     truth = full_history(pages, log.scan("values"))
     seen = partial_history(pages, log.scan("visits"), like=truth)
-    assert pairs(events, Kind.CHANGE) == sorted(
+    assert pairs(events, EventKind.CHANGE) == sorted(
         zip(seen.page.tolist(), seen.hour.tolist(), strict=True)
     )
-    assert pairs(events, Kind.BORN) == list(enumerate(truth.born.tolist()))
+    assert pairs(events, EventKind.BORN) == list(enumerate(truth.born.tolist()))
     answers = log.scan("visits").filter(status="ok").sort("page_id", "at").collect()
     page = pages["page_id"].search_sorted(answers["page_id"]).to_numpy()
     at = answers["at"].dt.epoch("us").to_numpy()
-    assert pairs(events, Kind.VISIT) == sorted(
+    assert pairs(events, EventKind.VISIT) == sorted(
         zip(page.tolist(), (at // HOUR).tolist(), strict=True)
     )
     gaps = np.where(np.diff(page, prepend=-1) == 0, np.diff(at, prepend=0) / HOUR, np.nan)
-    visits = events.take(events.kind == Kind.VISIT)
+    visits = events.take(events.kind == EventKind.VISIT)
     visits = visits.take(np.lexsort((visits.hour, visits.page)))
     np.testing.assert_allclose(visits.first, gaps, rtol=1e-6)
     monkeypatch.setattr("salticus.features.visited._CHUNK", 100)
@@ -112,10 +112,10 @@ def test_without_values_a_page_is_born_with_its_first_answer(log: Log, tmp_path:
     bare = Log(tmp_path)
     events = whole(bare, "partial")
     first: dict[int, int] = {}
-    for page, hour in pairs(events, Kind.VISIT):
+    for page, hour in pairs(events, EventKind.VISIT):
         first.setdefault(page, hour)
-    assert pairs(events, Kind.BORN) == sorted(first.items())
-    assert pairs(events, Kind.DEMAND) == pairs(events, Kind.GONE) == []
+    assert pairs(events, EventKind.BORN) == sorted(first.items())
+    assert pairs(events, EventKind.DEMAND) == pairs(events, EventKind.GONE) == []
     with pytest.raises(InputError, match="only `partial`"):
         list(seen_events(bare, pages_of(bare), "full"))
 
@@ -137,16 +137,16 @@ def test_coins_see_the_truth_when_they_fall(log: Log) -> None:
                 changes += [hour] if last not in (None, held[-1]) else []
                 last = held[-1]
         own = events.take((events.page == page) & (events.hour < high))
-        assert own.hour[own.kind == Kind.VISIT].tolist() == visits
-        assert own.hour[own.kind == Kind.CHANGE].tolist() == changes
-    assert len(pairs(events, Kind.CHANGE)) > 30
+        assert own.hour[own.kind == EventKind.VISIT].tolist() == visits
+        assert own.hour[own.kind == EventKind.CHANGE].tolist() == changes
+    assert len(pairs(events, EventKind.CHANGE)) > 30
 
 
 def test_a_daily_log_is_visited_daily(log: Log, tmp_path: Path) -> None:
     for name in ("pages", "values"):
         (tmp_path / f"{name}.parquet").write_bytes(log.path(name).read_bytes())
     (tmp_path / "log.json").write_text(json.dumps({"name": "x", "resolution": "1d"}))
-    visits = pairs(whole(Log(tmp_path), "1"), Kind.VISIT)
+    visits = pairs(whole(Log(tmp_path), "1"), EventKind.VISIT)
     assert len(visits) > 500
     assert all(hour % 24 == 0 for _, hour in visits)
 
@@ -158,13 +158,13 @@ def test_coins_fall_until_the_log_ends(log: Log, tmp_path: Path) -> None:
     end = np.datetime64(last + 100, "h").astype("M8[s]")
     about = {"name": "x", "resolution": "1h", "span": ["2018-01-01", f"{end}Z"]}
     (tmp_path / "log.json").write_text(json.dumps(about))
-    visits = pairs(whole(Log(tmp_path), "5"), Kind.VISIT)
+    visits = pairs(whole(Log(tmp_path), "5"), EventKind.VISIT)
     assert last + 90 < max(hour for _, hour in visits) <= last + 100
 
 
 def test_events_come_among_others_in_their_days(log: Log) -> None:
     events = whole(log, "full")
-    lives = np.isin(events.kind, [Kind.BORN, Kind.GONE])
+    lives = np.isin(events.kind, [EventKind.BORN, EventKind.GONE])
     rest, most = events.take(~lives), events.take(lives)
     for one, other in ((rest, most), (most, rest)):
         days = list(among(by_days(one), other))
@@ -177,7 +177,7 @@ def test_events_come_among_others_in_their_days(log: Log) -> None:
 def test_demand_is_known_when_its_bucket_ends(log: Log) -> None:
     events = whole(log, "full").take(slice(None))  # type: ignore[arg-type]
     demand = log.scan("demand").sort("at", "page_id").collect()
-    kept = events.take(events.kind == Kind.DEMAND)
+    kept = events.take(events.kind == EventKind.DEMAND)
     at = demand["at"].dt.epoch("us").to_numpy() // HOUR
     assert kept.hour.tolist() == (at + 23).tolist()
     assert kept.first.tolist() == demand["clicks"].to_list()
@@ -194,7 +194,7 @@ def test_a_log_and_a_stream_tell_the_same(log: Log) -> None:
     """All at once, or day by day with readings in between."""
     pages = pages_of(log)
     groups, rows = groups_of(pages), np.arange(len(pages))
-    once, daily = (Past(groups, full=False, demand=True, depth=3) for _ in range(2))
+    once, daily = (FeatureStream(groups, full=False, demand=True, depth=3) for _ in range(2))
     once.learn(whole(log, "partial"))
     for day in seen_events(log, pages, "partial"):
         daily.learn(day)

@@ -19,18 +19,18 @@ from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import write_log
 from salticus.exchange.truth import GONE, read_truth
-from salticus.lab.simulate import Rules, simulate
-from salticus.lab.simulate.compare import Entry, increases, savings
+from salticus.lab.simulate import SimulationSettings, simulate
+from salticus.lab.simulate.compare import ContestEntry, increases, savings
 from salticus.lab.simulate.logged import logged_copies, logged_outcomes, logged_visits
 from salticus.lab.simulate.poisson import START, poisson_log
-from salticus.lab.simulate.readers import Counted, readers_of, zipf
+from salticus.lab.simulate.readers import LoggedReaders, readers_of, zipf
 from salticus.lab.simulate.referee import Score
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.stage import runs_of, set_stage
 from salticus.types import CHANGED, UNCHANGED, UNKNOWN, Tick, instant
 
 DAY = timedelta(days=1)
-RULES = Rules(tick=DAY, history=2 * DAY, warmup=DAY, days=5)
+RULES = SimulationSettings(tick=DAY, history=2 * DAY, warmup=DAY, days=5)
 
 
 def at(day: float) -> datetime:
@@ -137,7 +137,7 @@ def test_the_stage_has_its_four_times(shop: Log) -> None:
 
 
 def test_spans_that_are_not_given_fit_the_log(shop: Log) -> None:
-    stage = set_stage(shop, Rules(tick=DAY))
+    stage = set_stage(shop, SimulationSettings(tick=DAY))
     assert stage.end <= datetime(2026, 1, 21, tzinfo=UTC)
     spans = [stage.crawl - stage.start, stage.score - stage.crawl, stage.end - stage.score]
     assert spans == [12 * DAY, 3 * DAY, 6 * DAY]  # 60 : 15 : 30 of 21 days
@@ -164,7 +164,7 @@ def test_runs_are_several_only_where_something_is_drawn(shop: Log, tmp_path: Pat
 
 
 def test_what_is_known_of_demand_lies_in_the_past(shop: Log) -> None:
-    readers = Counted(shop, read_truth(shop))
+    readers = LoggedReaders(shop, read_truth(shop))
     assert readers.known(at(0), 3)[0].tolist() == [0, 0, 0]
     clicks, shown = readers.known(at(2), 3)
     assert (clicks.tolist(), shown.tolist()) == ([3.0, 0, 0], [30.0, 0, 0])
@@ -173,7 +173,7 @@ def test_what_is_known_of_demand_lies_in_the_past(shop: Log) -> None:
 
 
 def test_clicks_are_spread_over_their_bucket(shop: Log) -> None:
-    readers = Counted(shop, read_truth(shop))
+    readers = LoggedReaders(shop, read_truth(shop))
     rows, clicks = readers.clicks(Tick(0, at(0.25), at(0.5)))
     assert (rows.tolist(), clicks.tolist()) == ([0], [1.0])
     rows, clicks = readers.clicks(Tick(0, at(0.5), at(5.5)))
@@ -203,7 +203,7 @@ def test_demand_without_a_bucket_says_so(shop: Log) -> None:
     about = json.loads((shop.folder / "log.json").read_text())
     (shop.folder / "log.json").write_text(json.dumps({**about, "demand_bucket": None}))
     with pytest.raises(InputError, match=r"log\.json.*demand_bucket"):
-        Counted(Log(shop.folder), read_truth(shop))
+        LoggedReaders(Log(shop.folder), read_truth(shop))
 
 
 # ------------------------------------------------------------------ what the log's crawler did
@@ -245,9 +245,9 @@ def test_logged_repeats_the_logs_visits(shop: Log) -> None:
 # ------------------------------------------------------------------------------------ the figures
 
 
-def entry(policy: str, budget: float, *runs: list[float]) -> Entry:
+def entry(policy: str, budget: float, *runs: list[float]) -> ContestEntry:
     scores = tuple(Score(clicks=list(run)) for run in runs)
-    return Entry(policy, budget, f"{budget:g}", scores)
+    return ContestEntry(policy, budget, f"{budget:g}", scores)
 
 
 def test_increases_are_paired_by_run_and_day() -> None:
@@ -294,7 +294,9 @@ def test_freshness_by_hand(tmp_path: Path) -> None:
     values = frame("page_id at value", ("p", at(-1), "1"), ("p", at(3), "2"))
     visits = frame("page_id at status changed", ("p", at(0), "ok", None), ("p", at(5), "ok", True))
     log = a_log(tmp_path / "p", pages=pages, values=values, visits=visits)
-    rules = Rules(start=at(0), tick=DAY, history=timedelta(0), warmup=timedelta(0), days=10)
+    rules = SimulationSettings(
+        start=at(0), tick=DAY, history=timedelta(0), warmup=timedelta(0), days=10
+    )
     score = run(set_stage(log, rules), "logged", None)
     assert score.midnight == [1, 1, 1, 0, 0, 1, 1, 1, 1, 1]
     assert score.age == pytest.approx((1 + 2) / 10)
@@ -305,7 +307,9 @@ def test_freshness_by_hand(tmp_path: Path) -> None:
 
 def test_frozen_predictors_learn_only_from_the_history(tmp_path: Path) -> None:
     log = poisson_log(tmp_path / "p", np.geomspace(0.02, 3, 40), 30)
-    rules = Rules(start=START, tick=DAY, history=10 * DAY, warmup=DAY, days=15, demand="uniform")
+    rules = SimulationSettings(
+        start=START, tick=DAY, history=10 * DAY, warmup=DAY, days=15, demand="uniform"
+    )
     budget = Budget(0.4, per_page=True)
     scores = [
         run(set_stage(log, replace(rules, frozen=frozen)), "change_proportional", budget)

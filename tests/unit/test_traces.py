@@ -23,7 +23,7 @@ from salticus.lab.studies.traces import (
     PROTOCOL,
     RIVALS,
     Field,
-    Figures,
+    RunFigures,
     Trace,
     comparisons,
     everyone,
@@ -94,12 +94,12 @@ def test_processes_change_nothing(trace: Trace, report: dict[str, Any]) -> None:
     ]
 
 
-def figures(policy: str, stale: list[float]) -> list[Figures]:
+def figures(policy: str, stale: list[float]) -> list[RunFigures]:
     some = dict.fromkeys(
         ("click_freshness", "page_freshness", "visits_per_page_day", "interval_days",
          "pages_visited", "seconds"), 0.5
     )  # fmt: skip
-    return [Figures("t", 0.1, policy, run, staleness=s, **some) for run, s in enumerate(stale)]
+    return [RunFigures("t", 0.1, policy, run, staleness=s, **some) for run, s in enumerate(stale)]
 
 
 def test_our_policy_is_compared_run_by_run() -> None:

@@ -13,7 +13,7 @@ _COLOURS = {"change found": "#d1495b", "no change": "#8d99ae", "first visit or f
 
 
 @dataclass(frozen=True)
-class History:
+class PriceHistory:
     """One page: its true prices from each time on, and its visits (time, price held, changed)."""
 
     title: str
@@ -22,7 +22,7 @@ class History:
     end: datetime
 
 
-def history_chart(history: History) -> Any:
+def history_chart(history: PriceHistory) -> Any:
     """The true prices of a page as a line, its visits as dots."""
     import altair as alt
 

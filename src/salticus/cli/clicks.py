@@ -15,8 +15,8 @@ from salticus.config import Config
 from salticus.errors import InputError
 
 if TYPE_CHECKING:
-    from salticus.signals.counting import ClickFile, Terms
-    from salticus.signals.tally import Tally
+    from salticus.signals.counting import ClickFile, ClickFileOptions
+    from salticus.signals.tally import LineTally
 
 Format = Literal["csv", "jsonl", "access"]
 
@@ -52,11 +52,11 @@ def clicks_import(
     """
     from salticus.crawl.opening import clock_of
     from salticus.signals.access import click_of
-    from salticus.signals.counting import ClickFile, Terms
+    from salticus.signals.counting import ClickFile, ClickFileOptions
     from salticus.urls import canonical
 
     chosen = settings(config)
-    terms = Terms(
+    terms = ClickFileOptions(
         spell=canonical,
         now=int(clock_of(chosen).now().timestamp() * 1e6),
         format=format,
@@ -76,7 +76,7 @@ def clicks_import(
         typer.echo(clean(said))
 
 
-def _earlier(tally: Tally) -> str:
+def _earlier(tally: LineTally) -> str:
     from salticus.views.times import when
 
     assert tally.earlier is not None
@@ -84,8 +84,11 @@ def _earlier(tally: Tally) -> str:
 
 
 async def _import(
-    config: Config, files: list[ClickFile], terms: Terms, tell: Callable[[Tally], None] | None
-) -> list[Tally]:
+    config: Config,
+    files: list[ClickFile],
+    terms: ClickFileOptions,
+    tell: Callable[[LineTally], None] | None,
+) -> list[LineTally]:
     from salticus.crawl.opening import stored
     from salticus.signals.counting import take_in
 
@@ -110,7 +113,7 @@ def _progress(name: str, size: int) -> Iterator[Callable[[int], None]]:
         yield lambda done: say(f"{name}: {done / 1e6:,.0f} MB")
 
 
-def _tell(tally: Tally) -> None:
+def _tell(tally: LineTally) -> None:
     from salticus.signals.tally import SHOWN
 
     if tally.earlier and not tally.lines:

@@ -45,10 +45,10 @@ def log_convert(
     json: Json = False,
 ) -> None:
     """Convert other people's data to a log: prices, feeds of Scrapy, digests, and more."""
-    from salticus.exchange.convert.base import Options
+    from salticus.exchange.convert.base import ConvertOptions
     from salticus.exchange.convert.build import convert_log
 
-    options = Options(
+    options = ConvertOptions(
         url_column=url_column,
         time_column=time_column,
         value_column=value_column,

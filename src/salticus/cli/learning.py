@@ -17,7 +17,7 @@ from salticus.errors import InputError
 if TYPE_CHECKING:
     import polars as pl
 
-    from salticus.models.training.recipe import Split
+    from salticus.models.training.recipe import TimeSplit
 
 _Log = Annotated[Path, typer.Argument(metavar="LOG", help="A log: a folder of Parquet files.")]
 _Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that `train` has made.")]
@@ -101,7 +101,7 @@ def train(
         raise typer.BadParameter("--out: name a new folder for the model")
     from salticus.exchange.folder import Log
     from salticus.models.training.recipe import HAZARD, Recipe
-    from salticus.models.training.run import Request, train_model
+    from salticus.models.training.run import ModelSpec, train_model
     from salticus.models.training.span import fitting_split, usual_every
 
     source = Log(log)
@@ -123,7 +123,7 @@ def train(
         unseen=float(flag("unseen", Share.parse, unseen)),
         seed=seed,
     )
-    request = Request(
+    request = ModelSpec(
         model=model,
         features=features,
         preset=preset,
@@ -216,11 +216,11 @@ def _edges(horizons: list[str]) -> tuple[int, ...]:
     return edges
 
 
-def _split(name: str, start: datetime | None) -> Split:
+def _split(name: str, start: datetime | None) -> TimeSplit:
     """A split by its name, or by the lengths of its three spans."""
     from dataclasses import replace
 
-    from salticus.models.training.recipe import SPLITS, Split
+    from salticus.models.training.recipe import SPLITS, TimeSplit
 
     if name in SPLITS:
         return replace(SPLITS[name], start=start)
@@ -229,7 +229,7 @@ def _split(name: str, start: datetime | None) -> Split:
         known = ", ".join(SPLITS)
         raise typer.BadParameter(f"--split: {name!r} is neither {known} nor like 92d/5d/26d")
     train, validation, test = (flag("split", duration, part) for part in parts)
-    return Split(train, validation, test, start)
+    return TimeSplit(train, validation, test, start)
 
 
 def _facts(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def make_market(
 
     with bar(offers) as told:
         rows = market.make_market(
-            out, market.Size(offers, days), seed=seed, preset=preset, told=told
+            out, market.MarketSize(offers, days), seed=seed, preset=preset, told=told
         )
     if json:
         print_json({"out": str(out), "rows": rows})

@@ -39,10 +39,10 @@ def train_store(path: Path, model: str, features: str, seed: int, json: Path | N
 async def _train(config: Config, wish: tuple[str, str, int], told: Any) -> dict[str, Any]:
     from salticus.crawl.opening import stored
     from salticus.crawl.training import train_stored
-    from salticus.models.training.run import Request
+    from salticus.models.training.run import ModelSpec
 
     model, features, seed = wish
-    request, terms = Request(model=model, features=features), _terms(config, seed)
+    request, terms = ModelSpec(model=model, features=features), _terms(config, seed)
     async with stored(config) as store:
         return await train_stored(store, _registry(config), request, terms, told)
 

@@ -14,7 +14,7 @@ from salticus.config import Budget, Share
 
 if TYPE_CHECKING:
     from salticus.exchange.folder import Log
-    from salticus.lab.simulate import Rules
+    from salticus.lab.simulate import SimulationSettings
 
 _Log = Annotated[Path, typer.Argument(metavar="LOG", help="A log: a folder of Parquet files.")]
 _Policies = Annotated[
@@ -81,10 +81,10 @@ def simulate(
     """Replay a log with several policies and budgets: how fresh would each have kept the copy?"""
     from salticus.exchange.folder import Log
     from salticus.lab.simulate.contest import usual_policies
-    from salticus.lab.simulate.stage import Rules, usual_tick
+    from salticus.lab.simulate.stage import SimulationSettings, usual_tick
 
     source = Log(log)
-    rules = Rules(
+    rules = SimulationSettings(
         start=day("start", start),
         tick=span("tick", tick) or usual_tick(source),
         history=span("history", history),
@@ -113,7 +113,12 @@ def simulate(
 
 
 def _contest(
-    log: Log, rules: Rules, budgets: list[str], policies: Sequence[str], *, plotted: bool
+    log: Log,
+    rules: SimulationSettings,
+    budgets: list[str],
+    policies: Sequence[str],
+    *,
+    plotted: bool,
 ) -> dict[str, Any]:
     from salticus.lab.simulate.contest import in_company, simulate
 
@@ -124,7 +129,7 @@ def _contest(
 
 
 def _requests(
-    log: Log, rules: Rules, budgets: list[str], gates: list[str] | None
+    log: Log, rules: SimulationSettings, budgets: list[str], gates: list[str] | None
 ) -> dict[str, Any]:
     from salticus.lab.simulate.insta import BASELINE, replay_requests
 

@@ -179,14 +179,14 @@ def predict_study(
     """Train every model of a published table on a log; show its figures and ours."""
     from salticus.charts.prediction import prediction_tables, write_prediction
     from salticus.exchange.folder import Log
-    from salticus.lab.studies.prediction.arena import Plan
+    from salticus.lab.studies.prediction.arena import ArenaSettings
     from salticus.lab.studies.prediction.run import TABLES, Days, run
 
     if table not in TABLES:
         raise ConfigError(f"no table is called {table!r}; known: {', '.join(TABLES)}")
     days = Days(day("start", start), day("test", test), day("end", end), tuple(without or ()))
     with _place(work) as folder, steps() as told:
-        plan = Plan(folder, examples, seed, tuple(model or ()), quick)
+        plan = ArenaSettings(folder, examples, seed, tuple(model or ()), quick)
         report = run(table, Log(log), plan, told, days)
     if plot is not None:
         write_prediction(report, plot)

@@ -25,9 +25,9 @@ async def import_log(config: Config, folder: Path, *, values: bool = True) -> di
     runs on the store. What the visits teach of change rates is learnt once they are stored.
     """
     from salticus.exchange.folder import Log
-    from salticus.exchange.past import Past
+    from salticus.exchange.past import ImportedHistory
 
-    past = Past(Log(folder), digest, values=values)
+    past = ImportedHistory(Log(folder), digest, values=values)
     past.check()
     clock = clock_of(config)
     async with stored(config) as store, store.lock():

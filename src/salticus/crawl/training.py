@@ -18,8 +18,8 @@ from salticus.exchange.write import export_log
 from salticus.features.following import as_crawled
 from salticus.models.file import Saved, load_model
 from salticus.models.registry import NONE, YOUNG, Judgement, Registry
-from salticus.models.training.recipe import HAZARD, Recipe, Split
-from salticus.models.training.run import Request, train_model
+from salticus.models.training.recipe import HAZARD, Recipe, TimeSplit
+from salticus.models.training.run import ModelSpec, train_model
 from salticus.store.base import Store, VisitStore
 from salticus.types import UNKNOWN, Instant, moment
 
@@ -45,7 +45,7 @@ class Terms:
 async def train_stored(
     store: Store,
     registry: Registry,
-    request: Request,
+    request: ModelSpec,
     terms: Terms,
     told: Told = lambda step: None,
 ) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def recipe_for(start: datetime, when: Stretch, *, seed: int) -> Recipe:
     return Recipe(
         edges=HAZARD if known >= _OLD else SHORT,
         observe="partial",
-        split=Split(known - validation, validation, when.end - when.start, first),
+        split=TimeSplit(known - validation, validation, when.end - when.start, first),
         every=timedelta(hours=6),
         examples=_EXAMPLES,
         unseen=0.0,

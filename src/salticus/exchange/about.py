@@ -16,7 +16,7 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class LogMetadata:
     """What `log.json` says of a log. `resolution` is how finely its times are known."""
 
     name: str
@@ -29,7 +29,7 @@ class About:
 
         Both are within the log. A bare date stands for its whole day.
 
-        >>> first, last = About("x", rest={"span": ["2026-01-01", "2026-01-31"]}).ends()
+        >>> first, last = LogMetadata("x", rest={"span": ["2026-01-01", "2026-01-31"]}).ends()
         >>> str(first), str(last)
         ('2026-01-01 00:00:00+00:00', '2026-01-31 23:59:59.999999+00:00')
         """
@@ -57,13 +57,13 @@ def read_about(path: Path) -> dict[str, Any]:
     return raw
 
 
-def about_of(folder: Path) -> About:
+def about_of(folder: Path) -> LogMetadata:
     """What a log says of itself; without `log.json`, nothing but the name of its folder."""
     path = folder / "log.json"
     if not path.exists():
-        return About(folder.resolve().name)
+        return LogMetadata(folder.resolve().name)
     raw = read_about(path)
-    return About(
+    return LogMetadata(
         name=str(raw.get("name") or folder.resolve().name),
         resolution=_length(path, raw, "resolution"),
         demand_bucket=_length(path, raw, "demand_bucket"),

@@ -17,7 +17,7 @@ from salticus.exchange.probe import damage
 from salticus.exchange.provenance import check_about
 from salticus.exchange.rules import rules_of
 from salticus.exchange.schema import TABLES
-from salticus.exchange.violation import Level, Promise, Tally, Violation
+from salticus.exchange.violation import Level, Promise, RowTally, Violation
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl
@@ -86,7 +86,7 @@ def _cells(table: Checked) -> Iterator[Violation]:
     firsts = [pl.col("row").filter(each).min().alias(f"first{n}") for n, each in enumerate(bad)]
     found = table.rows.select(counts + firsts).collect(engine="streaming").row(0)
     for n, (promise, _) in enumerate(rules):
-        yield from table.broken(promise, Tally(found[n], found[len(rules) + n]))
+        yield from table.broken(promise, RowTally(found[n], found[len(rules) + n]))
 
 
 def _twice(pages: Checked) -> Iterator[Violation]:
@@ -164,7 +164,7 @@ def _order(table: Checked, pages: Checked) -> Iterator[Violation]:
         yield from table.broken(promise, order.repeated)
 
 
-def _again(table: Checked) -> Tally:
+def _again(table: Checked) -> RowTally:
     """Rows at a time that their page has had, in a table out of order; holds its ids and times."""
     import polars as pl
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from salticus.exchange.about import shown
 from salticus.exchange.folder import KINDS, Log, fits, misfit, plainly
 from salticus.exchange.schema import REQUIRED, TABLES
-from salticus.exchange.violation import Promise, Tally, Violation
+from salticus.exchange.violation import Promise, RowTally, Violation
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl
@@ -80,7 +80,7 @@ class Checked:
             elif column not in self.schema and column in REQUIRED[self.name]:
                 yield Violation(self.file, column, "missing", "every row needs it")
 
-    def broken(self, promise: Promise, tally: Tally) -> Iterator[Violation]:
+    def broken(self, promise: Promise, tally: RowTally) -> Iterator[Violation]:
         """The rows that break a promise, if there are any; the first one's cell is shown."""
         if tally.first is not None:
             yield Violation(
@@ -104,12 +104,12 @@ class Checked:
             return repr(shown(found))
         return _time(found) if time and found is not None else shown(found)
 
-    def tally(self, odd: pl.LazyFrame) -> Tally:
+    def tally(self, odd: pl.LazyFrame) -> RowTally:
         """How many rows a query over `rows` leaves, and the first of them."""
         import polars as pl
 
         found = odd.select(pl.len(), pl.col("row").min()).collect(engine="streaming")
-        return Tally(*found.row(0))
+        return RowTally(*found.row(0))
 
 
 def _time(micros: int) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salticus.errors import InputError
-from salticus.exchange.about import About, about_of, shown
+from salticus.exchange.about import LogMetadata, about_of, shown
 from salticus.exchange.schema import REQUIRED, TABLES
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
@@ -24,7 +24,7 @@ class Log:
     the name of its file or column.
     """
 
-    def __init__(self, folder: Path, about: About | None = None) -> None:
+    def __init__(self, folder: Path, about: LogMetadata | None = None) -> None:
         if not folder.is_dir():
             raise InputError(f"{folder}: no such folder")
         self.folder = folder

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from salticus.exchange.violation import Tally
+from salticus.exchange.violation import RowTally
 from salticus.types import Bools, Ints
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
@@ -26,9 +26,9 @@ _NEVER = np.iinfo(np.int64).min
 class Order:
     """Rows that come before the row above them of the same page, at its time, or with its value."""
 
-    early: Tally = field(default_factory=Tally)
-    again: Tally = field(default_factory=Tally)
-    repeated: Tally = field(default_factory=Tally)
+    early: RowTally = field(default_factory=RowTally)
+    again: RowTally = field(default_factory=RowTally)
+    repeated: RowTally = field(default_factory=RowTally)
 
 
 def order_of(rows: pl.LazyFrame, ids: pl.DataFrame, value: str | None = None) -> Order:
@@ -58,7 +58,7 @@ def order_of(rows: pl.LazyFrame, ids: pl.DataFrame, value: str | None = None) ->
     return order
 
 
-def _count(tally: Tally, rows: NDArray[np.uint32]) -> None:
+def _count(tally: RowTally, rows: NDArray[np.uint32]) -> None:
     """Add rows to a tally; calls come in order of the file."""
     if len(rows):
         tally.count += len(rows)

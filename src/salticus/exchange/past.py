@@ -29,7 +29,7 @@ _PRICE = r"^\d+(\.\d+)?( [A-Z]{3})?( [A-Za-z]+)?$"
 _DAY = timedelta(days=1)
 
 
-class Past:
+class ImportedHistory:
     """What a log knows that a store can hold.
 
     `digest` names a value as visits do. Without `values` (always so if they are digests) the visits

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from salticus.errors import InputError
-from salticus.exchange.about import About, length, read_about, shown
+from salticus.exchange.about import LogMetadata, length, read_about, shown
 from salticus.exchange.violation import Violation
 
 _FILE = "log.json"
@@ -18,9 +18,9 @@ _WHY = {
 }
 
 
-def check_about(folder: Path) -> tuple[About, list[Violation]]:
+def check_about(folder: Path) -> tuple[LogMetadata, list[Violation]]:
     """What is right in `log.json`, and what is wrong with it."""
-    path, nothing = folder / _FILE, About(folder.resolve().name)
+    path, nothing = folder / _FILE, LogMetadata(folder.resolve().name)
     if not path.exists():
         problem, remedy = "no such file", "write one with `name` and `resolution`"
         return nothing, [Violation(_FILE, None, problem, remedy, level="warning")]
@@ -33,7 +33,7 @@ def check_about(folder: Path) -> tuple[About, list[Violation]]:
     wrong = {each.column for each in found}
     right = {key: value for key, value in raw.items() if key not in wrong}
     spans = {key: length(right[key]) for key in _WHY if right.get(key) is not None}
-    return About(str(right.get("name", nothing.name)), **spans, rest=right), found
+    return LogMetadata(str(right.get("name", nothing.name)), **spans, rest=right), found
 
 
 def _name(raw: dict[str, Any]) -> Iterator[Violation]:
@@ -57,7 +57,7 @@ def _lengths(folder: Path, raw: dict[str, Any]) -> Iterator[Violation]:
 
 def _span(raw: dict[str, Any]) -> Iterator[Violation]:
     try:
-        About("", rest=raw).ends()
+        LogMetadata("", rest=raw).ends()
     except ValueError as error:
         remedy = "write the first and the last time or day, such as [2026-01-01, 2026-01-31]"
         yield Violation(_FILE, "span", str(error), remedy)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import available_timezones
 
-from salticus.exchange.about import About
+from salticus.exchange.about import LogMetadata
 from salticus.exchange.schema import REQUIRED, TABLES
 from salticus.exchange.violation import Promise
 from salticus.types import PURPOSE, STATUS
@@ -26,7 +26,7 @@ _DAY = timedelta(days=1)
 _EVER = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
-def rules_of(table: str, columns: set[str], about: About) -> list[Rule]:
+def rules_of(table: str, columns: set[str], about: LogMetadata) -> list[Rule]:
     """The rules of a table that concern no other columns than these."""
     rules = [*_filled(table), *_within(table, about)]
     if table in _SPECIAL:
@@ -43,7 +43,7 @@ def _filled(table: str) -> Iterator[Rule]:
             yield Promise(column, "empty", "every row needs one"), pl.col(column).is_null()
 
 
-def _within(table: str, about: About) -> Iterator[Rule]:
+def _within(table: str, about: LogMetadata) -> Iterator[Rule]:
     """Times lie within `span` (a bucket of demand may begin before it), and within the calendar.
 
     A link may vanish after the log has ended.
@@ -63,7 +63,7 @@ def _within(table: str, about: About) -> Iterator[Rule]:
             yield promise, ~pl.col(column).is_between(*_EVER)
 
 
-def _pages(about: About) -> Iterator[Rule]:
+def _pages(about: LogMetadata) -> Iterator[Rule]:
     import polars as pl
 
     if names := sorted(available_timezones()):  # none, where a system has no time zones at all
@@ -75,7 +75,7 @@ def _pages(about: About) -> Iterator[Rule]:
     yield _label("kind", KINDS_OF_PAGE)
 
 
-def _demand(about: About) -> Iterator[Rule]:
+def _demand(about: LogMetadata) -> Iterator[Rule]:
     import polars as pl
 
     for column in ("clicks", "impressions"):
@@ -89,7 +89,7 @@ def _demand(about: About) -> Iterator[Rule]:
         yield promise, (at - start) % min(bucket // _MICRO, 2**62) != 0
 
 
-def _visits(about: About) -> Iterator[Rule]:
+def _visits(about: LogMetadata) -> Iterator[Rule]:
     import polars as pl
 
     chance, age = (pl.col(column).cast(pl.Float64) for column in ("propensity", "age_s"))
@@ -102,7 +102,7 @@ def _visits(about: About) -> Iterator[Rule]:
     yield _label("status", tuple(STATUS))
 
 
-def _links(about: About) -> Iterator[Rule]:
+def _links(about: LogMetadata) -> Iterator[Rule]:
     import polars as pl
 
     remedy = "correct one of them, or leave `vanished` empty"
@@ -122,7 +122,7 @@ def _one_of(labels: tuple[str, ...]) -> str:
     return f"write {', '.join(labels[:-1])} or {labels[-1]}, or leave it empty"
 
 
-_SPECIAL: dict[str, Callable[[About], Iterator[Rule]]] = {
+_SPECIAL: dict[str, Callable[[LogMetadata], Iterator[Rule]]] = {
     "pages": _pages,
     "demand": _demand,
     "visits": _visits,

@@ -22,7 +22,7 @@ class Promise:
 
 
 @dataclass(slots=True)
-class Tally:
+class RowTally:
     """How many rows, and the first of them, counted from 1."""
 
     count: int = 0

@@ -41,7 +41,7 @@ _VALUE = re.compile(
 _HREFLANG = re.compile(rb"""hreflang\s{0,9}=\s{0,9}["']?([A-Za-z_-]{2,20})""", re.IGNORECASE)
 
 
-class Address(NamedTuple):
+class SchemelessUrl(NamedTuple):
     """Where something is, without scheme and fragment."""
 
     host: str
@@ -49,7 +49,7 @@ class Address(NamedTuple):
     query: str
 
 
-def address(raw: object, base: str) -> Address | None:
+def address(raw: object, base: str) -> SchemelessUrl | None:
     """The address that a property names, relative to `base`; None if it names none.
 
     >>> address("/p/1?b=2#top", "https://www.shop.example/")
@@ -62,10 +62,10 @@ def address(raw: object, base: str) -> Address | None:
     except ValueError:
         return None
     host = parts.netloc.lower().removeprefix("www.").removeprefix("m.")
-    return Address(host, unquote(parts.path).rstrip("/"), parts.query)
+    return SchemelessUrl(host, unquote(parts.path).rstrip("/"), parts.query)
 
 
-def nearness(one: Address | None, own: Address | None) -> int:
+def nearness(one: SchemelessUrl | None, own: SchemelessUrl | None) -> int:
     """3 for the same address, 2 if all that its query asks is asked by `own`, 1 if only the paths
     agree, 0 if not even these."""
     if one is None or own is None or one[:2] != own[:2]:
@@ -81,7 +81,7 @@ def _pairs(query: str) -> frozenset[tuple[str, str]]:
     return frozenset(parse_qsl(query[:4000]))
 
 
-class About:
+class PageMetadata:
     """What a page says of itself. Everything is found when asked for, in the bytes of the page."""
 
     def __init__(self, content: Content) -> None:
@@ -89,12 +89,12 @@ class About:
         self.url = content.url
 
     @lazy
-    def own(self) -> Address | None:
+    def own(self) -> SchemelessUrl | None:
         """The address of the page."""
         return address(self.url, self.url)
 
     @lazy
-    def addresses(self) -> tuple[Address, ...]:
+    def addresses(self) -> tuple[SchemelessUrl, ...]:
         """The page's address, and those that it gives as its own."""
         named = (self._link(b"canonical"), self._meta(b"og:url"))
         found = (self.own, *(address(raw, self.url) for raw in named if raw))

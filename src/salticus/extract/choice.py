@@ -24,7 +24,7 @@ _SELECTING = (
 )  # fmt: skip
 
 
-class Choice(Subject):
+class ChosenOffer(Subject):
     """The offer that counts among those of the page's product, with what is known of both.
 
     `left` bounds the offers looked at: references may run in rings.

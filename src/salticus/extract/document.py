@@ -36,7 +36,7 @@ _LIST = re.compile(
 )
 
 
-class Document:
+class ParsedPage:
     """The views of one body that selectors, text and judgement share."""
 
     def __init__(self, content: Content) -> None:
@@ -142,12 +142,12 @@ def _ordered(found: re.Match[str]) -> str:
     return f"<ol {LINKS}" if found[1] else "<ol"
 
 
-_last: Document | None = None
+_last: ParsedPage | None = None
 
 
-def document_of(content: Content) -> Document:
+def document_of(content: Content) -> ParsedPage:
     """The document of a content; the same one if it is asked for again at once."""
     global _last
     if _last is None or _last.content is not content or _last.body is not content.body:
-        _last = Document(content)
+        _last = ParsedPage(content)
     return _last

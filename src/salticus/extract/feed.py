@@ -40,7 +40,7 @@ class _Item(msgspec.Struct):
     date_modified: Any = None
 
 
-class _Feed(msgspec.Struct):
+class _FeedParser(msgspec.Struct):
     items: list[_Item]
 
 
@@ -75,7 +75,7 @@ def _read_json(body: bytes, listing: Listing) -> str | None:
         return f"it is JSON of more than {MAX_JSON // 10**6} MB"
     text = "".join(decoded(pieces_of(body))).lstrip("\ufeff")
     try:
-        feed = msgspec.json.decode(text, type=_Feed)
+        feed = msgspec.json.decode(text, type=_FeedParser)
     except (msgspec.MsgspecError, RecursionError) as error:
         return f"it is no JSON Feed: {error}"
     for item in feed.items[:MOST]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from salticus.config import Rule
 from salticus.errors import ConfigError, ExtractError
-from salticus.extract.document import Document
+from salticus.extract.document import ParsedPage
 from salticus.extract.price import Price, Shown, availability, condition, currency, price
 from salticus.extract.select import Selector, selector
 from salticus.types import Reading, Value
@@ -24,7 +24,7 @@ _LONGEST = 500  # characters in which a number is looked for
 _MINUS = "-\u2212\u2013"
 
 
-class Found(NamedTuple):
+class FieldValue(NamedTuple):
     """A field's canonical text, and the currency that was written beside it."""
 
     text: str
@@ -47,7 +47,7 @@ class Fields:
             except ConfigError as error:
                 raise ConfigError(f"select.{name}: {error}") from error
 
-    def read(self, document: Document, base: Value | None, kind: str | None) -> Reading:
+    def read(self, document: ParsedPage, base: Value | None, kind: str | None) -> Reading:
         """The value of a page, from its mark-up (`base`) and from what the rule selects."""
         known = dict(base.fields) if base else {}
         faults: dict[str, str] = {}
@@ -61,7 +61,7 @@ class Fields:
             kind = "offer" if "price" in self.selectors else None
         return made(self.rule, known, kind or (base.kind if base else "page"), faults)
 
-    def _field(self, name: str, document: Document) -> dict[str, str]:
+    def _field(self, name: str, document: ParsedPage) -> dict[str, str]:
         texts = self.selectors[name].find(document)
         if not texts:
             raise ExtractError(f"{self.rule.select[name]} finds nothing")
@@ -70,7 +70,7 @@ class Fields:
         return {name: found.text} | ({"currency": found.currency} if beside else {})
 
 
-def spelt(rule: Rule, name: str, texts: list[str], tongue: str = "") -> Found:
+def spelt(rule: Rule, name: str, texts: list[str], tongue: str = "") -> FieldValue:
     """A field in the one spelling that it has everywhere, from the texts found for it.
 
     >>> spelt(Rule("*"), "price", ["1.299,00 €"]), spelt(Rule("*"), "title", ["Green", "tea"])
@@ -80,12 +80,12 @@ def spelt(rule: Rule, name: str, texts: list[str], tongue: str = "") -> Found:
         amount = asked(texts[0], tongue)
         if amount is None:
             raise ExtractError(f"{texts[0][:60]!r} is not one price")
-        return Found(*amount)
+        return FieldValue(*amount)
     if name in _WORDS:
-        return Found(_WORDS[name](texts[0]) or str(texts[0]))
+        return FieldValue(_WORDS[name](texts[0]) or str(texts[0]))
     if name in rule.tolerance:
-        return Found(number(texts[0], tongue) or str(texts[0]))
-    return Found(" ".join(texts))
+        return FieldValue(number(texts[0], tongue) or str(texts[0]))
+    return FieldValue(" ".join(texts))
 
 
 def made(

@@ -12,7 +12,7 @@ from selectolax.lexbor import LexborHTMLParser
 from salticus.errors import ConfigError
 from salticus.extract.base import Content
 from salticus.extract.canonical import canonical
-from salticus.extract.document import Document, parsed
+from salticus.extract.document import ParsedPage, parsed
 from salticus.extract.select import Css, XPath, split
 
 # Whole names only: a page may well be called "cookie-banner-open" while a banner is shown.
@@ -56,7 +56,7 @@ class Ignored:
         else:
             raise ConfigError(f"{language}: cannot be ignored; write css:, xpath: or re:")
 
-    def tree(self, document: Document) -> HTMLTree:
+    def tree(self, document: ParsedPage) -> HTMLTree:
         """The page without the elements that are ignored."""
         if not self.css and not self.xpaths:
             return document.tree
@@ -74,7 +74,7 @@ class Ignored:
         return page.html or ""
 
     def _without_xpath(self, content: Content) -> str:
-        document = Document(content)
+        document = ParsedPage(content)
         for xpath in self.xpaths:
             for element in xpath.elements(document):
                 _drop(element)

@@ -16,7 +16,7 @@ from resiliparse.parse.html import DOMNode
 
 from salticus.extract import phrases
 from salticus.extract.canonical import canonical, length
-from salticus.extract.document import Document
+from salticus.extract.document import ParsedPage
 from salticus.types import Reading, Status, Value
 
 LONG = 400  # words from which on a text speaks for itself
@@ -40,7 +40,7 @@ EMPTY = "the page is empty, even after its scripts have run"
 class View:
     """What one sees of a page, as far as it matters for the judgement."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: ParsedPage) -> None:
         self.document = document
         self.tree = document.tree
 
@@ -106,7 +106,7 @@ class View:
         return next((one for one in (*self.headings, self.title) if _says(one, pattern)), "")
 
 
-def judge(document: Document, value: Value | None, *, rendered: bool = False) -> Reading | None:
+def judge(document: ParsedPage, value: Value | None, *, rendered: bool = False) -> Reading | None:
     """What is wrong with a page; None if nothing is.
 
     `value` is what was read from it: an offer that has a price is never judged, nor is a long text.

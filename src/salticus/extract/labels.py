@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from salticus.extract.about import About, address, language, nearness
+from salticus.extract.about import PageMetadata, address, language, nearness
 from salticus.extract.canonical import canonical
-from salticus.extract.choice import Choice
+from salticus.extract.choice import ChosenOffer
 from salticus.extract.jsonld import Node
 from salticus.extract.naming import is_a, of_site, plain
 from salticus.extract.price import price
@@ -34,7 +34,7 @@ _HOMES = frozenset(
 _NO_LABEL = re.compile(r"https?://|\{\{|\$\{|<%|null$|undefined$|none$|n/a$|-$", re.IGNORECASE)
 
 
-def known_of(choice: Choice, sale: Sale) -> dict[str, str]:
+def known_of(choice: ChosenOffer, sale: Sale) -> dict[str, str]:
     """All that a choice tells of its sale, empty parts left out; what decides a change first."""
     known = {"price": sale.amount}
     if sale.currency:
@@ -45,7 +45,7 @@ def known_of(choice: Choice, sale: Sale) -> dict[str, str]:
     return known
 
 
-def labels(choice: Choice, sale: Sale | None) -> dict[str, str]:
+def labels(choice: ChosenOffer, sale: Sale | None) -> dict[str, str]:
     """What never decides a change; the variant that is sold comes before its product."""
     named: dict[str, str] = {}
     nodes = choice.products or ([choice.product] if choice.product else [])
@@ -67,7 +67,7 @@ def labels(choice: Choice, sale: Sale | None) -> dict[str, str]:
     return named
 
 
-def _label_page(named: dict[str, str], choice: Choice, products: list[Node]) -> None:
+def _label_page(named: dict[str, str], choice: ChosenOffer, products: list[Node]) -> None:
     """Add what the page tells in its product's stead."""
     if "title" not in named and choice.about.headings:
         named["title"] = choice.about.headings[0]
@@ -83,7 +83,7 @@ def _tongue(nodes: list[Node]) -> str:
     return next(filter(None, (language(tag) for tag in stated)), "")
 
 
-def _label_all(named: dict[str, str], node: Node, keys: _Keys, choice: Choice) -> None:
+def _label_all(named: dict[str, str], node: Node, keys: _Keys, choice: ChosenOffer) -> None:
     """Add what a node tells and is not known yet."""
     for key, field, read in keys:
         if key in node and field not in named:
@@ -214,7 +214,7 @@ _RANGES = frozenset({"priceSpecification", "lowPrice", "highPrice"})
 # ---------------------------------------------------------------------------------------- category
 
 
-def trail(choice: Choice, products: list[Node]) -> str:
+def trail(choice: ChosenOffer, products: list[Node]) -> str:
     """The first breadcrumb of the page as the path of a category."""
     name = plain(products[0].get("name")) if products else ""
     trails = (_trail(node, name, choice.about) for node in _breadcrumbs(choice.nodes))
@@ -236,7 +236,7 @@ def _breadcrumbs(nodes: list[Node]) -> Iterator[Node]:
                 yield part
 
 
-def _trail(node: Node, product: str, about: About) -> list[str]:
+def _trail(node: Node, product: str, about: PageMetadata) -> list[str]:
     """The names between the home page and the product."""
     raw = node.get("itemListElement")
     listed = raw[:MAX_CRUMBS] if isinstance(raw, list) else [raw]
@@ -266,7 +266,7 @@ def _crumb_place(item: Node) -> str:
     return place if isinstance(place, str) else ""
 
 
-def _is_home(name: str, place: str, about: About) -> bool:
+def _is_home(name: str, place: str, about: PageMetadata) -> bool:
     if name.casefold() in _HOMES:
         return True
     where = address(place, about.url)
@@ -277,7 +277,7 @@ def _is_home(name: str, place: str, about: About) -> bool:
 
 
 def _is_self(
-    name: str, place: str, crumbs: list[tuple[str, str]], product: str, about: About
+    name: str, place: str, crumbs: list[tuple[str, str]], product: str, about: PageMetadata
 ) -> bool:
     if product and plain(name) == product:
         return True
@@ -287,12 +287,12 @@ def _is_self(
     return any(nearness(where, own) for own in about.addresses)
 
 
-def without_site(title: str, about: About) -> str:
+def without_site(title: str, about: PageMetadata) -> str:
     """A title without the name of the site that many add to it.
 
     >>> from salticus.extract.base import Content
     >>> page = b'<meta property="og:site_name" content="Joinery"></head>'
-    >>> without_site("Oak shelf | Joinery", About(Content("https://joinery.example/", page)))
+    >>> without_site("Oak shelf | Joinery", PageMetadata(Content("https://joinery.example/", page)))
     'Oak shelf'
     """
     for heading in about.headings:

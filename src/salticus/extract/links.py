@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from salticus.extract.base import Content
 from salticus.extract.charset import declared
 from salticus.extract.document import document_of
-from salticus.extract.listing import Address, Listing, address
+from salticus.extract.listing import ListedUrl, Listing, address
 from salticus.types import Entry
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _start(content: Content) -> bytes:
     return content.body[:MAX_HTML] if wide or _HREF.search(content.body) else b""
 
 
-def _led(raw: str, rel: str | None, base: str) -> Address | None:
+def _led(raw: str, rel: str | None, base: str) -> ListedUrl | None:
     """Where a link leads; None if it is not to be followed."""
     raw = raw.strip()
     if raw.startswith("#") or (rel and not _SHUNNED.isdisjoint(rel.lower().split())):

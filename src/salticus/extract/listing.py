@@ -24,14 +24,14 @@ MAX_TITLE = 500
 _WEB = ("http://", "https://")
 
 
-class Address(NamedTuple):
+class ListedUrl(NamedTuple):
     """A URL as it is stored, without fragment, and its host, with the port if it is unusual."""
 
     url: str
     host: str
 
 
-def address(raw: str, base: str) -> Address | None:
+def address(raw: str, base: str) -> ListedUrl | None:
     """Where a link leads; None if that is nowhere that can be visited.
 
     >>> address("../b?q=1#top", "http://shop.example/a/")
@@ -47,7 +47,7 @@ def address(raw: str, base: str) -> Address | None:
         return None
     if parsed.protocol not in ("http:", "https:") or len(parsed.href) > MAX_URL:
         return None
-    return Address(parsed.href.partition("#")[0], parsed.host)
+    return ListedUrl(parsed.href.partition("#")[0], parsed.host)
 
 
 def _joined(raw: str, base: str) -> str:
@@ -134,7 +134,7 @@ class Listing:
             return False
         return self.keep(found, about)
 
-    def keep(self, found: Address, about: Entry | None = None) -> bool:
+    def keep(self, found: ListedUrl, about: Entry | None = None) -> bool:
         """Note a page; whether it is new."""
         if self._site is not None and site(found.host) != self._site:
             self.strangers += 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from salticus.extract.words import term
 
 if TYPE_CHECKING:
-    from salticus.extract.about import About
+    from salticus.extract.about import PageMetadata
     from salticus.extract.jsonld import Node
 
 _SAME = (
@@ -93,7 +93,7 @@ def plain(raw: Any) -> str:
     return f" {' '.join(words)} " if words else ""
 
 
-def of_site(title: str, about: About) -> bool:
+def of_site(title: str, about: PageMetadata) -> bool:
     """Whether a title is but the name of the site."""
     host = about.own.host.partition(".")[0] if about.own else ""
     return plain(title).replace(" ", "") in {plain(about.site).replace(" ", ""), host} - {""}

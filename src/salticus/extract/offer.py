@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from salticus.extract import jsonld
-from salticus.extract.about import About
+from salticus.extract.about import PageMetadata
 from salticus.extract.base import Content
-from salticus.extract.choice import Choice
+from salticus.extract.choice import ChosenOffer
 from salticus.extract.labels import known_of
 from salticus.types import Value
 
@@ -50,8 +50,8 @@ class Offer:
         nodes = jsonld.nodes(content)
         if not nodes:
             return None
-        about = About(content)
-        choice = Choice(nodes, about)
+        about = PageMetadata(content)
+        choice = ChosenOffer(nodes, about)
         if (sale := choice.sale) is None or sale.rival:
             return None
         known = known_of(choice, sale)
@@ -62,7 +62,7 @@ class Offer:
         return value(known, about)
 
 
-def _completed(known: dict[str, str], about: About) -> bool:
+def _completed(known: dict[str, str], about: PageMetadata) -> bool:
     """Whether another syntax seems to state what is not known."""
     head, body = about.head, about.content.body[:MAX_LOOK]
     missing = [_ELSEWHERE[field] for field in _ELSEWHERE if field not in known]
@@ -76,7 +76,7 @@ def _completed(known: dict[str, str], about: About) -> bool:
     return any(body.rfind(mark) >= 0 for mark in marks)
 
 
-def value(known: dict[str, str], about: About) -> Value:
+def value(known: dict[str, str], about: PageMetadata) -> Value:
     """The value of a page of which so much is known; the fields that decide come first."""
     text = " ".join([known[field] for field in _DECIDING if field in known])
     if language := about.language:

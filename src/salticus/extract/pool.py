@@ -19,7 +19,7 @@ from salticus.extract import BUILTIN, reader, worker
 from salticus.extract.base import Content, Extractor
 from salticus.extract.canonical_link import canonical_link
 from salticus.extract.route import Route, Routes
-from salticus.extract.rules import Rules
+from salticus.extract.rules import PageRules
 from salticus.types import Reading, Status, Target
 
 QUEUE = 4  # tasks a worker that are handed to the pool at once; the others wait outside
@@ -44,7 +44,7 @@ class Extraction:
         extractors: Mapping[str, str] | None = None,
     ) -> None:
         self.config = config
-        self.rules = Rules(rules)
+        self.rules = PageRules(rules)
         self.routes = Routes(rules, extractors)
         self._parts: dict[str, Extractor] = {}
         self._slots = asyncio.Semaphore(QUEUE * config.workers)

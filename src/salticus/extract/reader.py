@@ -21,7 +21,7 @@ from salticus.types import Reading, Status
 MEMORY = 2 * 10**9  # bytes that a worker may take beyond what it takes when it starts
 
 
-class Reader:  # imports inside, because parsers take a while, and the crawler itself needs none
+class PageReader:  # imports inside, because parsers take a while, and the crawler itself needs none
     """Reads pages: the parts of the route in turn, the rule's fields, the judgement, the links.
 
     Raises nothing but ExtractError, and PluginError if a part cannot be loaded.

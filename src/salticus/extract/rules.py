@@ -17,10 +17,10 @@ MARKED = frozenset(
 )  # fmt: skip
 
 
-class Rules:
+class PageRules:
     """The rule of a page is the first that is for it.
 
-    >>> Rules([Rule("https://a.example/*"), Rule()]).find(Target(1, "https://b.example/1", ""))
+    >>> PageRules([Rule("https://a.example/*"), Rule()]).find(Target(1, "https://b.example/1", ""))
     1
     """
 

@@ -21,7 +21,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 from salticus.errors import ConfigError, ExtractError
 from salticus.extract import json_value
 from salticus.extract.canonical import canonical
-from salticus.extract.document import Document
+from salticus.extract.document import ParsedPage
 from salticus.extract.price import Shown
 
 MAX_MATCHES = 1000
@@ -48,7 +48,7 @@ class Selector(Protocol):
     Laws: pure; nothing found gives an empty list; raises nothing but ExtractError.
     """
 
-    def find(self, document: Document) -> list[str]: ...
+    def find(self, document: ParsedPage) -> list[str]: ...
 
 
 def split(said: str) -> tuple[str, str]:
@@ -65,7 +65,7 @@ def selector(said: str) -> Selector:
     """The selector that is written so; ConfigError if it is not one.
 
     >>> from salticus.extract.base import Content
-    >>> page = Document(Content("http://a.example/", b"<p id=x>5 <b>EUR</b></p>"))
+    >>> page = ParsedPage(Content("http://a.example/", b"<p id=x>5 <b>EUR</b></p>"))
     >>> selector("p@id").find(page), selector("xpath://b/text()").find(page)
     (['x'], ['EUR'])
     """
@@ -88,13 +88,13 @@ class Css:
             advice = "; take @name for an attribute" if "::" in expression else ""
             raise ConfigError(f"{expression!r} is no CSS selector{advice}") from error
 
-    def find(self, document: Document) -> list[str]:
+    def find(self, document: ParsedPage) -> list[str]:
         found = self.elements(document)
         if self.attribute is None:
             return _texts(Shown(flat(node, _nodes_of)) for node in found)
         return _texts(node.attributes.get(self.attribute) or "" for node in found)
 
-    def elements(self, document: Document) -> list[LexborNode]:
+    def elements(self, document: ParsedPage) -> list[LexborNode]:
         """The elements themselves."""
         return document.nodes.css(self.expression)[:MAX_MATCHES]
 
@@ -112,11 +112,11 @@ class XPath:
         except (etree.XPathError, ValueError) as error:
             raise ConfigError(f"{expression!r} is no XPath: {error}") from error
 
-    def find(self, document: Document) -> list[str]:
+    def find(self, document: ParsedPage) -> list[str]:
         found = self.elements(document)
         return _texts(_shown(item) for item in found)
 
-    def elements(self, document: Document) -> list[Any]:
+    def elements(self, document: ParsedPage) -> list[Any]:
         """What the expression gives, as a list."""
         if document.elements is None:
             return []
@@ -143,13 +143,13 @@ class Json:
             reason = str(error).partition("\n")[0]
             raise ConfigError(f"{path.strip()!r} is no JSONPath: {reason}") from error
 
-    def find(self, document: Document) -> list[str]:
+    def find(self, document: ParsedPage) -> list[str]:
         found: list[Any] = []
         for value in self._values(document):
             found += self._matches(value)
         return _texts(json_value.shown(item) for item in found if item is not None)
 
-    def _values(self, document: Document) -> Iterable[Any]:
+    def _values(self, document: ParsedPage) -> Iterable[Any]:
         if self.where is None:
             return [document.json]
         held = (node.text(deep=True) for node in self.where.elements(document))

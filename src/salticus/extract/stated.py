@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from salticus.extract.about import About
+from salticus.extract.about import PageMetadata
 from salticus.extract.jsonld import Node
 from salticus.extract.money import currency, plausible
 from salticus.extract.naming import is_a
@@ -61,7 +61,7 @@ class Sale(NamedTuple):
     rival: str = ""
 
 
-def sale(offer: Node, product: Node, about: About) -> Sale | None:
+def sale(offer: Node, product: Node, about: PageMetadata) -> Sale | None:
     """What an offer asks of the buyer now; None if it does not say."""
     code = currency(offer.get("priceCurrency"), about.tongue)
     if not code and "priceSpecification" in offer:
@@ -84,7 +84,7 @@ def sale(offer: Node, product: Node, about: About) -> Sale | None:
     return None
 
 
-def _sign(offer: Node, found: Price, about: About) -> str:
+def _sign(offer: Node, found: Price, about: PageMetadata) -> str:
     """The currency that people see beside the same amount."""
     seen = price(offer["@shown"], "", about.tongue) if "@shown" in offer else None
     return seen.currency if seen and seen.amount == found.amount else ""
@@ -204,7 +204,7 @@ def for_sale(offer: Node) -> bool:
     return "eligibleQuantity" not in offer or not _bulk(offer)
 
 
-def _meant(amount: str, offer: Node, product: Node, about: About) -> bool:
+def _meant(amount: str, offer: Node, product: Node, about: PageMetadata) -> bool:
     """Whether next to nothing is really asked: nobody is told to ask, and 0 can be had."""
     seen = about.content.body[:MAX_LOOK].lower()
     if any(seen.rfind(phrase) >= 0 for phrase in _ON_REQUEST):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from salticus.extract.about import About, Address, address, nearness
+from salticus.extract.about import PageMetadata, SchemelessUrl, address, nearness
 from salticus.extract.jsonld import Node
 from salticus.extract.lazy import lazy
 from salticus.extract.naming import akin, different, entitled, is_a, kinds, of_site, plain, same
@@ -47,7 +47,9 @@ class Subject:
     strict = False
     vague = False  # several products, of which nothing tells whether they are the same
 
-    def __init__(self, nodes: list[Node], about: About, above: list[Node] | None = None) -> None:
+    def __init__(
+        self, nodes: list[Node], about: PageMetadata, above: list[Node] | None = None
+    ) -> None:
         self.nodes = nodes
         self.about = about
         self.context = [*above, *nodes] if above else nodes
@@ -158,7 +160,7 @@ class Subject:
         stated = (address(raw, self.about.url) for raw in (node.get("url"), node.get("@id"), main))
         return max((self._rank(where) for where in stated if where), default=0)
 
-    def _rank(self, where: Address) -> int:
+    def _rank(self, where: SchemelessUrl) -> int:
         if own := nearness(where, self.about.own):
             return own
         return max((min(1, nearness(where, other)) for other in self.about.addresses), default=0)

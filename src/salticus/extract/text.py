@@ -11,7 +11,7 @@ from salticus.errors import ExtractError
 from salticus.extract import json_value, pdf
 from salticus.extract.base import Content
 from salticus.extract.canonical import canonical, length
-from salticus.extract.document import LINKS, Document, document_of
+from salticus.extract.document import LINKS, ParsedPage, document_of
 from salticus.extract.ignore import FURNITURE, Ignored
 from salticus.types import Reading, Value
 
@@ -57,7 +57,7 @@ class Text:
             return self._html(document)
         return self._value(_json(document) if document.is_json else canonical(document.text))
 
-    def _pdf(self, document: Document) -> Value | Reading | None:
+    def _pdf(self, document: ParsedPage) -> Value | Reading | None:
         if not self.pdf:
             return Reading(fault=pdf.OFF)
         try:
@@ -65,7 +65,7 @@ class Text:
         except ExtractError as error:
             return Reading(fault=str(error))
 
-    def _html(self, document: Document) -> Value | None:
+    def _html(self, document: ParsedPage) -> Value | None:
         tree = self._ignored.tree(document)
         return self._value(_text(tree, list(FURNITURE)), _fields(tree))
 
@@ -74,7 +74,7 @@ class Text:
         return Value("page", text, fields or {}) if text else None
 
 
-def _json(document: Document) -> str:
+def _json(document: ParsedPage) -> str:
     try:
         return json_value.shown(document.json)
     except ExtractError:

@@ -13,7 +13,7 @@ import msgspec
 
 from salticus.config import Extract, Rule
 from salticus.extract.base import Content
-from salticus.extract.reader import MEMORY, Reader, failure
+from salticus.extract.reader import MEMORY, PageReader, failure
 from salticus.extract.route import Route
 from salticus.types import Reading
 
@@ -27,7 +27,7 @@ GRACE_S = 5.0
 
 _ANSWER: msgspec.msgpack.Decoder[Reading] = msgspec.msgpack.Decoder(Reading)
 
-_reader = Reader(Extract())  # of this process
+_reader = PageReader(Extract())  # of this process
 
 
 def prepare(names: Collection[str], config: Extract, rules: Sequence[Rule]) -> None:
@@ -36,7 +36,7 @@ def prepare(names: Collection[str], config: Extract, rules: Sequence[Rule]) -> N
     # it before it kills; a part may be caught in C code.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     global _reader
-    _reader = Reader(config, rules)
+    _reader = PageReader(config, rules)
     for name in names:
         with contextlib.suppress(Exception):  # whoever asks for the part will be told
             _reader.part(name, None)

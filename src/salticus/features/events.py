@@ -11,7 +11,7 @@ import numpy as np
 from salticus.types import Codes, Columns, Floats32, Ints
 
 
-class Kind(IntEnum):
+class EventKind(IntEnum):
     """What an event tells; of one page and hour, a lower number comes first."""
 
     BORN = 0
@@ -64,7 +64,7 @@ class Events(Columns):
         return self.take(np.lexsort((self.kind, self.page, self.hour)))
 
 
-def make_events(kind: Kind, hour: Ints, page: Ints, *numbers: Floats32) -> Events:
+def make_events(kind: EventKind, hour: Ints, page: Ints, *numbers: Floats32) -> Events:
     """Events of one kind; numbers that are not given are unknown."""
     n = len(hour)
     told = [np.asarray(each, dtype=np.float32) for each in numbers]

@@ -11,7 +11,7 @@ import numpy as np
 from salticus.features.groups import Groups
 from salticus.features.metadata import Hashes, hashes
 from salticus.features.names import EDGES
-from salticus.features.past import Past
+from salticus.features.past import FeatureStream
 from salticus.features.visited import Answered, Crawler
 from salticus.types import ANSWERED, CHANGED, Bools, Inputs, Ints, Outcomes
 from salticus.types.dates import HOUR_US
@@ -55,7 +55,7 @@ class Following:
         self._moved = False  # a page, to another group
         self._hosts: dict[str, int] = {}
         self._countries: list[str] = []
-        self._past = Past(self._groups(), edges=edges, full=False, demand=False)
+        self._past = FeatureStream(self._groups(), edges=edges, full=False, demand=False)
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -140,7 +140,7 @@ class Following:
         self._countries = state["countries"].tolist()
         counted = len(state["past_own"])  # pages that came since are not placed yet
         groups = self._groups().take(np.arange(counted))
-        self._past = Past(groups, edges=self.edges, full=False, demand=False)
+        self._past = FeatureStream(groups, edges=self.edges, full=False, demand=False)
         self._past.restore(part_of(state, "past_"))
 
     # ------------------------------------------------------------------------------------ inside

@@ -21,7 +21,7 @@ NEVER_GONE = np.iinfo(np.int32).max  # in hours: beyond any log, and sums of it 
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class ChangeHistory:
     """Pages and their changes; times in whole hours since 1970, UTC.
 
     Over pages: `born` and `gone` (half-open; NEVER_GONE while it lives) and `group`, the number of
@@ -45,7 +45,7 @@ class History:
         return int(self.group.max(initial=-1)) + 1
 
 
-def full_history(pages: pl.DataFrame, values: pl.LazyFrame) -> History:
+def full_history(pages: pl.DataFrame, values: pl.LazyFrame) -> ChangeHistory:
     """The history that the truth tells: every row with a value other than the one before it.
 
     `pages` has `page_id` and perhaps `category`. A page is born with its first row and gone with
@@ -72,8 +72,8 @@ def full_history(pages: pl.DataFrame, values: pl.LazyFrame) -> History:
 
 
 def partial_history(
-    pages: pl.DataFrame, visits: pl.LazyFrame, *, like: History | None = None
-) -> History:
+    pages: pl.DataFrame, visits: pl.LazyFrame, *, like: ChangeHistory | None = None
+) -> ChangeHistory:
     """The history that a crawler saw: its visits with `changed` true, at the time of the visit.
 
     A page is born with its first visit, or when `like` says (a feed announces pages before anyone
@@ -95,10 +95,10 @@ def partial_history(
 
 def _history(
     pages: pl.DataFrame, changes: pl.DataFrame, start: int, *, born: Ints, gone: Ints
-) -> History:
+) -> ChangeHistory:
     page, hour = changes["row"].to_numpy().astype(np.int64), _hours(changes["at"])
     there = (hour >= born[page]) & (hour <= gone[page])
-    return History(
+    return ChangeHistory(
         start=start,
         born=born,
         gone=gone,

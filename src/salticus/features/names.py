@@ -73,21 +73,21 @@ def ahead(edges: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def all_names(edges: tuple[int, ...] = EDGES) -> tuple[str, ...]:
-    """Every dense feature, in the order in which `Past.read` gives them."""
+    """Every dense feature, in the order in which `FeatureStream.read` gives them."""
     return (
         *_OWN, *_DEMAND, *_CATEGORY, *_GROUPS, *_LATELY, *_WEEK, *ahead(edges), *TIME, *LOCAL
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FeatureSet:
     """The features that a model uses: dense ones and fields of metadata."""
 
     dense: tuple[str, ...]
     metadata: tuple[str, ...]
 
 
-def chosen(preset: str, kind: str, edges: tuple[int, ...] = EDGES) -> Choice:
+def chosen(preset: str, kind: str, edges: tuple[int, ...] = EDGES) -> FeatureSet:
     """The features of a preset (han2019, han2020, full, visits), of a kind (metadata, history,
     both). `visits` is `full` without prices and clicks: what visits alone can tell.
     """
@@ -112,7 +112,7 @@ def chosen(preset: str, kind: str, edges: tuple[int, ...] = EDGES) -> Choice:
         "visits": ((*plain, *grouped), (*TIME, *LOCAL), METADATA),
     }[preset]
     return {
-        "metadata": Choice(time, metadata),
-        "history": Choice(history, ()),
-        "both": Choice((*history, *time), metadata),
+        "metadata": FeatureSet(time, metadata),
+        "history": FeatureSet(history, ()),
+        "both": FeatureSet((*history, *time), metadata),
     }[kind]

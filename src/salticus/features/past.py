@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.features.events import Events, Kind, runs
+from salticus.features.events import EventKind, Events, runs
 from salticus.features.groups import Groups, shelves
 from salticus.features.holidays import day_shifts, feasts
 from salticus.features.kernels import (
@@ -40,7 +40,7 @@ _KEPT = ("own", "held", "ring", "group", "cells", "turn", "facts", "marks")
 _ROOM = 1024  # events
 
 
-class Past:
+class FeatureStream:
     """Learns events and tells the features of pages.
 
     Laws: however events are cut into chunks and reads lie between them, what is read is the same
@@ -139,7 +139,7 @@ class Past:
         return kept | {name: getattr(self._tables, name)[:end].copy() for name in _BUFFER}
 
     def restore(self, state: State) -> None:
-        """Go on from what another `Past` of the same groups had learnt."""
+        """Go on from what another `FeatureStream` of the same groups had learnt."""
         parts = {name: np.array(state[name]) for name in (*_KEPT, *_BUFFER)}
         self._tables = self._tables._replace(**parts)
         self._cached = _cached(self._tables, self.edges)
@@ -195,8 +195,8 @@ class Past:
         """Forget events that all lags have passed; visits and demand matter for a month only."""
         s, end = self._tables, int(self._tables.marks[len(LAGS)])
         at = np.arange(end)
-        brief = (s.kind[:end] != Kind.BORN) & (s.kind[:end] != Kind.CHANGE)
-        brief &= s.kind[:end] != Kind.GONE
+        brief = (s.kind[:end] != EventKind.BORN) & (s.kind[:end] != EventKind.CHANGE)
+        brief &= s.kind[:end] != EventKind.GONE
         kept = at >= np.where(brief, s.marks[MONTH], s.marks[COUNTED])
         place = np.concatenate([[0], np.cumsum(kept)])
         cut = {name: getattr(s, name)[:end][kept] for name in _BUFFER}

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.features.events import Events, Kind, by_days, make_events
+from salticus.features.events import EventKind, Events, by_days, make_events
 from salticus.features.tossed import tossed
-from salticus.features.truths import Source, rowed, truths_of
+from salticus.features.truths import LogTables, rowed, truths_of
 from salticus.features.visited import visited
 from salticus.types.dates import HOUR_US
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is import
 _HOUR = timedelta(hours=1)
 
 
-def pages_of(log: Source) -> pl.DataFrame:
+def pages_of(log: LogTables) -> pl.DataFrame:
     """The pages of a log in order of their ids: the row of a page is its place here."""
     return log.scan("pages").collect().unique("page_id", keep="first").sort("page_id")
 
 
 def seen_events(
-    log: Source, pages: pl.DataFrame, observe: str, *, seed: int = 0
+    log: LogTables, pages: pl.DataFrame, observe: str, *, seed: int = 0
 ) -> Iterator[Events]:
     """The events of each UTC day that has any, in order; demand included if the log has it.
 
@@ -41,7 +41,7 @@ def seen_events(
     return _by_days(_found(log, pages, observe, seed), demand)
 
 
-def _found(log: Source, pages: pl.DataFrame, observe: str, seed: int) -> Iterator[Events]:
+def _found(log: LogTables, pages: pl.DataFrame, observe: str, seed: int) -> Iterator[Events]:
     """Events of pages in order, by whole UTC days."""
     truths = truths_of(log, pages) if log.has("values") else None
     if observe == "partial":
@@ -76,7 +76,7 @@ def _rates(observe: str) -> tuple[float, float]:
     return rates
 
 
-def _demand(log: Source, pages: pl.DataFrame) -> Events:
+def _demand(log: LogTables, pages: pl.DataFrame) -> Events:
     """Clicks and impressions, each bucket in its last hour."""
     import polars as pl
 
@@ -96,7 +96,7 @@ def _demand(log: Source, pages: pl.DataFrame) -> Events:
     )
     columns = {name: table[name].to_numpy() for name in table.columns}
     return make_events(
-        Kind.DEMAND, columns["hour"], columns["row"], columns["clicks"], columns["shown"]
+        EventKind.DEMAND, columns["hour"], columns["row"], columns["clicks"], columns["shown"]
     )
 
 

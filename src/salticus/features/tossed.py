@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from salticus.features.events import Events, Kind, make_events
+from salticus.features.events import EventKind, Events, make_events
 from salticus.features.truths import Truths, log_ratio
 from salticus.types import Floats, Ints
 from salticus.types.coins import coins
@@ -77,10 +77,10 @@ class _Crawler:
         t, old, since = self.truths, self.seen[page], self.answer[page]
         gap = np.where(since >= 0, hour - since, np.nan).astype(np.float32)
         at = np.full(len(page), hour)
-        visits = make_events(Kind.VISIT, at, page, gap, t.price[point], t.stock[point])
+        visits = make_events(EventKind.VISIT, at, page, gap, t.price[point], t.stock[point])
         c = (old >= 0) & (t.value[old] != t.value[point])
         moved = log_ratio(t.price[point[c]], t.price[old[c]])
         new = point[c]
         return visits.join(
-            make_events(Kind.CHANGE, at[c], page[c], t.price[new], moved, t.stock[new])
+            make_events(EventKind.CHANGE, at[c], page[c], t.price[new], moved, t.stock[new])
         )

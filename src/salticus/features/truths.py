@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from salticus.features.events import Events, Kind, make_events
+from salticus.features.events import EventKind, Events, make_events
 from salticus.features.history import NEVER_GONE
 from salticus.types import Bools, Floats32, Ints
 from salticus.types.dates import HOUR_US
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is import
     import polars as pl
 
 
-class About(Protocol):
+class LogResolution(Protocol):
     """What a log says of itself: how finely its times are known, how long a bucket of demand is,
     and its first and last instant."""
 
@@ -31,11 +31,11 @@ class About(Protocol):
     def ends(self) -> tuple[datetime, datetime] | None: ...
 
 
-class Source(Protocol):
+class LogTables(Protocol):
     """The tables of a log, as `salticus.exchange.Log` gives them."""
 
     @property
-    def about(self) -> About: ...
+    def about(self) -> LogResolution: ...
 
     def path(self, table: str) -> Path: ...
 
@@ -71,11 +71,11 @@ class Truths:
         """All that happened, in its hour."""
         c, fresh = self.changed, np.diff(self.page, prepend=-1) != 0
         born = make_events(
-            Kind.BORN, self.hour[fresh], self.page[fresh],
+            EventKind.BORN, self.hour[fresh], self.page[fresh],
             self.price[fresh], _unknown(int(fresh.sum())), self.stock[fresh],
         )  # fmt: skip
         changes = make_events(
-            Kind.CHANGE, self.hour[c], self.page[c],
+            EventKind.CHANGE, self.hour[c], self.page[c],
             self.price[c], log_ratio(self.price[c], self.old[c]), self.stock[c],
         )  # fmt: skip
         return born.join(changes).join(self._ends()).ordered()
@@ -83,14 +83,14 @@ class Truths:
     def lives(self) -> Events:
         """Births and ends alone, as a feed announces them: it tells no prices."""
         born = np.flatnonzero(self.born < NEVER_GONE)
-        return make_events(Kind.BORN, self.born[born], born).join(self._ends()).ordered()
+        return make_events(EventKind.BORN, self.born[born], born).join(self._ends()).ordered()
 
     def _ends(self) -> Events:
         gone = np.flatnonzero(self.gone < NEVER_GONE)
-        return make_events(Kind.GONE, self.gone[gone], gone)
+        return make_events(EventKind.GONE, self.gone[gone], gone)
 
 
-def truths_of(log: Source, pages: pl.DataFrame) -> Truths:
+def truths_of(log: LogTables, pages: pl.DataFrame) -> Truths:
     """The truth of a log. A page is born with its first row, and gone with its last if that is
     null; going and coming back with the old value is no change."""
     import polars as pl

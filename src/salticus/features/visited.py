@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from salticus.features.events import Events, Kind, make_events
-from salticus.features.truths import Source, log_ratio, rowed, with_price
+from salticus.features.events import EventKind, Events, make_events
+from salticus.features.truths import LogTables, log_ratio, rowed, with_price
 from salticus.types import ANSWERED, Bools, Columns, Floats32, Ints
 from salticus.types.dates import HOUR_US
 
@@ -22,7 +22,7 @@ NEVER_US = np.iinfo(np.int64).min
 _T = TypeVar("_T", Ints, Floats32)
 
 
-def visited(log: Source, pages: pl.DataFrame, lives: Events | None) -> Iterator[Events]:
+def visited(log: LogTables, pages: pl.DataFrame, lives: Events | None) -> Iterator[Events]:
     """Events in order, some million visits at a time, by whole UTC days.
 
     `lives` are births and ends that were announced; if None, a page is born with its first answer.
@@ -37,7 +37,7 @@ def visited(log: Source, pages: pl.DataFrame, lives: Events | None) -> Iterator[
     yield lives.take(np.arange(done, len(lives)))
 
 
-def _spans(log: Source, pages: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, int]]:
+def _spans(log: LogTables, pages: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, int]]:
     """The answered visits in stretches of whole days, and the hour at which each one ends."""
     import polars as pl
 
@@ -53,7 +53,7 @@ def _spans(log: Source, pages: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, int
         yield _answers(log, pages, inside), 24 * end
 
 
-def _answers(log: Source, pages: pl.DataFrame, inside: pl.Expr) -> pl.DataFrame:
+def _answers(log: LogTables, pages: pl.DataFrame, inside: pl.Expr) -> pl.DataFrame:
     """Answered visits, by page and time: row, at (µs), changed, price, stock."""
     import polars as pl
 
@@ -111,12 +111,12 @@ class Crawler:
         gap[first] = np.nan
         old = _before(row, _filled(row, price, self.price), self.price)
         c = visits.changed
-        events = make_events(Kind.VISIT, hour, row, gap.astype(np.float32), price, stock)
+        events = make_events(EventKind.VISIT, hour, row, gap.astype(np.float32), price, stock)
         moved = log_ratio(price[c], old[c])
-        changes = make_events(Kind.CHANGE, hour[c], row[c], price[c], moved, stock[c])
+        changes = make_events(EventKind.CHANGE, hour[c], row[c], price[c], moved, stock[c])
         if self.announced:
             return changes.join(events)
-        return make_events(Kind.BORN, hour[first], row[first]).join(changes).join(events)
+        return make_events(EventKind.BORN, hour[first], row[first]).join(changes).join(events)
 
 
 def _before(row: Ints, column: _T, last: _T) -> _T:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Mapping
 from salticus.clock import Clock
 from salticus.config import Config
 from salticus.fetch.base import Answer, Engine
-from salticus.fetch.hosts import BUSY_CODES, Host, room
+from salticus.fetch.hosts import BUSY_CODES, HostLimiter, room
 from salticus.fetch.slots import Slots
 from salticus.fetch.window import Window
 from salticus.types import HostState, Status
@@ -16,7 +16,7 @@ from salticus.types import HostState, Status
 NO_HEADERS: Mapping[str, str] = {}
 
 
-class Request:
+class PendingRequest:
     """A request to make before wall time `before`, and to repeat up to `retries` times.
 
     `elapsed_s` sums the seconds that its exchanges took, not those spent waiting for turns. With
@@ -36,7 +36,13 @@ class Request:
     )
 
     def __init__(
-        self, url: str, host: Host, *, before: float, retries: int, headers: Mapping[str, str]
+        self,
+        url: str,
+        host: HostLimiter,
+        *,
+        before: float,
+        retries: int,
+        headers: Mapping[str, str],
     ) -> None:
         self.url = url
         self.host = host
@@ -55,10 +61,10 @@ class Hosts:
         self.config = config
         self.clock = clock
         self._start = clock.wall()
-        self._hosts: dict[str, Host] = {}
+        self._hosts: dict[str, HostLimiter] = {}
         self._remembered: dict[str, HostState] = {}
 
-    def at(self, name: str) -> Host:
+    def at(self, name: str) -> HostLimiter:
         """The host of that name."""
         return self._hosts.get(name) or self._open(name)
 
@@ -78,9 +84,9 @@ class Hosts:
             else:
                 self._remembered[state.host] = state
 
-    def _open(self, name: str) -> Host:
+    def _open(self, name: str) -> HostLimiter:
         delay, concurrency = self.config.delay(name), self.config.concurrency(name)
-        host = Host(
+        host = HostLimiter(
             name,
             delay=delay,
             concurrency=concurrency,
@@ -97,7 +103,7 @@ class Hosts:
         return None if hours is None else Window(hours, self.clock)
 
 
-class Gate(Hosts):
+class Dispatcher(Hosts):
     """Sends requests through an engine, each in its host's turn, so many at once in all.
 
     Laws: those of `base.Fetcher` that speak of turns; a request that is cancelled frees its turn.
@@ -107,10 +113,10 @@ class Gate(Hosts):
         super().__init__(config, clock)
         self.engine = engine
         self._seats = Slots(config.fetch.concurrency)
-        self._noted: dict[str, Host] = {}
+        self._noted: dict[str, HostLimiter] = {}
         self._shut = False
 
-    def note(self, host: Host) -> None:
+    def note(self, host: HostLimiter) -> None:
         """There is something to remember of the host."""
         self._noted[host.name] = host
 
@@ -133,13 +139,13 @@ class Gate(Hosts):
         for host in self._hosts.values():
             host.shut()
 
-    def may_help(self, request: Request, answer: Answer) -> bool:
+    def may_help(self, request: PendingRequest, answer: Answer) -> bool:
         """Whether the same request may be made again, and may fare better in its next turn."""
         if request.retries <= 0 or answer.code in BUSY_CODES or answer.retry_after:
             return False  # the visit ends, so that what the host asked for is stored at once
         return answer.code >= 500 or answer.status is Status.NETWORK
 
-    async def send(self, request: Request) -> Answer | None:
+    async def send(self, request: PendingRequest) -> Answer | None:
         """One exchange in the host's turn; None if that does not come before `before`."""
         host, wall = request.host, self.clock.wall
         start = wall()
@@ -168,12 +174,12 @@ class Gate(Hosts):
             self.note(host)
         return answer
 
-    def _exchange(self, request: Request) -> Awaitable[Answer]:
+    def _exchange(self, request: PendingRequest) -> Awaitable[Answer]:
         if request.most is None:
             return self.engine.get(request.url, request.headers)
         return self.engine.get(request.url, request.headers, most=request.most)
 
-    async def _seated(self, request: Request) -> bool:
+    async def _seated(self, request: PendingRequest) -> bool:
         """Wait for one of the seats that all hosts share; without one the turn is given up."""
         seated = False
         try:

@@ -29,7 +29,7 @@ _FAILED_CAP_S = 300.0
 _FAILURES = frozenset({Status.NETWORK, Status.TIMEOUT, Status.CERTIFICATE})
 
 
-class Host:
+class HostLimiter:
     """One host's turns, back-off and robots.txt. Times are wall seconds.
 
     `next_at` is when the next request may start at the earliest. `strikes` counts the answers in

@@ -13,7 +13,7 @@ from salticus.clock import Clock
 from salticus.config import Config, Rule, matches
 from salticus.fetch import robots
 from salticus.fetch.base import Answer, Engine, Renderer
-from salticus.fetch.gate import NO_HEADERS, Gate, Request
+from salticus.fetch.gate import NO_HEADERS, Dispatcher, PendingRequest
 from salticus.fetch.identity import Identities
 from salticus.fetch.redirects import (
     after_redirect,
@@ -48,14 +48,14 @@ class PoliteFetcher:
         self.config = config
         self.clock = clock
         self.renderer = renderer
-        self._gate = Gate(engine, config, clock)
+        self._gate = Dispatcher(engine, config, clock)
         self._identities = Identities(config if renderer else Config())
         self._any_rendered = any(rule.render for rule in config.pages)
 
     async def fetch(self, target: Target, before: float = math.inf) -> Fetched | None:
         """Visit `target`; None if its turn did not come before wall time `before`."""
         rule = self._rendering(target) if self._any_rendered else None
-        request = Request(
+        request = PendingRequest(
             target.url,
             self._gate.at(target.host),
             before=before,
@@ -107,7 +107,7 @@ class PoliteFetcher:
 
     # ---------------------------------------------------------------------------------- requests
 
-    async def _ask(self, request: Request) -> Answer | None:
+    async def _ask(self, request: PendingRequest) -> Answer | None:
         """The answer to a request, repeated while that may help; None if its turn did not come.
 
         Where robots.txt does not let us ask, the answer says so.
@@ -126,7 +126,7 @@ class PoliteFetcher:
             request.retries -= 1
             last = answer
 
-    async def _ask_if_allowed(self, request: Request) -> Answer | None:
+    async def _ask_if_allowed(self, request: PendingRequest) -> Answer | None:
         if not await self._know_robots(request):
             return None
         now = self.clock.wall()
@@ -135,7 +135,7 @@ class PoliteFetcher:
             return await self._gate.send(request)
         return Answer(request.url, refusal[0], now, fault=refusal[1])
 
-    async def _follow(self, request: Request, answer: Answer) -> Answer:
+    async def _follow(self, request: PendingRequest, answer: Answer) -> Answer:
         """Follow redirects to the first answer that is none."""
         seen, hops = {str(URL(request.url))}, 0
         while redirects(answer):
@@ -155,7 +155,7 @@ class PoliteFetcher:
             answer = after_redirect(followed)
         return answer
 
-    def _move(self, request: Request, answer: Answer) -> bool:
+    def _move(self, request: PendingRequest, answer: Answer) -> bool:
         """Turn a request towards where the answer points; False if that is nowhere we go."""
         found = location(request.url, answer.location)
         if found is None:
@@ -185,7 +185,7 @@ class PoliteFetcher:
         known = self._identities.at(host) is not None
         return known or any(matches(host, pattern) for pattern in self.config.fetch.allow_private)
 
-    async def _render(self, request: Request, answer: Answer, wait: str | None) -> Answer:
+    async def _render(self, request: PendingRequest, answer: Answer, wait: str | None) -> Answer:
         """What the page's scripts make of it; what they ask for is asked politely, and once."""
 
         async def ask(url: str) -> Answer | None:
@@ -194,7 +194,7 @@ class PoliteFetcher:
                 return None
             host = self._gate.at(found[1])
             return await self._ask(
-                Request(found[0], host, before=math.inf, retries=0, headers=NO_HEADERS)
+                PendingRequest(found[0], host, before=math.inf, retries=0, headers=NO_HEADERS)
             )
 
         if self.renderer is None:
@@ -208,7 +208,7 @@ class PoliteFetcher:
 
     # ------------------------------------------------------------------------------------ robots
 
-    async def _know_robots(self, request: Request) -> bool:
+    async def _know_robots(self, request: PendingRequest) -> bool:
         """See to it that the host's robots.txt is known; False if that takes beyond `before`.
 
         One visit asks and the others wait for it; if it gives up or is cancelled, the next asks.
@@ -225,7 +225,7 @@ class PoliteFetcher:
                 await asyncio.wait((host.asking,), timeout=left)
         return True
 
-    async def _learn_robots(self, request: Request) -> bool:
+    async def _learn_robots(self, request: PendingRequest) -> bool:
         host = request.host
         host.asking = done = asyncio.get_running_loop().create_future()
         try:
@@ -239,10 +239,10 @@ class PoliteFetcher:
             done.set_result(None)
         return answer is not None
 
-    async def _ask_robots(self, request: Request) -> Answer | None:
+    async def _ask_robots(self, request: PendingRequest) -> Answer | None:
         """The answer to robots.txt, after up to five redirects, to other hosts as well."""
         scheme, host = request.url.partition("://")[0], request.host
-        asked = Request(
+        asked = PendingRequest(
             f"{scheme}://{host.name}/robots.txt",
             host,
             before=request.before,
@@ -266,7 +266,7 @@ class PoliteFetcher:
 
     # ---------------------------------------------------------------------------------- outcomes
 
-    def _fetched(self, request: Request, answer: Answer) -> Fetched:
+    def _fetched(self, request: PendingRequest, answer: Answer) -> Fetched:
         at = (self.clock.now() - _EPOCH) // _MICROSECOND
         code, status, fault = answer.code, answer.status, answer.fault
         if status is Status.OK:

@@ -15,7 +15,7 @@ An answer holds for 24 hours. A crawl-delay is honoured up to one day.
 from __future__ import annotations
 
 from salticus.fetch.base import Answer
-from salticus.fetch.rules import Rules, frees
+from salticus.fetch.rules import RobotsRules, frees
 from salticus.types import Status
 
 BYTES = 512_001  # that are asked for: one more than count shows that there are more
@@ -89,7 +89,7 @@ class Robots:
 
     def _settle(self, code: int | None, text: str, until: float) -> None:
         self.code, self.text, self.until = code, text, until
-        self._rules: Rules | None = None
+        self._rules: RobotsRules | None = None
         free = _tells(code) and frees(text)
         self.free_until = until if free else 0.0
 
@@ -108,9 +108,9 @@ class Robots:
     def _allows(self, url: str) -> bool:
         return self._parsed().allow(url)
 
-    def _parsed(self) -> Rules:
+    def _parsed(self) -> RobotsRules:
         if self._rules is None:
-            self._rules = Rules(self.text)
+            self._rules = RobotsRules(self.text)
         return self._rules
 
 

@@ -24,10 +24,10 @@ _AGENTS = {name: f"User-agent: {name}" for name in ("*", AGENT.lower())}
 _RULE = re.compile(r"(\s*[a-z]+)([:\s]+)([^#]*)", re.IGNORECASE)
 
 
-class Rules:
+class RobotsRules:
     """What a robots.txt lets us ask for.
 
-    >>> rules = Rules("User-agent: *\\nDisallow: /cart")
+    >>> rules = RobotsRules("User-agent: *\\nDisallow: /cart")
     >>> rules.allow("http://a.org/offer"), rules.allow("http://a.org/cart/1")
     (True, False)
     """

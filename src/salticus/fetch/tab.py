@@ -68,7 +68,7 @@ class Tab:
         self._asking: set[asyncio.Future[Answer | None]] = set()
         self._requests = 0
         self._shown = False
-        self._time = Time(self.limit_s)
+        self._time = Deadline(self.limit_s)
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def read(self, wait: str | None) -> Answer:
@@ -113,7 +113,7 @@ class Tab:
         world = await self._settled(page, wait)
         try:
             async with asyncio.timeout(min(READ_S, self.limit_s)):
-                read = (world or await World.of(self._session)).run(READ, self.max_size)
+                read = (world or await IsolatedWorld.of(self._session)).run(READ, self.max_size)
                 url, text = await read
         except TimeoutError:
             fault = f"its scripts did not come to rest within {self.limit_s:g} s"
@@ -132,13 +132,13 @@ class Tab:
             fault = f"no element fits {wait!r} within {self.limit_s:g} s"
             raise Unrendered(Status.BROKEN, "; ".join(filter(None, (fault, supply.fault))))
 
-    async def _settled(self, page: Page, wait: str | None) -> World | None:
+    async def _settled(self, page: Page, wait: str | None) -> IsolatedWorld | None:
         """The world of a page that is done; None if its time was over before."""
         try:
             async with asyncio.timeout(self.limit_s) as limit:
                 self._time.govern(limit)
                 await page.goto(self.page.url, wait_until="commit", timeout=0)
-                world = await World.of(self._session)
+                world = await IsolatedWorld.of(self._session)
                 await self._settle(world, wait)
                 return world
         except TimeoutError:
@@ -146,7 +146,7 @@ class Tab:
         finally:
             self._time.govern(None)
 
-    async def _settle(self, world: World, wait: str | None) -> None:
+    async def _settle(self, world: IsolatedWorld, wait: str | None) -> None:
         """Return when the page is done; otherwise go on looking."""
         now = asyncio.get_running_loop().time
         moved, moves = now(), -1
@@ -245,7 +245,7 @@ class Tab:
             await asyncio.wait(tuple(self._asking))
 
 
-class World:
+class IsolatedWorld:
     """A place beside the page's own scripts from which its markup can be seen."""
 
     def __init__(self, session: CDPSession, context: int) -> None:
@@ -253,7 +253,7 @@ class World:
         self._context = context
 
     @classmethod
-    async def of(cls, session: CDPSession) -> World:
+    async def of(cls, session: CDPSession) -> IsolatedWorld:
         """A new world in the page's main frame."""
         tree = await session.send("Page.getFrameTree")
         frame = {"frameId": tree["frameTree"]["frame"]["id"]}
@@ -281,7 +281,7 @@ class World:
         return answer["result"]["value"]
 
 
-class Time:
+class Deadline:
     """The time limit of a page: it stands still while we ask for something, within reason."""
 
     def __init__(self, seconds: float) -> None:

@@ -8,9 +8,9 @@ from datetime import datetime
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.features.events import Kind, make_events
+from salticus.features.events import EventKind, make_events
 from salticus.features.groups import Groups
-from salticus.features.past import Past
+from salticus.features.past import FeatureStream
 from salticus.models.calibrated import Calibrated
 from salticus.predict.mixed import HOUR_US, Mixed
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
@@ -62,7 +62,7 @@ class Learnt(Mixed):
         if len(asked.edges) < 2:
             raise InputError("a curve needs two horizons or more; train the model with --hazard")
         self.asked, self.known = asked, known
-        self.past_ = Past(known.groups, edges=asked.edges, full=False, demand=False)
+        self.past_ = FeatureStream(known.groups, edges=asked.edges, full=False, demand=False)
         self._met = np.zeros(len(known.ids), dtype=np.bool_)
         self._news = np.full(len(known.ids), -1, dtype=np.int64)  # hour of the latest; -1: none
         self._hour = -1  # of the last question
@@ -86,9 +86,9 @@ class Learnt(Mixed):
         rows, at = self._rows(seen.page), _hours(seen.at)
         self._welcome(rows, at, int(at.max(initial=0)))
         gap = (seen.at - seen.since) / np.timedelta64(HOUR_US, "us")
-        events = make_events(Kind.VISIT, at, rows, gap.astype(np.float32))
+        events = make_events(EventKind.VISIT, at, rows, gap.astype(np.float32))
         new = seen.changed == CHANGED
-        self.past_.learn(events.join(make_events(Kind.CHANGE, at[new], rows[new])).ordered())
+        self.past_.learn(events.join(make_events(EventKind.CHANGE, at[new], rows[new])).ordered())
         np.maximum.at(self._news, rows, at)
 
     # ------------------------------------------------------------------------------------ inside
@@ -106,7 +106,9 @@ class Learnt(Mixed):
         if len(new):
             rows, first = np.unique(rows[new], return_index=True)
             born = added[new][first]
-            self.past_.learn(make_events(Kind.BORN, np.maximum(born, self._hour), rows).ordered())
+            self.past_.learn(
+                make_events(EventKind.BORN, np.maximum(born, self._hour), rows).ordered()
+            )
             self._met[rows], self._news[rows] = True, np.maximum(self._news[rows], born)
 
     def _ask(self, curves: RhythmSurvival, pages: Pages, hour: int) -> None:

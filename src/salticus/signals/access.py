@@ -49,7 +49,7 @@ def click_of(text: str) -> re.Pattern[str]:
     return pattern
 
 
-class AccessLog:
+class AccessLogReader:
     """Lines of an access log, in the common or the combined format of Apache and nginx.
 
     Clicks are the requests (GET or POST) whose target `click` matches; the group ``url`` of the
@@ -57,7 +57,7 @@ class AccessLog:
     the page itself. Bots, by what they call themselves, and failed requests do not count.
 
     >>> line = b'1.2.3.4 - - [01/Jan/2026:00:00:00 +0000] "GET /to/http%3A%2F%2Fa.example HTTP/1.1"'
-    >>> AccessLog(click_of("/to/{url}")).read(line + b' 302 0 "-" "Firefox"').url
+    >>> AccessLogReader(click_of("/to/{url}")).read(line + b' 302 0 "-" "Firefox"').url
     'http://a.example'
     """
 

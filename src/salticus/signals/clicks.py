@@ -59,7 +59,7 @@ class Left(Exception):
         self.reason = reason
 
 
-class Reader(Protocol):
+class LineReader(Protocol):
     """Reads one line; raises Left if it does not count. The URL is as it stands there."""
 
     def read(self, line: bytes) -> Count: ...

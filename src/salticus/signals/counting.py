@@ -16,11 +16,11 @@ from typing import Protocol, cast
 import msgspec
 
 from salticus.errors import InputError
-from salticus.signals.access import AccessLog, looks_like
-from salticus.signals.clicks import AHEAD, JsonLines, Left, Reader, Table
+from salticus.signals.access import AccessLogReader, looks_like
+from salticus.signals.clicks import AHEAD, JsonLines, Left, LineReader, Table
 from salticus.signals.lines import Lines
 from salticus.signals.opened import readable
-from salticus.signals.tally import Tally
+from salticus.signals.tally import LineTally
 from salticus.types import Count, Mark
 from salticus.types.dates import HOUR_US
 
@@ -55,7 +55,7 @@ class ClickStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ClickFileOptions:
     """How lines are read: `spell` makes URLs canonical or raises InputError, `now` is in µs.
 
     `format` is csv, jsonl, access, or None if the first line is to tell. `click` and `base` tell
@@ -98,8 +98,8 @@ class ClickFile:
 
 
 async def take_in(
-    store: ClickStore, file: ClickFile, terms: Terms, progress: Callable[[int], None]
-) -> Tally:
+    store: ClickStore, file: ClickFile, terms: ClickFileOptions, progress: Callable[[int], None]
+) -> LineTally:
     """Count what a file says, chunk by chunk, each with a mark of how far it goes.
 
     A file that begins like one that was counted is read from where that ended: so one that was
@@ -111,7 +111,7 @@ async def take_in(
     if marks:
         with file.open() as stream:
             last = Lines(stream).latest(marks)
-    tally = Tally(file.name)
+    tally = LineTally(file.name)
     with file.open() as stream:
         lines = Lines(stream)
         rows = _Rows(lines, terms, tally)
@@ -132,7 +132,7 @@ async def take_in(
 _Sums = dict[tuple[str, int], list[int]]  # (URL, hour) -> clicks, impressions, lines
 
 
-async def _keep(store: ClickStore, sums: _Sums, mark: Mark | None, tally: Tally) -> None:
+async def _keep(store: ClickStore, sums: _Sums, mark: Mark | None, tally: LineTally) -> None:
     rows = [Count(url, at, clicks, more) for (url, at), (clicks, more, _) in sums.items()]
     kept = await store.take(rows, mark)
     unknown = dict.fromkeys(kept.unknown, 0)
@@ -154,7 +154,7 @@ async def _keep(store: ClickStore, sums: _Sums, mark: Mark | None, tally: Tally)
 class _Rows:
     """The lines of a file as sums by page and hour, chunk by chunk."""
 
-    def __init__(self, lines: Lines, terms: Terms, tally: Tally) -> None:
+    def __init__(self, lines: Lines, terms: ClickFileOptions, tally: LineTally) -> None:
         self.lines = lines
         self.terms = terms
         self.tally = tally
@@ -179,7 +179,7 @@ class _Rows:
         what = "too long for a line" if first is None else "empty" if not first else repr(shown)
         raise InputError(f"{self.place}: {what}; expected {_EXPECTED}; see --format")
 
-    def _reader(self, format: str) -> Reader:
+    def _reader(self, format: str) -> LineReader:
         if format == "jsonl":
             return JsonLines()
         if format == "access":
@@ -189,7 +189,7 @@ class _Rows:
                     "--click '/go?url={url}' if they go through your site, or --base URL if it is "
                     "the log of the pages' own site"
                 )
-            return AccessLog(self.terms.click)
+            return AccessLogReader(self.terms.click)
         table = Table(self.first or b"")
         if not table.known:
             raise InputError(

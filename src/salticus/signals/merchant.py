@@ -9,7 +9,7 @@ from typing import Protocol
 
 from salticus.errors import InputError
 from salticus.signals.opened import Opened
-from salticus.signals.rows import Row, Rows
+from salticus.signals.rows import FeedRow, FeedRows
 from salticus.types import Told, Value
 from salticus.types.dates import written
 
@@ -25,7 +25,7 @@ _MAX_LABEL = 500
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f]+")  # what no store and no screen can take
 
 
-class Priced(Protocol):
+class Amount(Protocol):
     """An amount and the currency beside it, both canonical."""
 
     @property
@@ -44,14 +44,14 @@ class Spelling:
     """
 
     url: Callable[[str], tuple[str, str]]
-    price: Callable[[str], Priced | None]
+    price: Callable[[str], Amount | None]
     currency: Callable[[str], str]
     availability: Callable[[str], str]
     condition: Callable[[str], str]
 
 
 @dataclass(slots=True)
-class Tally:
+class FeedTally:
     """What a feed holds: good rows, bad ones, further rows of pages that had one already."""
 
     rows: int = 0
@@ -90,10 +90,10 @@ class MerchantFeed:
         self.at = at
         self.keep_tracking = keep_tracking
 
-    def check(self) -> Tally:
+    def check(self) -> FeedTally:
         """Read all of it; InputError if more than half of it, or all, is bad."""
-        tally = Tally()
-        rows = Rows(self.file)
+        tally = FeedTally()
+        rows = FeedRows(self.file)
         seen: set[int] = set()
         for row in rows:
             tally.rows += 1
@@ -107,7 +107,7 @@ class MerchantFeed:
             )
         return tally
 
-    def _count(self, row: Row, tally: Tally, seen: set[int]) -> None:
+    def _count(self, row: FeedRow, tally: FeedTally, seen: set[int]) -> None:
         try:
             told = self._told(row)
         except _Bad as error:
@@ -121,7 +121,7 @@ class MerchantFeed:
     def told(self) -> Iterator[Told]:
         """The statements, one a page, bad rows left out."""
         seen: set[int] = set()
-        for row in Rows(self.file):
+        for row in FeedRows(self.file):
             try:
                 told = self._told(row)
             except _Bad:
@@ -129,12 +129,12 @@ class MerchantFeed:
             if _is_new(told.url, seen):
                 yield told
 
-    def _told(self, row: Row) -> Told:
+    def _told(self, row: FeedRow) -> Told:
         if row.fault:
             raise _Bad(f"{row.place}: {row.fault}")
         return Told(self._url(row), self.at, self.origin, self._value(row))
 
-    def _url(self, row: Row) -> str:
+    def _url(self, row: FeedRow) -> str:
         column = "link" if row.cells.get("link") else "canonical_link"
         raw = row.cells.get(column, "").replace("&amp;", "&")
         if not raw:
@@ -144,7 +144,7 @@ class MerchantFeed:
         except InputError as error:
             raise _Bad(f"{row.where(column)}: {error}; write https://…") from None
 
-    def _value(self, row: Row) -> Value:
+    def _value(self, row: FeedRow) -> Value:
         cells = row.cells
         column = "sale_price" if self._on_sale(cells) else "price"
         found = self._price(row, column)
@@ -159,7 +159,7 @@ class MerchantFeed:
         named = ((name, _label(labels.get(name, ""))) for name in _LABELS)
         return Value("offer", text, known | {name: label for name, label in named if label})
 
-    def _price(self, row: Row, column: str) -> Priced:
+    def _price(self, row: FeedRow, column: str) -> Amount:
         raw = row.cells.get(column, "")
         found = self.spelling.price(_CODE.sub(lambda code: code[0].upper(), raw.strip()))
         if found is None:

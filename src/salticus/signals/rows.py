@@ -39,7 +39,7 @@ _GAPS = re.compile(r"[^a-z0-9]+")
 _FAR = 65_535  # lines that an element can be said to be on
 
 
-class Row(NamedTuple):
+class FeedRow(NamedTuple):
     """One product: its cells by our names, where it stands, and where each cell does."""
 
     place: str
@@ -53,7 +53,7 @@ class Row(NamedTuple):
         return f"{self.place}:{number}" if number else self.place
 
 
-class Rows:
+class FeedRows:
     """The rows of a file, told by its first bytes: a table, or XML with an item a product.
 
     Once all were taken, `fault` says why the file was not read whole, or is None.
@@ -63,7 +63,7 @@ class Rows:
         self.file = file
         self.fault: str | None = None
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[FeedRow]:
         head = self.file.head()
         if head.startswith(b"PK\x03\x04"):
             raise InputError(f"{self.file.name}: a zip archive; unpack it first")
@@ -72,7 +72,7 @@ class Rows:
         is_xml = head.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n").startswith(b"<")
         return self._items() if is_xml else self._table()
 
-    def _table(self) -> Iterator[Row]:
+    def _table(self) -> Iterator[FeedRow]:
         lines = self.file.lines()
         number, header = _header(lines)
         delimiter = max(DELIMITERS, key=header.count)
@@ -84,7 +84,7 @@ class Rows:
             if fault is None and any(cells[len(names) :]):
                 fault = f"{len(cells)} cells, but the header has {len(names)}; quote the delimiter"
             found = {n: cells[i - 1].strip() for n, i in columns.items() if i <= len(cells)}
-            yield Row(place, found, columns, fault)
+            yield FeedRow(place, found, columns, fault)
 
     def _check(self, columns: dict[str, int], header: str) -> None:
         absent = [name for name in ("link", "price") if name not in columns]
@@ -97,7 +97,7 @@ class Rows:
                 "columns as in a Google Merchant feed: id, title, link, price, availability"
             )
 
-    def _items(self) -> Iterator[Row]:
+    def _items(self) -> Iterator[FeedRow]:
         from salticus.markup import Document
 
         document = Document(self.file.pieces(), {"item", "entry", "product"})
@@ -105,7 +105,7 @@ class Rows:
         for number, item in enumerate(document, 1):
             line = cast(int, item.sourceline or 0)
             place = f"{self.file.name}:{line}" if 0 < line < _FAR else f"item {number}"
-            yield Row(place, _cells(item), {})
+            yield FeedRow(place, _cells(item), {})
         self.fault = document.fault
         if not number:
             why = document.fault or f"its root is <{document.root}> and it has no <item> or <entry>"

@@ -14,7 +14,7 @@ _HELD = 1_000  # unknown pages that are counted
 
 
 @dataclass(slots=True)
-class Tally:
+class LineTally:
     """Every line is counted once: ``lines == counted + unknown + those left out``.
 
     `clicks` and `impressions` are what the lines of known pages added; what they would have added

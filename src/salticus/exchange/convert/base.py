@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ConvertOptions:
     """What the user says of the sources. Columns that are not named are found by usual names.
 
     `timezone` is for times that state none, `at` for rows without a time. `complete` states that
@@ -85,7 +85,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SourceRows:
     """Rows of a source, lazily.
 
     Columns: `file` (number among `files`), `line`, `url`, `at`, `value`, and if something is wrong
@@ -103,10 +103,10 @@ class Found:
     truth: bool = False
 
 
-class Reader(Protocol):
+class Converter(Protocol):
     """One source format."""
 
-    def __call__(self, sources: Sequence[Path], options: Options) -> Found: ...
+    def __call__(self, sources: Sequence[Path], options: ConvertOptions) -> SourceRows: ...
 
 
 def the_only(sources: Sequence[Path], what: str) -> Path:

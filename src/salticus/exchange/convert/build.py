@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 from salticus import plugins
 from salticus.errors import InputError
 from salticus.exchange.convert import BUILTIN
-from salticus.exchange.convert.base import COMPLAINTS, Found, Options, Problem, Reader
+from salticus.exchange.convert.base import (
+    COMPLAINTS,
+    Converter,
+    ConvertOptions,
+    Problem,
+    SourceRows,
+)
 from salticus.exchange.convert.pages import number_pages, page_table
 from salticus.exchange.convert.scan import CSV, ragged
 from salticus.exchange.place import check_free
@@ -26,7 +32,7 @@ _STATED = "stated to be every change (--complete)"
 
 
 def convert_log(
-    sources: Sequence[Path], out: Path, format: str, options: Options
+    sources: Sequence[Path], out: Path, format: str, options: ConvertOptions
 ) -> dict[str, Any]:
     """Convert sources to a log in a new or empty folder; what was written, and what was not.
 
@@ -34,7 +40,7 @@ def convert_log(
     number of bad rows and the first of them, unless they are to be skipped; nothing is written.
     """
     check_free(out)
-    read: Reader = plugins.load("converter", format, BUILTIN)
+    read: Converter = plugins.load("converter", format, BUILTIN)
     found = read(sources, options)
     try:
         near = next(folder for folder in out.absolute().parents if folder.is_dir())
@@ -44,7 +50,9 @@ def convert_log(
         raise InputError(f"{out}: cannot be written: {error}") from error
 
 
-def _convert(found: Found, out: Path, work: Path, format: str, options: Options) -> dict[str, Any]:
+def _convert(
+    found: SourceRows, out: Path, work: Path, format: str, options: ConvertOptions
+) -> dict[str, Any]:
     import polars as pl
 
     rows = _staged(found, work / "rows.parquet")
@@ -73,7 +81,7 @@ def _origin(given: timedelta | None, known: timedelta | None) -> str:
     return "given" if given else "the source" if known else "the times"
 
 
-def _staged(found: Found, path: Path) -> pl.LazyFrame:
+def _staged(found: SourceRows, path: Path) -> pl.LazyFrame:
     """The rows read once, written as columns: what follows passes over them several times."""
     import polars as pl
 
@@ -89,7 +97,7 @@ def _staged(found: Found, path: Path) -> pl.LazyFrame:
     return rows
 
 
-def _unreadable(found: Found, error: Exception) -> InputError:
+def _unreadable(found: SourceRows, error: Exception) -> InputError:
     """Which file polars stumbled over, and where, as far as can be told."""
     for path in (file.path for file in found.files if file.path.suffix.lower() in CSV):
         if lines := ragged(path):
@@ -127,7 +135,7 @@ def _bad(rows: pl.LazyFrame) -> pl.LazyFrame:
                       pl.col("line").cast(pl.Int64), "problem", "shown")  # fmt: skip
 
 
-def _judged(found: Found, bad: pl.LazyFrame, options: Options) -> int:
+def _judged(found: SourceRows, bad: pl.LazyFrame, options: ConvertOptions) -> int:
     """How many rows are bad; raises if there are any and they are not to be skipped."""
     count = _count(bad)
     if count == 0 or options.skip_bad:
@@ -141,7 +149,7 @@ def _judged(found: Found, bad: pl.LazyFrame, options: Options) -> int:
     )
 
 
-def _complaint(found: Found, row: dict[str, Any]) -> str:
+def _complaint(found: SourceRows, row: dict[str, Any]) -> str:
     file = found.files[row["file"]]
     role, wrong, remedy = COMPLAINTS[Problem(row["problem"])]
     column = "" if role == "row" else f"column `{file.columns.get(role, role)}` "
@@ -150,7 +158,7 @@ def _complaint(found: Found, row: dict[str, Any]) -> str:
 
 
 def _tables(
-    found: Found, rows: pl.LazyFrame, seen: pl.LazyFrame, options: Options
+    found: SourceRows, rows: pl.LazyFrame, seen: pl.LazyFrame, options: ConvertOptions
 ) -> dict[str, pl.LazyFrame]:
     """The tables of the log. `seen` has one row a page and time, in that order."""
     import polars as pl
@@ -174,7 +182,7 @@ def _tables(
     return tables
 
 
-def _about(found: Found, format: str, options: Options) -> dict[str, Any]:
+def _about(found: SourceRows, format: str, options: ConvertOptions) -> dict[str, Any]:
     names = [file.path.name for file in found.files]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     listed = found.source or ", ".join(names[:3]) + more

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from salticus.errors import InputError
-from salticus.exchange.convert.base import File, Found, Options, Problem, the_only
+from salticus.exchange.convert.base import ConvertOptions, File, Problem, SourceRows, the_only
 from salticus.exchange.convert.scan import MARK
 
 SETTINGS = ("changedetection.json", "url-watches.json")
@@ -31,7 +31,7 @@ Row = tuple[Any, ...]
 T = TypeVar("T")
 
 
-class Watch(msgspec.Struct, frozen=True):
+class WatchedPage(msgspec.Struct, frozen=True):
     """A watched page."""
 
     url: str = ""
@@ -56,7 +56,7 @@ class Application(msgspec.Struct, frozen=True):
     tags: dict[str, Tag] | None = None
 
 
-class Requests(msgspec.Struct, frozen=True):
+class CheckDefaults(msgspec.Struct, frozen=True):
     """How often is checked where a watch does not say."""
 
     time_between_check: dict[str, int | None] | None = None
@@ -65,24 +65,24 @@ class Requests(msgspec.Struct, frozen=True):
 class Settings(msgspec.Struct, frozen=True):
     """The part of the settings that matters here."""
 
-    requests: Requests = Requests()
+    requests: CheckDefaults = CheckDefaults()
     application: Application = Application()
 
 
 class Everything(msgspec.Struct, frozen=True):
     """The file of settings; earlier versions have the watches in it."""
 
-    watching: dict[str, Watch] = {}
+    watching: dict[str, WatchedPage] = {}
     settings: Settings = Settings()
 
 
-def read(sources: Sequence[Path], options: Options) -> Found:
+def read(sources: Sequence[Path], options: ConvertOptions) -> SourceRows:
     """The histories of all watches; their longest check interval is the resolution."""
     import polars as pl
 
     folder = the_only(sources, "data folder of changedetection.io")
     settings = _settings(folder)
-    watches = {**settings.watching, **_beside(folder, "watch.json", Watch)}
+    watches = {**settings.watching, **_beside(folder, "watch.json", WatchedPage)}
     tags = {**(settings.settings.application.tags or {}), **_beside(folder, "tag.json", Tag)}
     files, rows = list[File](), list[Row]()
     for name, watch in sorted(watches.items()):
@@ -96,7 +96,7 @@ def read(sources: Sequence[Path], options: Options) -> Found:
         "shown": pl.String,
     }  # fmt: skip
     frame = pl.DataFrame(rows, schema=schema, orient="row").lazy()
-    return Found(
+    return SourceRows(
         files=files,
         rows=frame.with_columns((pl.col("at") * 1_000_000).cast(pl.Datetime("us", "UTC"))),
         source=folder.name,
@@ -126,12 +126,12 @@ def _json(path: Path, kind: type[T]) -> T:
         raise InputError(f"{path}: not as changedetection.io writes it ({error})") from error
 
 
-def _tags(watch: Watch, tags: dict[str, Tag]) -> str | None:
+def _tags(watch: WatchedPage, tags: dict[str, Tag]) -> str | None:
     known = [tags.get(name, Tag()).title or name for name in watch.tags]
     return ",".join(known) or watch.tag or None
 
 
-def _history(path: Path, watch: Watch) -> Iterator[Row]:
+def _history(path: Path, watch: WatchedPage) -> Iterator[Row]:
     """Line, time, digest, problem and text of every check that is known."""
     text = path.read_text("utf-8", "replace") if _is_file(path) else ""
     last, digest = 0, None
@@ -167,7 +167,7 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _longest(watches: dict[str, Watch], requests: Requests) -> timedelta:
+def _longest(watches: dict[str, WatchedPage], requests: CheckDefaults) -> timedelta:
     """The longest check interval of any watch."""
     usual = _interval(requests.time_between_check) or _USUAL
     own = (

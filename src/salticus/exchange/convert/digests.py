@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from salticus.exchange.convert.base import Found, Options
+from salticus.exchange.convert.base import ConvertOptions, SourceRows
 from salticus.exchange.convert.table import read_table, text_values
 
 DIGEST = ("digest", "hash", "checksum", "md5", "sha1", "sha256", "signature", "etag", "value")
 
 
-def read(sources: Sequence[Path], options: Options) -> Found:
+def read(sources: Sequence[Path], options: ConvertOptions) -> SourceRows:
     """CSV or JSON of digests seen."""
     files, rows = read_table(sources, options, DIGEST, text_values)
-    return Found(
+    return SourceRows(
         files=files,
         rows=rows,
         values_are="digests",

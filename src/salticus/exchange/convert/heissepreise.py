@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from salticus.errors import InputError
-from salticus.exchange.convert.base import File, Found, Options, Problem, the_only
+from salticus.exchange.convert.base import ConvertOptions, File, Problem, SourceRows, the_only
 from salticus.exchange.convert.scan import MARK
 
 # stores abroad are named by their country; all others are Austrian
@@ -32,7 +32,7 @@ PAGE = ("merchant", "title", "category", "country", "timezone", "language", "uni
 Row = tuple[Any, ...]
 
 
-class Price(msgspec.Struct, frozen=True):
+class DatedPrice(msgspec.Struct, frozen=True):
     """A price from a day on."""
 
     date: date
@@ -45,7 +45,7 @@ class Item(msgspec.Struct, rename="camel", frozen=True):
     store: str
     id: str | int
     name: str
-    price_history: list[Price]
+    price_history: list[DatedPrice]
     unit: str | None = None
     quantity: float | str | None = None
     bio: bool | None = None
@@ -54,7 +54,7 @@ class Item(msgspec.Struct, rename="camel", frozen=True):
     category: str | None = None
 
 
-def read(sources: Sequence[Path], options: Options) -> Found:
+def read(sources: Sequence[Path], options: ConvertOptions) -> SourceRows:
     """One array, as JSON or under gzip."""
     import polars as pl
 
@@ -68,7 +68,7 @@ def read(sources: Sequence[Path], options: Options) -> Found:
     }  # fmt: skip
     frame = pl.DataFrame(rows, schema=schema, orient="row").lazy()
     at = pl.col("at").cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
-    return Found(
+    return SourceRows(
         files=[File(path, {"time": "date", "value": "price"}, "item")],
         rows=frame.with_columns(at=at, file=pl.lit(0)),
         kind="offer",

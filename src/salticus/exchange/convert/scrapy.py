@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from salticus.exchange.convert.base import Found, Options
+from salticus.exchange.convert.base import ConvertOptions, SourceRows
 from salticus.exchange.convert.table import price_values, read_table, text_values
 
 if TYPE_CHECKING:
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 VALUE = ("price", "value", "text", "content", "digest", "hash")
 
 
-def read(sources: Sequence[Path], options: Options) -> Found:
+def read(sources: Sequence[Path], options: ConvertOptions) -> SourceRows:
     """JSON, JSON lines or CSV of items. A column with "price" in its name holds prices."""
     files, rows = read_table(sources, options, VALUE, _values)
     prices = all(_priced(file.columns["value"]) for file in files)
-    return Found(files=files, rows=rows, kind="offer" if prices else None)
+    return SourceRows(files=files, rows=rows, kind="offer" if prices else None)
 
 
 def _priced(column: str) -> bool:

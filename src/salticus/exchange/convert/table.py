@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salticus.errors import InputError
-from salticus.exchange.convert.base import File, Options, Problem
+from salticus.exchange.convert.base import ConvertOptions, File, Problem
 from salticus.exchange.convert.scan import MARK, files_in, names, scan
 from salticus.exchange.convert.spell import availability, read_prices
 from salticus.exchange.convert.times import read_time, read_times
@@ -28,7 +28,7 @@ Spelling = Callable[["pl.LazyFrame", Sequence[str], str], "pl.LazyFrame"]
 
 
 def read_table(
-    sources: Sequence[Path], options: Options, values: Sequence[str], spelling: Spelling
+    sources: Sequence[Path], options: ConvertOptions, values: Sequence[str], spelling: Spelling
 ) -> tuple[list[File], pl.LazyFrame]:
     """The rows of all files, one after another; `values` are usual names of the value's column."""
     import polars as pl
@@ -46,7 +46,7 @@ def read_table(
 
 
 def _roles(
-    path: Path, columns: Sequence[str], options: Options, values: Sequence[str]
+    path: Path, columns: Sequence[str], options: ConvertOptions, values: Sequence[str]
 ) -> dict[str, str]:
     roles = {
         "url": _pick(path, columns, options.url_column, URL, "url"),
@@ -98,7 +98,9 @@ def _cells(rows: pl.LazyFrame, **columns: str | None) -> pl.LazyFrame:
     return rows.with_columns(**trimmed).with_columns(filled)
 
 
-def _read(rows: pl.LazyFrame, file: File, options: Options, spelling: Spelling) -> pl.LazyFrame:
+def _read(
+    rows: pl.LazyFrame, file: File, options: ConvertOptions, spelling: Spelling
+) -> pl.LazyFrame:
     import polars as pl
 
     own, roles = names(rows), file.columns
@@ -125,7 +127,7 @@ def _read(rows: pl.LazyFrame, file: File, options: Options, spelling: Spelling) 
     )
 
 
-def _with_times(rows: pl.LazyFrame, options: Options) -> pl.LazyFrame:
+def _with_times(rows: pl.LazyFrame, options: ConvertOptions) -> pl.LazyFrame:
     """The rows with their times; where there is none, with the one given for the file."""
     import polars as pl
 

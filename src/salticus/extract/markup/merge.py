@@ -9,9 +9,9 @@ from selectolax.lexbor import LexborHTMLParser
 
 from salticus.errors import ExtractError
 from salticus.extract import jsonld
-from salticus.extract.about import About
+from salticus.extract.about import PageMetadata
 from salticus.extract.base import Content
-from salticus.extract.choice import Choice
+from salticus.extract.choice import ChosenOffer
 from salticus.extract.document import document_of
 from salticus.extract.jsonld import Node
 from salticus.extract.labels import known_of, labels
@@ -44,7 +44,7 @@ def merged(content: Content) -> Value | None:
         raise ExtractError(f"{content.url}: elements are nested more than {MAX_DEEP} deep")
     body = text.replace("\0", "\ufffd").encode("utf-8", "replace")
     content = Content(content.url, body, "text/html", "utf-8")
-    about, tree = About(content), document.nodes
+    about, tree = PageMetadata(content), document.nodes
     choices = _agreeing(list(_choices(content, tree, about)))
     found = next((choice for choice in choices if choice.sale), None)
     if found is None or found.sale is None:
@@ -67,22 +67,24 @@ def _deep(text: str) -> bool:
     return False
 
 
-def _choices(content: Content, tree: LexborHTMLParser, about: About) -> Iterator[Choice]:
+def _choices(
+    content: Content, tree: LexborHTMLParser, about: PageMetadata
+) -> Iterator[ChosenOffer]:
     """What each syntax says, the most trusted first."""
     folded = content.body.lower()
     above: list[Node] = jsonld.nodes(content, jsonld.WIDE)
     if above:
-        yield Choice(above, about)
+        yield ChosenOffer(above, about)
     for syntax, mark in ((MICRODATA, b"itemscope"), (RDFA, b"typeof")):
         nodes = jsonld.unfolded(Walker(tree, syntax).nodes()) if mark in folded else []
         if nodes:
-            yield Choice(nodes, about, above)
+            yield ChosenOffer(nodes, about, above)
             above = [*above, *nodes]
     if said := meta.node(tree, about):
-        yield Choice([said], about, above)
+        yield ChosenOffer([said], about, above)
 
 
-def _agreeing(choices: list[Choice]) -> list[Choice]:
+def _agreeing(choices: list[ChosenOffer]) -> list[ChosenOffer]:
     """Those that speak of the same product as the first that names one."""
     lead = next((choice.product for choice in choices if choice.product.get("name")), None)
     if lead is None:
@@ -90,7 +92,7 @@ def _agreeing(choices: list[Choice]) -> list[Choice]:
     return [choice for choice in choices if not different(choice.product, lead)]
 
 
-def _known(found: Choice, sale: Sale, choices: list[Choice]) -> dict[str, str]:
+def _known(found: ChosenOffer, sale: Sale, choices: list[ChosenOffer]) -> dict[str, str]:
     """What the choice tells, completed by the others."""
     known = known_of(found, sale)
     for choice in choices:
@@ -110,7 +112,7 @@ def _known(found: Choice, sale: Sale, choices: list[Choice]) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------- doubt
 
 
-def _settled(sale: Sale, choices: list[Choice], text: str, about: About) -> Sale | None:
+def _settled(sale: Sale, choices: list[ChosenOffer], text: str, about: PageMetadata) -> Sale | None:
     """The sale with the one of its two amounts that another syntax or the text shows."""
     readings = (sale.amount, sale.rival)
     told = {c.sale.amount for c in choices if c.sale and not c.sale.rival} & {*readings}
@@ -118,7 +120,7 @@ def _settled(sale: Sale, choices: list[Choice], text: str, about: About) -> Sale
     return sale._replace(amount=told.pop(), rival="") if len(told) == 1 else None
 
 
-def _shown(readings: tuple[str, str], page: str, about: About) -> set[str]:
+def _shown(readings: tuple[str, str], page: str, about: PageMetadata) -> set[str]:
     """Which of the amounts the text of the page shows."""
     tree = LexborHTMLParser(page)  # a tree of its own, since others go on to read the page's
     for element in tree.css(_UNSEEN):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from salticus.extract.about import About
+from salticus.extract.about import PageMetadata
 from salticus.extract.jsonld import Node
 from salticus.extract.labels import without_site
 from salticus.extract.price import Shown, price
@@ -48,7 +48,7 @@ _PLAIN = {
 }
 
 
-def node(tree: LexborHTMLParser, about: About) -> Node | None:
+def node(tree: LexborHTMLParser, about: PageMetadata) -> Node | None:
     """The product that the meta elements describe; None if they name no price and no stock."""
     said = _metas(tree)
     offer = _offer(said)

@@ -8,11 +8,11 @@ from math import log10
 from typing import Any
 
 from salticus.charts.sheet import BLUE, GREY, ORANGE, WIDTH
-from salticus.lab.analyze.demand import Demand
+from salticus.lab.analyze.demand import DemandSummary
 from salticus.lab.analyze.intervals import Interval, Intervals
 from salticus.lab.analyze.rates import Rates
-from salticus.lab.analyze.shares import Share
-from salticus.lab.analyze.week import HOURS, WEEKDAYS, Week
+from salticus.lab.analyze.shares import ChangeShare
+from salticus.lab.analyze.week import HOURS, WEEKDAYS, WeekShares
 
 PERCENT = ".3~%"
 PROBABILITY = "probability of change per download"
@@ -45,7 +45,7 @@ def _share_tips(alt: Any, name: str) -> list[Any]:
 # ------------------------------------------------------------------------------------------- week
 
 
-def week_bars(shares: Sequence[Share], name: str, width: int) -> Any:
+def week_bars(shares: Sequence[ChangeShare], name: str, width: int) -> Any:
     """Bars with whiskers, in the order given."""
     import altair as alt
 
@@ -60,7 +60,7 @@ def week_bars(shares: Sequence[Share], name: str, width: int) -> Any:
     return (bars + whiskers).properties(width=width, height=240)
 
 
-def week_map(week: Week) -> Any:
+def week_map(week: WeekShares) -> Any:
     """Weekday × hour, as a heat map; hours without downloads are left blank."""
     import altair as alt
 
@@ -179,7 +179,7 @@ def _days(alt: Any, per: float, longest: float) -> list[Any]:
 # ----------------------------------------------------------------------------------------- groups
 
 
-def group_bars(shares: Sequence[Share], name: str) -> Any:
+def group_bars(shares: Sequence[ChangeShare], name: str) -> Any:
     """Horizontal bars with whiskers, highest first."""
     import altair as alt
 
@@ -222,7 +222,7 @@ def rate_bars(rates: Rates) -> Any:
     )
 
 
-def lorenz_curve(demand: Demand) -> Any:
+def lorenz_curve(demand: DemandSummary) -> Any:
     """Share of clicks against share of pages; the diagonal is what equal pages would give."""
     import altair as alt
 
@@ -254,7 +254,7 @@ def lorenz_curve(demand: Demand) -> Any:
     )
 
 
-def decile_bars(demand: Demand) -> Any:
+def decile_bars(demand: DemandSummary) -> Any:
     """Change rate by decile of clicks."""
     import altair as alt
 

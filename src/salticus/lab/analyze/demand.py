@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from salticus.exchange.folder import Log
-from salticus.lab.analyze.pages import Known, key
+from salticus.lab.analyze.pages import AnalyzedPages, key
 from salticus.lab.analyze.rates import top
-from salticus.lab.analyze.record import DAY, MICRO, Record
+from salticus.lab.analyze.record import DAY, MICRO, Downloads
 from salticus.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Decile:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class DemandSummary:
     """Concentration of clicks over all pages, page-days with a click, clicks against change rates.
 
     `lorenz` are points (share of pages, share of clicks), least clicked first. `click_days` and
@@ -56,11 +56,11 @@ class Demand:
     notes: list[str]
 
 
-def demand_of(log: Log, known: Known, record: Record | None) -> Demand:
+def demand_of(log: Log, known: AnalyzedPages, record: Downloads | None) -> DemandSummary:
     """The study of demand; what the log does not allow is empty, with its reason in `notes`."""
     if not log.has("demand"):
         reason = "demand.parquet is absent: nothing is known of clicks and impressions"
-        return Demand(None, None, None, None, None, [], None, None, None, [], None, [reason])
+        return DemandSummary(None, None, None, None, None, [], None, None, None, [], None, [reason])
     rows = _rows(log, known)
     sums = _sums(rows, known)
     clicks = sums["clicks"].to_numpy()
@@ -69,7 +69,7 @@ def demand_of(log: Log, known: Known, record: Record | None) -> Demand:
     deciles, correlation, more = _against(sums, record)
     if shown is None:
         notes.append("demand.parquet has no column `impressions`")
-    return Demand(
+    return DemandSummary(
         clicks=int(clicks.sum()),
         impressions=shown,
         top_1_percent=top(clicks, 0.01),
@@ -85,7 +85,7 @@ def demand_of(log: Log, known: Known, record: Record | None) -> Demand:
     )
 
 
-def _rows(log: Log, known: Known) -> pl.LazyFrame:
+def _rows(log: Log, known: AnalyzedPages) -> pl.LazyFrame:
     """The demand of known pages: `row`, `at` (µs), `clicks`, `impressions` if there."""
     import polars as pl
 
@@ -97,7 +97,7 @@ def _rows(log: Log, known: Known) -> pl.LazyFrame:
     return demand.join(pages, on="page_id").drop("page_id").filter(pl.col("at").is_not_null())
 
 
-def _sums(rows: pl.LazyFrame, known: Known) -> pl.DataFrame:
+def _sums(rows: pl.LazyFrame, known: AnalyzedPages) -> pl.DataFrame:
     import polars as pl
 
     counts = pl.exclude("row", "at")
@@ -134,7 +134,7 @@ def _lorenz(counts: Ints) -> list[tuple[float, float]]:
 
 
 def _days(
-    log: Log, rows: pl.LazyFrame, record: Record | None, pages: int
+    log: Log, rows: pl.LazyFrame, record: Downloads | None, pages: int
 ) -> tuple[int | None, float | None, float | None, list[str]]:
     """Page-days, the share of them with a click and with an impression, and remarks.
 
@@ -182,7 +182,7 @@ def _share(dated: pl.LazyFrame, column: str, total: int) -> float | None:
 
 
 def _against(
-    sums: pl.DataFrame, record: Record | None
+    sums: pl.DataFrame, record: Downloads | None
 ) -> tuple[list[Decile], float | None, list[str]]:
     """Change rates by decile of clicks a day; pages with equal clicks stand in one decile."""
     import polars as pl

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from salticus.lab.analyze.pages import Known
+from salticus.lab.analyze.pages import AnalyzedPages
 from salticus.types import Ints
 from salticus.types.dates import DAY_US
 
@@ -33,7 +33,9 @@ class Ended:
     said: str
 
 
-def ended(points: pl.DataFrame, known: Known, end: int, step: timedelta) -> dict[str, Ended]:
+def ended(
+    points: pl.DataFrame, known: AnalyzedPages, end: int, step: timedelta
+) -> dict[str, Ended]:
     """Who fell silent for good: with the share f of days that brought news before, a silence of k
     days has a chance of (1 − f)^k, and that is below 1e-9."""
     import polars as pl

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from salticus.lab.analyze.pages import GROUPS, Known
-from salticus.lab.analyze.record import Record
-from salticus.lab.analyze.shares import Share, percent, shares_of
+from salticus.lab.analyze.pages import GROUPS, AnalyzedPages
+from salticus.lab.analyze.record import Downloads
+from salticus.lab.analyze.shares import ChangeShare, percent, shares_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +21,7 @@ _EXTREMES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class GroupShares:
     """Shares of the groups by one column, most downloads first; UNKNOWN stands apart.
 
     `groups` is how many there are in all, `rows` the largest of them, `highest` and `lowest` those
@@ -30,23 +30,23 @@ class Groups:
 
     by: str
     groups: int
-    rows: list[Share]
-    highest: list[Share]
-    lowest: list[Share]
-    unknown: Share | None
+    rows: list[ChangeShare]
+    highest: list[ChangeShare]
+    lowest: list[ChangeShare]
+    unknown: ChangeShare | None
     notes: list[str]
 
 
-def groups_of(record: Record, known: Known) -> dict[str, Groups]:
+def groups_of(record: Downloads, known: AnalyzedPages) -> dict[str, GroupShares]:
     """The shares by every column that pages may be grouped by."""
     return {by: _grouped(record, known, by) for by in GROUPS}
 
 
-def _grouped(record: Record, known: Known, by: str) -> Groups:
+def _grouped(record: Downloads, known: AnalyzedPages, by: str) -> GroupShares:
     import polars as pl
 
     if not known.has(by):
-        return Groups(by, 0, [], [], [], None, [f"pages.parquet has no column `{by}`"])
+        return GroupShares(by, 0, [], [], [], None, [f"pages.parquet has no column `{by}`"])
     joined = record.pages.join(known.frame.select("row", name=by), on="row")
     total = joined.group_by("name").agg(
         pl.col("downloads").sum(), pl.col("changes").sum(), pages=pl.len()
@@ -57,7 +57,7 @@ def _grouped(record: Record, known: Known, by: str) -> Groups:
     large = named.filter(pl.col("downloads") >= ENOUGH).with_columns(
         p=pl.col("changes") / pl.col("downloads")
     )
-    return Groups(
+    return GroupShares(
         by=by,
         groups=len(named),
         rows=shares_of(named.head(shown)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.lab.analyze.record import DAY, HOUR, MICRO, Record
+from salticus.lab.analyze.record import DAY, HOUR, MICRO, Downloads
 from salticus.types import Ints
 
 _PEAKS = 12
@@ -36,7 +36,7 @@ class Intervals:
     notes: list[str]
 
 
-def intervals_of(record: Record) -> Intervals:
+def intervals_of(record: Downloads) -> Intervals:
     """Share of all changes by the time since the change before.
 
     A page's first change counts from its first observation, which is no change itself. The paper's
@@ -62,7 +62,7 @@ def _nonzero(counts: Ints) -> list[tuple[int, int]]:
     return [(k, int(counts[k])) for k in np.flatnonzero(counts).tolist()]
 
 
-def _notes(record: Record) -> list[str]:
+def _notes(record: Downloads) -> list[str]:
     censored = "intervals still open at the end of the log are not counted, so long ones are rare"
     if record.source == "values":
         return [censored]

@@ -7,13 +7,13 @@ from typing import Any
 
 from salticus.charts.sheet import WIDTH, Sheet
 from salticus.lab.analyze import charts
-from salticus.lab.analyze.demand import Demand
-from salticus.lab.analyze.groups import ENOUGH, Groups
+from salticus.lab.analyze.demand import DemandSummary
+from salticus.lab.analyze.groups import ENOUGH, GroupShares
 from salticus.lab.analyze.intervals import Intervals
 from salticus.lab.analyze.rates import Rates
-from salticus.lab.analyze.shares import Share, percent
-from salticus.lab.analyze.study import Study
-from salticus.lab.analyze.week import Week
+from salticus.lab.analyze.shares import ChangeShare, percent
+from salticus.lab.analyze.study import Analysis
+from salticus.lab.analyze.week import WeekShares
 
 _BARS = 30
 _SAID = ("name", "resolution", "demand_bucket")
@@ -26,7 +26,7 @@ _PLURALS = {
 }
 
 
-def facts_of(study: Study) -> dict[str, Any]:
+def facts_of(study: Analysis) -> dict[str, Any]:
     """The chief figures, for a terminal and for the head of the page."""
     facts: dict[str, Any] = {"pages": study.pages}
     if study.overall is not None:
@@ -42,15 +42,15 @@ def facts_of(study: Study) -> dict[str, Any]:
     return facts | dict(_chief(study))
 
 
-def _span(study: Study) -> str | None:
+def _span(study: Analysis) -> str | None:
     return study.span and " to ".join(f"{t[:10]} {t[11:16]}" for t in study.span)
 
 
-def _interval(share: Share) -> str:
+def _interval(share: ChangeShare) -> str:
     return f"{percent(share.probability)} ({percent(share.low)} to {percent(share.high)})"
 
 
-def _chief(study: Study) -> Iterator[tuple[str, Any]]:
+def _chief(study: Analysis) -> Iterator[tuple[str, Any]]:
     if study.week and study.week.weekdays:
         yield "likeliest day", _most(study.week.weekdays)
         yield "likeliest hour (local)", _most(study.week.hours)
@@ -69,7 +69,7 @@ def _chief(study: Study) -> Iterator[tuple[str, Any]]:
         yield "clicks on the top 10 % of pages", percent(study.demand.top_10_percent)
 
 
-def _most(shares: list[Share]) -> str | None:
+def _most(shares: list[ChangeShare]) -> str | None:
     """The likeliest group; equal ones are settled by their order."""
     if not shares:
         return None
@@ -84,7 +84,7 @@ def _hours(hours: float | None) -> str | None:
 # ------------------------------------------------------------------------------------- the page
 
 
-def sheet_of(study: Study) -> Sheet:
+def sheet_of(study: Analysis) -> Sheet:
     """The whole study, section by section."""
     sheet = Sheet(f"How the pages of “{study.log['name']}” change")
     sheet.words(
@@ -116,7 +116,7 @@ def _provenance(log: dict[str, Any]) -> list[str]:
     return [f"{key}: {text}" for key, text in texts.items()]
 
 
-def _week(sheet: Sheet, week: Week) -> None:
+def _week(sheet: Sheet, week: WeekShares) -> None:
     sheet.heading("Days of the week and hours of the day")
     if week.weekdays:
         clock = "local time" if week.hours else "UTC date"
@@ -142,7 +142,7 @@ def _intervals(sheet: Sheet, intervals: Intervals) -> None:
     sheet.remarks(intervals.notes)
 
 
-def _groups(sheet: Sheet, groups: Groups) -> None:
+def _groups(sheet: Sheet, groups: GroupShares) -> None:
     sheet.heading(f"By {groups.by}")
     if groups.groups == 1:
         only = groups.rows[0]
@@ -159,7 +159,7 @@ def _groups(sheet: Sheet, groups: Groups) -> None:
     sheet.remarks(groups.notes)
 
 
-def _extremes(sheet: Sheet, groups: Groups) -> None:
+def _extremes(sheet: Sheet, groups: GroupShares) -> None:
     if not groups.highest:
         sheet.words(f"No {groups.by} has {ENOUGH:,} downloads, so none is named highest or lowest.")
         return
@@ -169,7 +169,7 @@ def _extremes(sheet: Sheet, groups: Groups) -> None:
         sheet.table(header, map(_row, rows))
 
 
-def _row(share: Share) -> tuple[Any, ...]:
+def _row(share: ChangeShare) -> tuple[Any, ...]:
     sure = (percent(share.probability), percent(share.low), percent(share.high))
     return share.name, *sure, share.changes, share.downloads, share.pages
 
@@ -201,8 +201,8 @@ def _quantiles(rates: Rates) -> tuple[Any, ...]:
     return "changes a day, at most", *rates.quantiles.values()
 
 
-def _demand(sheet: Sheet, demand: Demand) -> None:
-    sheet.heading("Demand")
+def _demand(sheet: Sheet, demand: DemandSummary) -> None:
+    sheet.heading("DemandSummary")
     if demand.clicks:
         sheet.words(
             f"{demand.clicks:,} clicks. The 1 % of pages with most clicks hold "

@@ -18,7 +18,7 @@ GROUPS = ("country", "category", "merchant", "stratum", "kind")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class AnalyzedPages:
     """All pages: `row` (0, 1, …), `page_id`, `zone`, `host` and the columns of GROUPS that exist.
 
     `category` is cut to its top level. `zone` is a time zone that can be computed with: UTC where
@@ -36,7 +36,7 @@ class Known:
         return column in self.frame.columns
 
 
-def known_pages(log: Log) -> Known:
+def known_pages(log: Log) -> AnalyzedPages:
     """Read what the study needs of `pages.parquet`."""
     import polars as pl
 
@@ -82,13 +82,13 @@ def _check_ids(log: Log, frame: pl.DataFrame) -> None:
         raise InputError(f"{log.path('pages')}: column `page_id` has {twice[0]!r} more than once")
 
 
-def _zoned(frame: pl.DataFrame) -> Known:
+def _zoned(frame: pl.DataFrame) -> AnalyzedPages:
     """Put UTC where no time zone is known, or none that exists."""
     import polars as pl
 
     if "timezone" not in frame.columns:
         note = "pages.parquet has no column `timezone`: local time is UTC for all pages"
-        return Known(frame.with_columns(zone=pl.lit("UTC")), 1.0, [note] * bool(len(frame)))
+        return AnalyzedPages(frame.with_columns(zone=pl.lit("UTC")), 1.0, [note] * bool(len(frame)))
     names = frame["timezone"].drop_nulls().unique().sort().to_list()
     usable = [name for name in names if offsets_us([name], 0) is not None]
     strange = sorted(set(names) - set(usable))
@@ -99,7 +99,7 @@ def _zoned(frame: pl.DataFrame) -> Known:
     missing = (
         f"{percent(unzoned)} of pages have no usable `timezone` in pages.parquet: UTC for them"
     )
-    return Known(
+    return AnalyzedPages(
         frame.drop("timezone").with_columns(pl.col("zone").fill_null("UTC")),
         unzoned,
         notes * bool(strange) + [missing] * bool(unzoned),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.lab.analyze.record import DAY, MICRO, Record
+from salticus.lab.analyze.record import DAY, MICRO, Downloads
 from salticus.types import Floats, Ints
 
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
@@ -14,7 +14,7 @@ _PER_DECADE = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class RateBin:
     """Pages whose changes a day lie in [low, high)."""
 
     low: float
@@ -37,14 +37,14 @@ class Rates:
     mean: float | None
     never: float | None
     quantiles: dict[str, float]
-    bins: list[Bin]
+    bins: list[RateBin]
     top_1_percent: float | None
     top_10_percent: float | None
     undone: float | None
     notes: list[str]
 
 
-def rates_of(record: Record) -> Rates:
+def rates_of(record: Downloads) -> Rates:
     """Rates of all pages that were watched for a while."""
     import polars as pl
 
@@ -69,7 +69,7 @@ def rates_of(record: Record) -> Rates:
     )
 
 
-def _notes(record: Record, once: int) -> list[str]:
+def _notes(record: Downloads, once: int) -> list[str]:
     notes = []
     if once:
         notes.append(f"{once:,} pages were downloaded only once and have no rate")
@@ -91,7 +91,7 @@ def top(counts: Ints | Floats, share: float) -> float | None:
     return float(np.sort(counts)[-few:].sum() / total)
 
 
-def _bins(rates: Floats) -> list[Bin]:
+def _bins(rates: Floats) -> list[RateBin]:
     """Five bins a decade, over the pages that change at all; shares are of all pages."""
     some = rates[rates > 0]
     if not len(some):
@@ -102,6 +102,6 @@ def _bins(rates: Floats) -> list[Bin]:
     counts = np.bincount(place - first)
     edges = 10.0 ** ((first + np.arange(len(counts) + 1)) / _PER_DECADE)
     return [
-        Bin(float(edges[k]), float(edges[k + 1]), int(n), int(n) / len(rates))
+        RateBin(float(edges[k]), float(edges[k + 1]), int(n), int(n) / len(rates))
         for k, n in enumerate(counts)
     ]

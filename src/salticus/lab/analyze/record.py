@@ -20,7 +20,7 @@ MICRO = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Downloads:
     """Downloads and changes as columns. Times are µs since 1970, UTC.
 
     `pages`: one row a page that was downloaded: `row`, `downloads`, `changes`, `first` and `last`

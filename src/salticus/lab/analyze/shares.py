@@ -16,7 +16,7 @@ _Z = 1.959963984540054  # of the normal distribution, two-sided 95 %
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ChangeShare:
     """Downloads of a group of pages and those of them that showed a change.
 
     `probability` is changes / downloads as in Han et al. (2019), Fig. 2, with its 95 % interval;
@@ -47,18 +47,18 @@ def wilson(changes: Ints, downloads: Ints) -> tuple[Floats, Floats]:
     return np.clip(middle - half, 0.0, p), np.clip(middle + half, p, 1.0)
 
 
-def shares(names: list[str], downloads: Ints, changes: Ints) -> list[Share]:
+def shares(names: list[str], downloads: Ints, changes: Ints) -> list[ChangeShare]:
     """One share a name, in the order given."""
     low, high = wilson(changes, downloads)
     found = []
     for k, name in enumerate(names):
         n, c = int(downloads[k]), int(changes[k])
         known = (c / n, float(low[k]), float(high[k])) if n else (None, None, None)
-        found.append(Share(name, n, c, *known))
+        found.append(ChangeShare(name, n, c, *known))
     return found
 
 
-def shares_of(frame: pl.DataFrame) -> list[Share]:
+def shares_of(frame: pl.DataFrame) -> list[ChangeShare]:
     """One share a row of a frame with `name`, `downloads`, `changes` and `pages`."""
     from dataclasses import replace
 

@@ -11,23 +11,23 @@ import numpy as np
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import iso, spelt
-from salticus.lab.analyze.demand import Demand, demand_of
-from salticus.lab.analyze.groups import Groups, groups_of
+from salticus.lab.analyze.demand import DemandSummary, demand_of
+from salticus.lab.analyze.groups import GroupShares, groups_of
 from salticus.lab.analyze.intervals import Intervals, intervals_of
-from salticus.lab.analyze.pages import Known, known_pages
+from salticus.lab.analyze.pages import AnalyzedPages, known_pages
 from salticus.lab.analyze.rates import Rates, rates_of
-from salticus.lab.analyze.record import Record
-from salticus.lab.analyze.shares import Share, shares_of
+from salticus.lab.analyze.record import Downloads
+from salticus.lab.analyze.shares import ChangeShare, shares_of
 from salticus.lab.analyze.truth import texts_record, values_record
 from salticus.lab.analyze.visited import visits_record
-from salticus.lab.analyze.week import Week, week_of
+from salticus.lab.analyze.week import WeekShares, week_of
 from salticus.types import moment
 
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class Analysis:
     """Everything that `salticus analyze` says, as plain numbers.
 
     `source` is the table that told what changed (`values`, `visits` or `texts`), `download` what
@@ -40,16 +40,16 @@ class Study:
     download: str | None
     step: str | None
     span: tuple[str, str] | None
-    overall: Share | None
-    week: Week | None
+    overall: ChangeShare | None
+    week: WeekShares | None
     intervals: Intervals | None
-    groups: dict[str, Groups] | None
+    groups: dict[str, GroupShares] | None
     rates: Rates | None
-    demand: Demand
+    demand: DemandSummary
     notes: list[str]
 
 
-def study(log: Log, tell: Tell = lambda doing: None) -> Study:
+def study(log: Log, tell: Tell = lambda doing: None) -> Analysis:
     """Study a log; `tell` hears what is being done."""
     import polars as pl
 
@@ -59,7 +59,7 @@ def study(log: Log, tell: Tell = lambda doing: None) -> Study:
         raise InputError(f"{log.folder}: {error}; see `salticus log check`") from error
 
 
-def _study(log: Log, tell: Tell) -> Study:
+def _study(log: Log, tell: Tell) -> Analysis:
     tell("reading pages")
     known = known_pages(log)
     tell("following changes")
@@ -70,7 +70,7 @@ def _study(log: Log, tell: Tell) -> Study:
         reason = [f"{record.source}.parquet shows no page of pages.parquet"]
     sections = _sections(record, known) if record is not None and told else _NOTHING
     tell("weighing demand")
-    return Study(
+    return Analysis(
         log=_about(log),
         pages=len(known),
         **sections,
@@ -84,7 +84,7 @@ _NOTHING: dict[str, Any] = dict.fromkeys(
 )
 
 
-def record_of(log: Log, known: Known) -> tuple[Record | None, list[str]]:
+def record_of(log: Log, known: AnalyzedPages) -> tuple[Downloads | None, list[str]]:
     """What was downloaded and had changed, from the best table there is; or why there is none."""
     if log.has("values"):
         return values_record(log, known), []
@@ -103,7 +103,7 @@ def record_of(log: Log, known: Known) -> tuple[Record | None, list[str]]:
     return texts_record(log, known), []
 
 
-def _sections(record: Record, known: Known) -> dict[str, Any]:
+def _sections(record: Downloads, known: AnalyzedPages) -> dict[str, Any]:
     return {
         "source": record.source,
         "download": record.means,
@@ -117,13 +117,13 @@ def _sections(record: Record, known: Known) -> dict[str, Any]:
     }
 
 
-def _span(record: Record) -> tuple[str, str]:
+def _span(record: Downloads) -> tuple[str, str]:
     """First and last download."""
     first, last = record.pages["first"].min(), record.pages["last"].max()
     return tuple(iso(moment(np.datetime64(int(t), "us"))) for t in (first, last))  # type: ignore
 
 
-def _overall(record: Record) -> Share:
+def _overall(record: Downloads) -> ChangeShare:
     import polars as pl
 
     sums = pl.col("downloads", "changes").sum()

@@ -11,8 +11,8 @@ from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import spelt
 from salticus.lab.analyze.ends import Ended, ended
-from salticus.lab.analyze.pages import Known, key, offsets_us
-from salticus.lab.analyze.record import DAY, HOUR, MICRO, Grid, Record, step_of, tally
+from salticus.lab.analyze.pages import AnalyzedPages, key, offsets_us
+from salticus.lab.analyze.record import DAY, HOUR, MICRO, Downloads, Grid, step_of, tally
 from salticus.lab.analyze.walk import Looks, look_of, stays
 from salticus.types import Ints
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def values_record(log: Log, known: Known) -> Record:
+def values_record(log: Log, known: AnalyzedPages) -> Downloads:
     """Every page is downloaded once an hour (or once a day, if no more is known) while it is there.
 
     The log ends with its `span` or its last row, whichever is later; a merchant that fell silent
@@ -34,7 +34,7 @@ def values_record(log: Log, known: Known) -> Record:
     grid, slot, stop = _hours(points, known, (end, over), step)
     seen = stays(points["row"].to_numpy(), slot, _looks(points), stop)
     means = f"a look at a page, one every {spelt(step)} for as long as the page is there"
-    return Record(
+    return Downloads(
         "values",
         means,
         step,
@@ -44,7 +44,7 @@ def values_record(log: Log, known: Known) -> Record:
     )
 
 
-def texts_record(log: Log, known: Known) -> Record:
+def texts_record(log: Log, known: AnalyzedPages) -> Downloads:
     """A page is downloaded whenever its host is crawled, from its first text on."""
     step, notes = step_of(log, "texts")
     points, more = points_of(log, "texts", "text", known)
@@ -55,10 +55,12 @@ def texts_record(log: Log, known: Known) -> Record:
         more.append(f"{lost:,} rows of texts.parquet are of hosts without a row in crawls.parquet")
     unit = DAY if step >= DAY else HOUR
     means = "a look at a page, one at every crawl of its host (crawls.parquet)"
-    return Record("texts", means, step, unit, *tally(seen, grid), notes + more)
+    return Downloads("texts", means, step, unit, *tally(seen, grid), notes + more)
 
 
-def points_of(log: Log, table: str, column: str, known: Known) -> tuple[pl.DataFrame, list[str]]:
+def points_of(
+    log: Log, table: str, column: str, known: AnalyzedPages
+) -> tuple[pl.DataFrame, list[str]]:
     """Rows of a table by page and time: `row`, `at` (µs), `look`; and what had to be left out."""
     import polars as pl
 
@@ -100,7 +102,7 @@ def _instant(log: Log, text: Any) -> int:
 
 
 def _hours(
-    points: pl.DataFrame, known: Known, end: tuple[int, dict[str, Ended]], step: timedelta
+    points: pl.DataFrame, known: AnalyzedPages, end: tuple[int, dict[str, Ended]], step: timedelta
 ) -> tuple[Grid, Ints, Ints]:
     """The grid of all zones side by side, the slot of each point, and where its page's slots end.
 
@@ -129,7 +131,7 @@ def _hours(
     return Grid(starts, starts + us, names), slot, stop
 
 
-def _ends(known: Known, end: int, over: dict[str, Ended]) -> Ints:
+def _ends(known: AnalyzedPages, end: int, over: dict[str, Ended]) -> Ints:
     """When each page is last heard of, µs, not included."""
     ends = np.full(len(known), end)
     for who in over.values():
@@ -137,7 +139,7 @@ def _ends(known: Known, end: int, over: dict[str, Ended]) -> Ints:
     return ends
 
 
-def _crawls(log: Log, points: pl.DataFrame, known: Known) -> tuple[Grid, Ints, Ints]:
+def _crawls(log: Log, points: pl.DataFrame, known: AnalyzedPages) -> tuple[Grid, Ints, Ints]:
     """The crawls of every host (once for each time zone of its pages), the crawl that brought each
     point, -1 if its host was never crawled, and where its page's crawls end."""
     import polars as pl

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.lab.analyze.pages import Known, key
-from salticus.lab.analyze.record import DAY, HOUR, Record, step_of
+from salticus.lab.analyze.pages import AnalyzedPages, key
+from salticus.lab.analyze.record import DAY, HOUR, Downloads, step_of
 from salticus.lab.analyze.walk import begins, changes_of, look_of
 from salticus.types import ANSWERED
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def visits_record(log: Log, known: Known) -> Record:
+def visits_record(log: Log, known: AnalyzedPages) -> Downloads:
     """Downloads are the answered visits, and a change is `changed = true`.
 
     A page's first answer is no change, whatever the crawler knew before the log began. Where the
@@ -38,7 +38,7 @@ def visits_record(log: Log, known: Known) -> Record:
     pages = pages.join(per_page, on="row", how="left").with_columns(
         pl.col("changes").fill_null(0), watched=pl.col("last") - pl.col("first")
     )
-    return Record(
+    return Downloads(
         source="visits",
         means="a visit that was answered (visits.parquet)",
         step=step,
@@ -51,7 +51,7 @@ def visits_record(log: Log, known: Known) -> Record:
     )
 
 
-def _answered(log: Log, known: Known) -> tuple[pl.LazyFrame, list[str]]:
+def _answered(log: Log, known: AnalyzedPages) -> tuple[pl.LazyFrame, list[str]]:
     """The answered visits of known pages: `row`, `at` (µs), `look`, `changed`; and remarks."""
     import polars as pl
 
@@ -104,7 +104,7 @@ def _changes(log: Log, visits: pl.LazyFrame, seen: pl.LazyFrame) -> pl.DataFrame
     return changes_of(page, marks["at"].to_numpy(), marks["look"].to_numpy(), begins(page))
 
 
-def _looks(visits: pl.LazyFrame, changes: pl.DataFrame, known: Known) -> pl.DataFrame:
+def _looks(visits: pl.LazyFrame, changes: pl.DataFrame, known: AnalyzedPages) -> pl.DataFrame:
     """Downloads and changes by zone and quarter of an hour, of which every zone's hour is made."""
     import polars as pl
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from salticus.exchange.tables import spelt
-from salticus.lab.analyze.pages import Known
-from salticus.lab.analyze.record import DAY, HOUR, Record
-from salticus.lab.analyze.shares import Share, shares
+from salticus.lab.analyze.pages import AnalyzedPages
+from salticus.lab.analyze.record import DAY, HOUR, Downloads
+from salticus.lab.analyze.shares import ChangeShare, shares
 from salticus.types import Ints
 
 if TYPE_CHECKING:
@@ -21,24 +21,24 @@ HOURS = [f"{hour:02d}" for hour in range(24)]
 
 
 @dataclass(frozen=True, slots=True)
-class Week:
+class WeekShares:
     """Shares by weekday, by hour, and by both (Monday 00 to Sunday 23); empty where not known.
 
     `unzoned` is the share of pages whose local time is taken to be UTC.
     """
 
-    weekdays: list[Share]
-    hours: list[Share]
-    cells: list[Share]
+    weekdays: list[ChangeShare]
+    hours: list[ChangeShare]
+    cells: list[ChangeShare]
     unzoned: float
     notes: list[str]
 
 
-def week_of(record: Record, known: Known) -> Week:
+def week_of(record: Downloads, known: AnalyzedPages) -> WeekShares:
     """Count the looks of every zone by its own clock."""
     if record.step > DAY:
         step = spelt(record.step)
-        return Week(
+        return WeekShares(
             [], [], [], known.unzoned, [f"weekday and hour: times are known to {step} only"]
         )
     if record.step == DAY:
@@ -49,9 +49,9 @@ def week_of(record: Record, known: Known) -> Week:
             "which only the day is known is written as 00:00 UTC, whatever the page's clock said",
         ]
         days = shares(WEEKDAYS, downloads.sum(axis=1), changes.sum(axis=1))
-        return Week(days, [], [], known.unzoned, notes)
+        return WeekShares(days, [], [], known.unzoned, notes)
     downloads, changes = _counts(record.looks, local=True)
-    return Week(
+    return WeekShares(
         weekdays=shares(WEEKDAYS, downloads.sum(axis=1), changes.sum(axis=1)),
         hours=shares(HOURS, downloads.sum(axis=0), changes.sum(axis=0)),
         cells=shares(_names(), downloads.ravel(), changes.ravel()),
@@ -64,7 +64,7 @@ def _names() -> list[str]:
     return [f"{day} {hour}" for day in WEEKDAYS for hour in HOURS]
 
 
-def _delays(record: Record) -> list[str]:
+def _delays(record: Downloads) -> list[str]:
     """How far the hour of a download may lie behind that of the change."""
     if record.source == "visits":
         return ["the hour is that of the visit that found the change, which happened earlier"]

@@ -8,10 +8,10 @@ from collections import deque
 import aiohttp
 
 from salticus.clock import run_fast
-from salticus.lab.bench.course import Course, Stopwatch
+from salticus.lab.bench.course import BenchSetup, Stopwatch
 
 
-async def download(course: Course) -> None:
+async def download(course: BenchSetup) -> None:
     """All pages, with as many requests to each host at once as the course allows."""
     queues = [deque(course.urls[k :: len(course.ports)]) for k in range(len(course.ports))]
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
@@ -28,4 +28,4 @@ async def download(course: Course) -> None:
 
 
 if __name__ == "__main__":
-    run_fast(download(Course.given()))
+    run_fast(download(BenchSetup.given()))

@@ -10,7 +10,7 @@ import msgspec
 
 
 @dataclass(frozen=True)
-class Course:
+class BenchSetup:
     """`pages` offers spread over `ports`, at most `per_host` requests to each at once.
 
     On a `mixed` course every third page has its offer in microdata, and the links of all pages are
@@ -38,7 +38,7 @@ class Course:
         return [str(self.pages), ports, str(self.per_host), kind]
 
     @classmethod
-    def given(cls) -> Course:
+    def given(cls) -> BenchSetup:
         """The course in this process' arguments."""
         pages, ports, per_host, kind = sys.argv[1:5]
         hosts = tuple(map(int, ports.split(",")))

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from salticus.errors import SalticusError
-from salticus.lab.bench.course import Course
+from salticus.lab.bench.course import BenchSetup
 
 HOSTS, PER_HOST = 10, 8
 BARE, SCRAPY = "aiohttp, bare", "Scrapy, bare"
@@ -37,7 +37,7 @@ def bench(*, pages: int, rounds: int, size: int, mixed: bool = False) -> list[di
 
     All contestants find the same prices; on a `mixed` course also the links of every page.
     """
-    course = Course(pages, _free_ports(HOSTS), PER_HOST, mixed=mixed)
+    course = BenchSetup(pages, _free_ports(HOSTS), PER_HOST, mixed=mixed)
     names = [name for name in _entered(course) if name != SCRAPY or find_spec("scrapy")]
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     with _server(course, size):
@@ -50,7 +50,7 @@ def bench(*, pages: int, rounds: int, size: int, mixed: bool = False) -> list[di
     return [_row(name, runs[name], rates) for name in names]
 
 
-def _entered(course: Course) -> dict[str, tuple[str, ...]]:
+def _entered(course: BenchSetup) -> dict[str, tuple[str, ...]]:
     return MIXED if course.mixed else PLAIN
 
 
@@ -70,7 +70,7 @@ def _row(name: str, runs: list[dict[str, float]], rates: dict[str, float]) -> di
     }
 
 
-def _run(name: str, course: Course) -> dict[str, float]:
+def _run(name: str, course: BenchSetup) -> dict[str, float]:
     module, *more = _entered(course)[name]
     command = [sys.executable, "-m", module, *course.arguments(), *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
@@ -83,7 +83,7 @@ def _run(name: str, course: Course) -> dict[str, float]:
 
 
 @contextmanager
-def _server(course: Course, size: int) -> Iterator[None]:
+def _server(course: BenchSetup, size: int) -> Iterator[None]:
     command = [sys.executable, "-m", "salticus.lab.bench.server", *course.arguments(), str(size)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

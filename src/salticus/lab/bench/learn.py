@@ -97,14 +97,14 @@ def contest(name: str, rows: int) -> dict[str, float]:
 def examples(rows: int) -> dict[str, float]:
     """`make_examples` from the files of a market that is seen in full, to files."""
     from salticus.exchange.folder import Log
-    from salticus.lab.worlds.market.make import Size, make_market
+    from salticus.lab.worlds.market.make import MarketSize, make_market
     from salticus.models.training.examples import make_examples
-    from salticus.models.training.recipe import Recipe, Split
+    from salticus.models.training.recipe import Recipe, TimeSplit
 
     with TemporaryDirectory() as space:
-        make_market(Path(space) / "log", Size(*_MARKET), seed=1)
+        make_market(Path(space) / "log", MarketSize(*_MARKET), seed=1)
         log, third = Log(Path(space) / "log"), timedelta(days=_MARKET[1] // 3)
-        recipe = Recipe(split=Split(third, third, third), unseen=0.0, examples=-(-rows // 3))
+        recipe = Recipe(split=TimeSplit(third, third, third), unseen=0.0, examples=-(-rows // 3))
         make_examples(log, replace(recipe, examples=100), Path(space) / "few")  # compiles
         base, began = new_peak(), time.process_time()
         made = make_examples(log, recipe, Path(space) / "examples")
@@ -114,16 +114,16 @@ def examples(rows: int) -> dict[str, float]:
 
 def features(rows: int) -> dict[str, float]:
     """All features of rows spread over the last day of a month, as a log's examples are made."""
-    from salticus.features.events import Kind, make_events
+    from salticus.features.events import EventKind, make_events
     from salticus.features.groups import Groups
-    from salticus.features.past import Past
+    from salticus.features.past import FeatureStream
 
     chance, codes = np.random.default_rng(1), catalogue().codes.astype(np.int64)
     category, merchant, brand = (codes[:, list(_SIZES).index(k)] for k in _GROUPED)
     zero = np.zeros(_PAGES, dtype=np.int64)
     groups = Groups(category, merchant, merchant, brand, zero, zero, ("UTC",), ("DE",))
-    past = Past(groups, full=False, demand=False)
-    past.learn(make_events(Kind.BORN, zero + _START, np.arange(_PAGES)))
+    past = FeatureStream(groups, full=False, demand=False)
+    past.learn(make_events(EventKind.BORN, zero + _START, np.arange(_PAGES)))
     *before, last = (_a_day(day, chance) for day in range(_DAYS))
     for events in before:
         past.learn(events)
@@ -139,24 +139,24 @@ def features(rows: int) -> dict[str, float]:
 
 def _a_day(day: int, chance: np.random.Generator) -> Events:
     """Every page is visited once; one in ten visits finds a change."""
-    from salticus.features.events import Kind, make_events
+    from salticus.features.events import EventKind, make_events
 
     hour = np.sort(_START + 1 + 24 * day + chance.integers(0, 24, _PAGES))
     page, one = chance.permutation(_PAGES), np.ones(_PAGES, dtype=np.float32)
     price, move = chance.normal(size=(2, _PAGES)).astype(np.float32)
-    visits = make_events(Kind.VISIT, hour, page, 24 * one, price, one)
-    changes = make_events(Kind.CHANGE, hour, page, price, move, one)
+    visits = make_events(EventKind.VISIT, hour, page, 24 * one, price, one)
+    changes = make_events(EventKind.CHANGE, hour, page, price, move, one)
     return visits.join(changes.take(chance.random(_PAGES) < 0.1)).ordered()
 
 
 def training(rows: int) -> dict[str, float]:
     """`fit_deep` by turns with the bare loop, on the same rows."""
-    from salticus.models.training.deep import OURS, Rows, fit_deep, layout_of
+    from salticus.models.training.deep import OURS, TrainingRows, fit_deep, layout_of
 
     settings = replace(OURS, batch=_BATCH, epochs=_ROUNDS + 1, patience=_ROUNDS + 1)
     settings = replace(settings, round_rows=rows)
     train, metadata, choice = made_up(rows), catalogue(), chosen("full", "both", _EDGES)
-    layout = layout_of(Rows(train, settings).sample, metadata, choice, settings)
+    layout = layout_of(TrainingRows(train, settings).sample, metadata, choice, settings)
     base = new_peak()
     loop = bare_loop(train, metadata, layout, settings.batch)
     ours, bare, used = [], [], []

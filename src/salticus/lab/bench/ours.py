@@ -9,11 +9,11 @@ from salticus.clock import collect_rarely, run_fast
 from salticus.config import Config, parse
 from salticus.crawl.assembly import crawler
 from salticus.crawl.opening import stored
-from salticus.lab.bench.course import Course, Stopwatch
+from salticus.lab.bench.course import BenchSetup, Stopwatch
 from salticus.types import NewPage
 
 
-def settings(course: Course, folder: Path, **extract: object) -> Config:
+def settings(course: BenchSetup, folder: Path, **extract: object) -> Config:
     """No delay and a budget for all pages at once; the rest as it comes."""
     return parse(
         {
@@ -32,7 +32,7 @@ def settings(course: Course, folder: Path, **extract: object) -> Config:
     )
 
 
-async def crawl(course: Course, config: Config) -> None:
+async def crawl(course: BenchSetup, config: Config) -> None:
     """One tick that visits every page."""
     async with stored(config) as store:
         await store.add([NewPage(url, kind="offer") for url in course.urls], at=0)
@@ -48,7 +48,7 @@ async def crawl(course: Course, config: Config) -> None:
 
 if __name__ == "__main__":
     collect_rarely()
-    course, (content, workers) = Course.given(), Course.further()
+    course, (content, workers) = BenchSetup.given(), BenchSetup.further()
     chosen = {"keep_content": content == "keep", "workers": int(workers)}
     with tempfile.TemporaryDirectory() as place:
         run_fast(crawl(course, settings(course, Path(place), **chosen)))

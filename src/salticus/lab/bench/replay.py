@@ -21,7 +21,7 @@ from salticus.errors import SalticusError
 from salticus.exchange.folder import Log
 from salticus.lab.simulate.poisson import START, poisson_log
 from salticus.lab.simulate.run import run
-from salticus.lab.simulate.stage import Rules, Stage, set_stage
+from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage
 from salticus.types import instant
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -81,7 +81,9 @@ def _contestant(policy: str, folder: Path, days: int) -> dict[str, float]:
     import polars  # noqa: F401 so that its size does not count as the simulation's
 
     before = _peak()
-    rules = Rules(start=START, history=timedelta(0), warmup=timedelta(0), days=days, tick=_TICK)
+    rules = SimulationSettings(
+        start=START, history=timedelta(0), warmup=timedelta(0), days=days, tick=_TICK
+    )
     stage = set_stage(Log(folder / "log"), rules)
     if policy == BARE:
         found = _bare(stage)

@@ -9,7 +9,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from salticus.clock import run_fast
-from salticus.lab.bench.course import Course
+from salticus.lab.bench.course import BenchSetup
 from salticus.lab.worlds.mall.generate import generate
 from salticus.lab.worlds.mall.render import Padding, page_head
 
@@ -29,7 +29,7 @@ def offers(size: int, *, mixed: bool) -> list[bytes]:
     ]
 
 
-async def serve(course: Course, size: int) -> None:
+async def serve(course: BenchSetup, size: int) -> None:
     """Serve on all ports of the course until the process is ended."""
     pages = offers(size, mixed=course.mixed)
     robots = web.Response(text="User-agent: *\nDisallow: /private/\n")
@@ -50,4 +50,4 @@ async def serve(course: Course, size: int) -> None:
 
 
 if __name__ == "__main__":
-    run_fast(serve(Course.given(), int(Course.further()[0])))
+    run_fast(serve(BenchSetup.given(), int(BenchSetup.further()[0])))

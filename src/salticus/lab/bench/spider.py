@@ -11,7 +11,7 @@ from scrapy.crawler import CrawlerProcess
 from salticus.extract.base import Content, Extractor
 from salticus.extract.links import links_of
 from salticus.extract.offer import Offer
-from salticus.lab.bench.course import Course, Stopwatch
+from salticus.lab.bench.course import BenchSetup, Stopwatch
 
 
 class OfferSpider(scrapy.Spider):
@@ -19,7 +19,7 @@ class OfferSpider(scrapy.Spider):
 
     name = "offers"
 
-    def __init__(self, course: Course) -> None:
+    def __init__(self, course: BenchSetup) -> None:
         super().__init__()
         self.course = course
         self.parts: list[Extractor] = [Offer()]
@@ -48,7 +48,7 @@ class OfferSpider(scrapy.Spider):
 
 
 if __name__ == "__main__":
-    course = Course.given()
+    course = BenchSetup.given()
     process = CrawlerProcess(
         {
             "CONCURRENT_REQUESTS": course.concurrency,

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from salticus.charts.histories import History, history_chart
+from salticus.charts.histories import PriceHistory, history_chart
 from salticus.charts.sheet import BLUE, GREY, ORANGE, WIDTH, Sheet
-from salticus.lab.demo.copies import Copies
+from salticus.lab.demo.copies import CopyHistory
 from salticus.lab.worlds.mall.stock import Stock
 from salticus.types import Times, instant, moment
 
 SHOWN = 6
 
 
-Scene = tuple[Stock, Copies, tuple[datetime, datetime]]
+Scene = tuple[Stock, CopyHistory, tuple[datetime, datetime]]
 
 
 def write_charts(path: Path, curves: Mapping[str, list[dict[str, Any]]], scene: Scene) -> None:
@@ -57,7 +57,9 @@ def _staleness(curves: Mapping[str, list[dict[str, Any]]]) -> Any:
     )
 
 
-def _histories(stock: Stock, copies: Copies, span: tuple[datetime, datetime]) -> list[History]:
+def _histories(
+    stock: Stock, copies: CopyHistory, span: tuple[datetime, datetime]
+) -> list[PriceHistory]:
     """The offers that changed often, seldom and in between, of those there and visited."""
     start, end = (instant(t) for t in span)
     inside = (stock.times > start) & (stock.times < end)
@@ -70,7 +72,9 @@ def _histories(stock: Stock, copies: Copies, span: tuple[datetime, datetime]) ->
     return [_history(stock, copies, int(row), span) for row in rows]
 
 
-def _history(stock: Stock, copies: Copies, row: int, span: tuple[datetime, datetime]) -> History:
+def _history(
+    stock: Stock, copies: CopyHistory, row: int, span: tuple[datetime, datetime]
+) -> PriceHistory:
     page = stock.pages[row]
     prices = [(max(at, span[0]), _price(v)) for at, v in stock.history(row) if v and at < span[1]]
     before = max(k for k, (at, _) in enumerate(prices) if at <= span[0])
@@ -80,10 +84,10 @@ def _history(stock: Stock, copies: Copies, row: int, span: tuple[datetime, datet
         (moment(copies.visited_at[k]), price, copies.visited_changed[k])
         for k, price in zip(mine, held, strict=True)
     ]
-    return History(f"{page.title} ({page.currency})", prices[before:], visits, span[1])
+    return PriceHistory(f"{page.title} ({page.currency})", prices[before:], visits, span[1])
 
 
-def _held(copies: Copies, row: int, times: Times) -> list[float]:
+def _held(copies: CopyHistory, row: int, times: Times) -> list[float]:
     """The price held after each visit."""
     mine = np.flatnonzero(copies.rows == row)
     latest = np.searchsorted(copies.at[mine], times, side="right") - 1

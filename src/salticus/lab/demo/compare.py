@@ -16,7 +16,7 @@ from salticus.crawl.assembly import crawler
 from salticus.crawl.opening import clock_of, stored
 from salticus.crawl.warming import warm_up
 from salticus.lab.demo.charts import write_charts
-from salticus.lab.demo.copies import Copies, busiest_day, read_copies
+from salticus.lab.demo.copies import CopyHistory, busiest_day, read_copies
 from salticus.lab.demo.neighbour import neighbour_mall
 from salticus.lab.demo.promise import promise
 from salticus.lab.worlds.mall.access import read_entries
@@ -24,7 +24,7 @@ from salticus.lab.worlds.mall.audit import audit, fresh_at, freshness_over
 from salticus.lab.worlds.mall.folder import Plot, paths
 from salticus.lab.worlds.mall.shoppers import Shopping, shopping_of
 from salticus.lab.worlds.mall.stock import Stock
-from salticus.lab.worlds.market.make import Size, make_market
+from salticus.lab.worlds.market.make import MarketSize, make_market
 from salticus.types import NewPage, instant, moment
 from salticus.views.progress import Progress
 from salticus.web.desk import desk
@@ -35,7 +35,7 @@ Told = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Course:
+class DemoSetup:
     """What is crawled, for how long, by whom. World time is `days`, wall time `seconds` a crawl."""
 
     offers: int
@@ -62,15 +62,18 @@ class Course:
         return self.days * 86_400 / self.seconds
 
 
-SMALL = Course(2_000, 20, 20.0, 10.0, 60.0, Budget.parse("40%"), 0.01)
-FULL = Course(20_000, 100, 20.0, 10.0, 270.0, Budget.parse("40%"), 0.02)
+SMALL = DemoSetup(2_000, 20, 20.0, 10.0, 60.0, Budget.parse("40%"), 0.01)
+FULL = DemoSetup(20_000, 100, 20.0, 10.0, 270.0, Budget.parse("40%"), 0.02)
 
 
-async def run_demo(folder: Path, course: Course, told: Told) -> dict[str, Any]:
+async def run_demo(folder: Path, course: DemoSetup, told: Told) -> dict[str, Any]:
     """Make the market, let each policy crawl it, and judge; charts go into the folder."""
     told("making the market")
     make_market(
-        folder / LOG, Size(course.offers, int(course.days) + 2), seed=course.seed, preset="han2020"
+        folder / LOG,
+        MarketSize(course.offers, int(course.days) + 2),
+        seed=course.seed,
+        preset="han2020",
     )
     plot = Plot(
         shops=course.shops,
@@ -101,7 +104,7 @@ async def run_demo(folder: Path, course: Course, told: Told) -> dict[str, Any]:
     return results
 
 
-async def _crawl(folder: Path, plot: Plot, course: Course, policy: str) -> Config:
+async def _crawl(folder: Path, plot: Plot, course: DemoSetup, policy: str) -> Config:
     """One crawl of a mall of its own; its settings."""
     options = [f"--{key}={getattr(plot, key)}" for key in ("shops", "seed", "speed", "delay")]
     async with neighbour_mall(folder, [*options, f"--log={plot.log}", "--shoppers"]):
@@ -116,7 +119,7 @@ async def _crawl(folder: Path, plot: Plot, course: Course, policy: str) -> Confi
     return config
 
 
-async def _seen(config: Config, course: Course) -> tuple[Copies, tuple[datetime, datetime]]:
+async def _seen(config: Config, course: DemoSetup) -> tuple[CopyHistory, tuple[datetime, datetime]]:
     """What the store held when, and when the crawl began and ended."""
     urls = paths(Path(config.folder))["urls"].read_text("utf-8").split()
     async with stored(config) as store:
@@ -125,7 +128,7 @@ async def _seen(config: Config, course: Course) -> tuple[Copies, tuple[datetime,
     return copies, (start, start + timedelta(days=course.days))
 
 
-def _settings(config: Config, course: Course, policy: str) -> Config:
+def _settings(config: Config, course: DemoSetup, policy: str) -> Config:
     """Those of the mall; no model is trained, which would take the cores from both processes."""
     return msgspec.structs.replace(
         config,
@@ -141,13 +144,18 @@ async def _add(config: Config, urls: list[str], at: datetime) -> None:
         await store.add([NewPage(url) for url in urls], at=int(at.timestamp() * 1e6))
 
 
-def _scored(span: tuple[datetime, datetime], course: Course) -> tuple[datetime, datetime, datetime]:
+def _scored(
+    span: tuple[datetime, datetime], course: DemoSetup
+) -> tuple[datetime, datetime, datetime]:
     """The start of the crawl, the end of the warm-up, the end."""
     return span[0], span[0] + timedelta(days=course.warmup), span[1]
 
 
 def judged(
-    stock: Stock, copies: Copies, shopping: Shopping, times: tuple[datetime, datetime, datetime]
+    stock: Stock,
+    copies: CopyHistory,
+    shopping: Shopping,
+    times: tuple[datetime, datetime, datetime],
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What a crawl achieved after the warm-up, and its staleness day by day."""
     start, scored, end = times

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.lab.worlds.mall.audit import Visits
+from salticus.lab.worlds.mall.audit import AnsweredVisits
 from salticus.store.base import VisitStore
 from salticus.types import Ints, Times
 
@@ -15,7 +15,7 @@ _ANSWERED = ("ok", "not_modified")
 
 
 @dataclass(frozen=True)
-class Copies:
+class CopyHistory:
     """What the store held: one row each time the copy of a page changed; and all visits."""
 
     rows: Ints
@@ -26,7 +26,7 @@ class Copies:
     visited_changed: list[bool | None]
     visited_status: list[str]
 
-    def held(self) -> Visits:
+    def held(self) -> AnsweredVisits:
         """What was known after each visit: a value, or that the page has gone."""
         known: dict[int, list[int]] = {}
         for place, row in enumerate(self.rows.tolist()):
@@ -38,15 +38,15 @@ class Copies:
             latest = int(np.searchsorted(self.at[mine], self.visited_at[k], side="right")) - 1
             gone = self.visited_status[k] in _GONE or latest < 0
             values.append(None if gone else self.values[mine[latest]])
-        return Visits(self.visited_rows[told], self.visited_at[told], values)
+        return AnsweredVisits(self.visited_rows[told], self.visited_at[told], values)
 
 
-def read_copies(store: VisitStore, urls: list[str]) -> Copies:
+def read_copies(store: VisitStore, urls: list[str]) -> CopyHistory:
     """The history of the store, with pages as rows of the mall."""
     row_of_url = {url: row for row, url in enumerate(urls)}
     row_of = {page["page_id"]: row_of_url[page["url"]] for page in store.scan("pages")}
     values, visits = list(store.scan("values")), list(store.scan("visits"))
-    return Copies(
+    return CopyHistory(
         rows=np.array([row_of[v["page_id"]] for v in values], dtype=np.int64),
         at=np.array([v["at"] for v in values], dtype=np.int64).view("M8[us]"),
         values=[v["value"] for v in values],

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from salticus.config import Config
-from salticus.lab.worlds.mall.audit import Visits, fresh_at, freshness_over
+from salticus.lab.worlds.mall.audit import AnsweredVisits, fresh_at, freshness_over
 from salticus.lab.worlds.mall.shoppers import Shopping
 from salticus.lab.worlds.mall.stock import Stock
 from salticus.views.freshness import freshness_over_time
@@ -17,7 +17,7 @@ DAY = timedelta(days=1)
 
 
 async def promise(
-    config: Config, stock: Stock, held: Visits, clicked: Shopping
+    config: Config, stock: Stock, held: AnsweredVisits, clicked: Shopping
 ) -> dict[str, dict[str, Any]]:
     """By pages and by clicks: days that were estimated, days whose interval held the truth, and the
     median half-width.
@@ -37,7 +37,7 @@ def _time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _by_clicks(stock: Stock, held: Visits, clicked: Shopping) -> float:
+def _by_clicks(stock: Stock, held: AnsweredVisits, clicked: Shopping) -> float:
     """Share of clicks that met a copy in step with the truth."""
     if not len(clicked):
         return float("nan")

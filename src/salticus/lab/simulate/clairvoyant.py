@@ -7,7 +7,7 @@ from datetime import datetime
 import numpy as np
 
 from salticus.exchange.truth import Truth
-from salticus.lab.simulate.readers import Readers
+from salticus.lab.simulate.readers import Readership
 from salticus.lab.simulate.stage import Stage
 from salticus.lab.worlds.copies import UNBORN
 from salticus.lab.worlds.replay import Replay
@@ -43,7 +43,7 @@ class Clairvoyant:
 
     spends = False
 
-    def __init__(self, world: Replay, readers: Readers, end: datetime) -> None:
+    def __init__(self, world: Replay, readers: Readership, end: datetime) -> None:
         self.world = world
         self.readers = readers
         self.timeline = Timeline(world.truth, instant(end))

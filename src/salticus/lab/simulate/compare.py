@@ -16,7 +16,7 @@ _RESAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ContestEntry:
     """One policy at one budget: the score of every run, and where the visits went on average.
 
     `budget` is in visits per page and day.
@@ -66,7 +66,7 @@ def spread(values: Floats) -> dict[str, float | None]:
     return {name: round(float(figure), 6) for name, figure in figures.items()}
 
 
-def increases(entries: Sequence[Entry], name: str = "clicks") -> list[dict[str, Any]]:
+def increases(entries: Sequence[ContestEntry], name: str = "clicks") -> list[dict[str, Any]]:
     """Every policy against the first at the same budget, paired by run and day.
 
     The median of the paired increases, and the Wilcoxon signed-rank test of no difference
@@ -78,7 +78,7 @@ def increases(entries: Sequence[Entry], name: str = "clicks") -> list[dict[str, 
     return [_increase(e, base[e.budget], name) for e in others]
 
 
-def _increase(entry: Entry, base: Entry, name: str) -> dict[str, Any]:
+def _increase(entry: ContestEntry, base: ContestEntry, name: str) -> dict[str, Any]:
     ours, theirs = entry.values(name), base.values(name)
     both = np.isfinite(ours) & np.isfinite(theirs) & (theirs > 0)
     ours, theirs = ours[both], theirs[both]
@@ -102,13 +102,13 @@ def _wilcoxon(difference: Floats) -> float | None:
     return float(wilcoxon(difference).pvalue)
 
 
-def savings(entries: Sequence[Entry], name: str = "clicks") -> list[dict[str, Any]]:
+def savings(entries: Sequence[ContestEntry], name: str = "clicks") -> list[dict[str, Any]]:
     """Visits that every policy saves against the first, at the freshness the first reaches.
 
     A policy's freshness is interpolated between the simulated budgets; null where it lies outside
     of them. Mean over the runs with a 95 % bootstrap interval (three runs or more).
     """
-    curves: dict[str, list[Entry]] = {}
+    curves: dict[str, list[ContestEntry]] = {}
     for entry in sorted(entries, key=lambda e: e.budget):
         curves.setdefault(entry.policy, []).append(entry)
     base = curves[entries[0].policy]
@@ -120,7 +120,7 @@ def savings(entries: Sequence[Entry], name: str = "clicks") -> list[dict[str, An
     ]
 
 
-def _saving(curve: list[Entry], target: Entry, name: str) -> dict[str, Any]:
+def _saving(curve: list[ContestEntry], target: ContestEntry, name: str) -> dict[str, Any]:
     each = np.array(
         [
             1 - _budget_for(curve, run, _level(target, run, name), name) / target.budget
@@ -140,11 +140,11 @@ def _saving(curve: list[Entry], target: Entry, name: str) -> dict[str, Any]:
     }
 
 
-def _level(entry: Entry, run: int, name: str) -> float:
+def _level(entry: ContestEntry, run: int, name: str) -> float:
     return float(np.nanmean(entry.scores[run].column(name)))
 
 
-def _budget_for(curve: list[Entry], run: int, level: float, name: str) -> float:
+def _budget_for(curve: list[ContestEntry], run: int, level: float, name: str) -> float:
     """The budget at which a run's curve reaches a level; NaN if it lies outside."""
     reached = np.maximum.accumulate([_level(entry, run, name) for entry in curve])
     budgets = np.array([entry.budget for entry in curve])

@@ -16,12 +16,12 @@ from salticus.exchange.folder import Log
 from salticus.exchange.tables import spelt
 from salticus.exchange.truth import read_truth
 from salticus.lab.simulate.clairvoyant import bound
-from salticus.lab.simulate.compare import Entry, increases, savings, spread
+from salticus.lab.simulate.compare import ContestEntry, increases, savings, spread
 from salticus.lab.simulate.estimates import FITTED, model_notes
 from salticus.lab.simulate.fitting import fitted
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.spending import spending, together
-from salticus.lab.simulate.stage import Rules, Stage, runs_of, set_stage
+from salticus.lab.simulate.stage import SimulationSettings, Stage, runs_of, set_stage
 
 Told = Callable[[str], None]
 
@@ -65,7 +65,7 @@ class Contest:
 
     log: dict[str, Any]
     rules: dict[str, Any]
-    entries: tuple[Entry, ...]
+    entries: tuple[ContestEntry, ...]
     notes: tuple[str, ...]
 
     def report(self, shown: Sequence[str] | None = None) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Contest:
             "notes": list(self.notes),
         }
 
-    def _row(self, entry: Entry) -> dict[str, Any]:
+    def _row(self, entry: ContestEntry) -> dict[str, Any]:
         row = {
             "policy": entry.policy,
             "budget": entry.label,
@@ -108,7 +108,7 @@ class Contest:
         return row if entry.bound is None else {**row, "bound": round(entry.bound, 6)}
 
 
-def _spent(entry: Entry) -> dict[str, Any]:
+def _spent(entry: ContestEntry) -> dict[str, Any]:
     """Where the visits of an entry went."""
     cells = [] if entry.spending is None else entry.spending.cells()
     return {"policy": entry.policy, "budget": entry.label, "cells": cells}
@@ -133,7 +133,7 @@ def spacing_of(policy: str, usual: str) -> str:
 
 def simulate(
     log: Log,
-    rules: Rules,
+    rules: SimulationSettings,
     policies: Sequence[str],
     budgets: Sequence[Budget],
     told: Told = lambda step: None,
@@ -162,7 +162,7 @@ def simulate(
     )
 
 
-def _entry(stages: Sequence[Stage], policy: str, budget: Budget | None, told: Told) -> Entry:
+def _entry(stages: Sequence[Stage], policy: str, budget: Budget | None, told: Told) -> ContestEntry:
     pages = len(stages[0].truth)
     each = None if budget is None else budget.per_day(pages) / pages
     label = "logged" if each is None else f"{each:.6g}"
@@ -177,7 +177,7 @@ def _entry(stages: Sequence[Stage], policy: str, budget: Budget | None, told: To
         least = float(np.mean([bound(stage, _most(stage, each)) for stage in stages]))
     if each is None:
         each = float(np.mean([score.visits_per_page_day for score in scores]))
-    return Entry(policy, each, label, tuple(scores), least, together(spent))
+    return ContestEntry(policy, each, label, tuple(scores), least, together(spent))
 
 
 def _most(stage: Stage, each: float) -> float:

@@ -42,7 +42,7 @@ class Habit:
     visits: float
 
 
-class Told:
+class KnownRates:
     """A predictor that was told the true change rates, so that only the policy is seen."""
 
     def __init__(self, rates: Floats) -> None:
@@ -123,5 +123,5 @@ def _parts(name: str, rates: Floats) -> Parts:
     config = Config(
         budget=Budget(_BUDGET, per_page=True), tick=_TICK, policy=name, explore=Share(0.0)
     )
-    parts = make_parts(config, VirtualClock(_START), given=Given(predictor=Told(rates)))
+    parts = make_parts(config, VirtualClock(_START), given=Given(predictor=KnownRates(rates)))
     return replace(parts, planner=Planner(at_once=True))

@@ -14,12 +14,12 @@ from salticus.allocate.gate import BUILTIN as GATES
 from salticus.allocate.gate.base import Gate
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import read_truth
-from salticus.lab.simulate.compare import Entry, savings, spread
+from salticus.lab.simulate.compare import ContestEntry, savings, spread
 from salticus.lab.simulate.contest import Told, plain, spans
 from salticus.lab.simulate.gated import sent_through, taught
 from salticus.lab.simulate.referee import Score
 from salticus.lab.simulate.requests import WINDOW, judged, read_requests
-from salticus.lab.simulate.stage import Rules, Stage, runs_of, set_stage
+from salticus.lab.simulate.stage import SimulationSettings, Stage, runs_of, set_stage
 from salticus.predict.base import Predictor
 from salticus.types import Floats
 
@@ -29,7 +29,7 @@ Found = dict[tuple[str, float], list[dict[str, Any]]]
 
 def replay_requests(
     log: Log,
-    rules: Rules,
+    rules: SimulationSettings,
     shares: Sequence[float],
     gates: Sequence[str] = (BASELINE,),
     told: Told = lambda step: None,
@@ -105,7 +105,7 @@ def _settled(row: dict[str, Any]) -> Floats:
 def _savings(found: Found) -> list[dict[str, Any]]:
     """Resources that each gate saves at the freshness of the uniform one; none without it."""
     entries = [
-        Entry(gate, _mean(runs, "resource"), f"{share:g}", tuple(map(_score, runs)))
+        ContestEntry(gate, _mean(runs, "resource"), f"{share:g}", tuple(map(_score, runs)))
         for (gate, share), runs in found.items()
         if share > 0
     ]

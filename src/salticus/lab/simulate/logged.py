@@ -91,16 +91,16 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class CrawlerHistory:
     """What the log's crawler had learnt in the history, and what it held at its end."""
 
     outcomes: Outcomes
     held: Held
 
 
-def logged_past(log: Log, truth: Truth, start: datetime, end: datetime) -> Past:
+def logged_past(log: Log, truth: Truth, start: datetime, end: datetime) -> CrawlerHistory:
     """The past that a crawler with `--observe partial` starts from."""
-    return Past(logged_outcomes(log, truth, start, end), logged_copies(log, truth, end))
+    return CrawlerHistory(logged_outcomes(log, truth, start, end), logged_copies(log, truth, end))
 
 
 def logged_copies(log: Log, truth: Truth, end: datetime) -> Held:

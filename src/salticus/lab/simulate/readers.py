@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _TRAILING = 30  # days of clicks that a crawler knows its demand by (Han 2020, §5.2.2)
 
 
-class Readers(Protocol):
+class Readership(Protocol):
     """How much each page is read: what is known of it beforehand, and what came true."""
 
     synthetic: bool
@@ -75,7 +75,7 @@ def zipf(ids: Ints, exponent: float, *, seed: int) -> Floats:
     return np.asarray(share * (len(ids) / share.sum()))
 
 
-class Counted:
+class LoggedReaders:
     """The clicks and impressions that a log counted.
 
     What is known at a time is the mean of the 30 days before it (Han 2020, §5.2.2), or of as many
@@ -169,7 +169,7 @@ def _counts(log: Log, truth: Truth) -> pl.DataFrame:
     )
 
 
-def readers_of(text: str | None, log: Log, truth: Truth, *, seed: int) -> Readers:
+def readers_of(text: str | None, log: Log, truth: Truth, *, seed: int) -> Readership:
     """The readers that `--demand` names: file, uniform or zipf:EXPONENT.
 
     None means the log's own clicks, or zipf:1.1 where it has none.
@@ -177,7 +177,7 @@ def readers_of(text: str | None, log: Log, truth: Truth, *, seed: int) -> Reader
     chosen = text or ("file" if log.has("demand") else "zipf:1.1")
     name, _, exponent = chosen.partition(":")
     if name == "file":
-        return Counted(log, truth)
+        return LoggedReaders(log, truth)
     if name == "uniform":
         return Drawn(np.ones(len(truth)))
     try:

@@ -7,8 +7,8 @@ from datetime import date, datetime
 
 import numpy as np
 
-from salticus.lab.simulate.readers import Readers
-from salticus.lab.worlds.copies import Copies
+from salticus.lab.simulate.readers import Readership
+from salticus.lab.worlds.copies import SimulatedCopies
 from salticus.types import Floats, Ints, Outcomes, Status, Tick, days_between, instant
 
 
@@ -69,7 +69,7 @@ class Referee:
     Learns outcomes to count visits, and reads the copies at the end of every tick.
     """
 
-    def __init__(self, readers: Readers, start: datetime) -> None:
+    def __init__(self, readers: Readership, start: datetime) -> None:
         self.readers = readers
         self.start = start
         self.score = Score()
@@ -89,7 +89,7 @@ class Referee:
         self._gaps += int(np.count_nonzero(~np.isnan(waited)))
         self._waited += float(np.nansum(waited))
 
-    def read(self, tick: Tick, copies: Copies) -> None:
+    def read(self, tick: Tick, copies: SimulatedCopies) -> None:
         self.score.page_ticks += copies.born
         if self._before is None or tick.start < self.start:
             self._open(copies)
@@ -100,7 +100,7 @@ class Referee:
             self._day = _Day(tick.start.date())
         self._count(self._day, tick, copies)
 
-    def _open(self, copies: Copies) -> None:
+    def _open(self, copies: SimulatedCopies) -> None:
         """Until the measured days begin: keep what was caught and missed before them."""
         weights = self.readers.weights()
         if self._before is None and weights is not None:
@@ -108,7 +108,7 @@ class Referee:
             self._total = np.cumsum(weights)
         self._before = (copies.caught, copies.missed)
 
-    def _count(self, day: _Day, tick: Tick, copies: Copies) -> None:
+    def _count(self, day: _Day, tick: Tick, copies: SimulatedCopies) -> None:
         n = max(1, copies.born)
         day.fresh.append(copies.fresh_count / n)
         day.untouched = copies.untouched / n

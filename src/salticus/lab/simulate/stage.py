@@ -11,8 +11,8 @@ from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import spelt
 from salticus.exchange.truth import Truth, read_truth, sample
-from salticus.lab.simulate.logged import Past, logged_past
-from salticus.lab.simulate.readers import Readers, readers_of
+from salticus.lab.simulate.logged import CrawlerHistory, logged_past
+from salticus.lab.simulate.readers import Readership, readers_of
 from salticus.types import instant, moment
 
 _DAY = timedelta(days=1)
@@ -20,7 +20,7 @@ _USUAL = {"history": 60 * _DAY, "warmup": 15 * _DAY, "days": 30 * _DAY}
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SimulationSettings:
     """How a simulation is run; everything that holds for all policies alike.
 
     The log is replayed from `start`: `history` that is only observed, `warmup` that is crawled but
@@ -59,18 +59,20 @@ class Stage:
     """
 
     log: Log
-    rules: Rules
+    rules: SimulationSettings
     truth: Truth
-    readers: Readers
+    readers: Readership
     start: datetime
     crawl: datetime
     score: datetime
     end: datetime
     seed: int
-    past: Past | None = None
+    past: CrawlerHistory | None = None
 
 
-def set_stage(log: Log, rules: Rules, *, run: int = 0, truth: Truth | None = None) -> Stage:
+def set_stage(
+    log: Log, rules: SimulationSettings, *, run: int = 0, truth: Truth | None = None
+) -> Stage:
     """The stage of one run; each run draws its own demand, coins and imputation.
 
     Raises ConfigError if the rules ask for more than the log has. `truth` saves reading it again.
@@ -100,14 +102,14 @@ def usual_tick(log: Log) -> timedelta:
     return max(timedelta(hours=2), log.about.resolution or timedelta(0))
 
 
-def runs_of(log: Log, rules: Rules) -> int:
+def runs_of(log: Log, rules: SimulationSettings) -> int:
     """How many runs the rules want."""
     drawn = (rules.demand or ("file" if log.has("demand") else "zipf")).startswith("zipf")
     imputed = not (log.has("values") or log.has("texts"))
     return rules.runs if rules.runs is not None else 5 if drawn or imputed else 1
 
 
-def _check(log: Log, rules: Rules) -> None:
+def _check(log: Log, rules: SimulationSettings) -> None:
     fine = log.about.resolution
     truthful = log.has("values") or log.has("texts")
     if fine is not None and truthful and rules.tick < fine:
@@ -123,7 +125,9 @@ def _check(log: Log, rules: Rules) -> None:
         raise ConfigError("--days and --runs must be 1 or more")
 
 
-def _times(rules: Rules, start: datetime, last: datetime) -> tuple[datetime, datetime, datetime]:
+def _times(
+    rules: SimulationSettings, start: datetime, last: datetime
+) -> tuple[datetime, datetime, datetime]:
     """When the crawl, the score and the end come; spans not given share what the others leave."""
     given = {"history": rules.history, "warmup": rules.warmup}
     if rules.days is not None:

@@ -25,11 +25,11 @@ from salticus.exchange.folder import Log
 from salticus.exchange.truth import Truth, read_truth
 from salticus.lab.simulate.contest import plain
 from salticus.lab.simulate.run import run
-from salticus.lab.simulate.stage import Rules, Stage, set_stage
+from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage
 
 _DAY = timedelta(days=1)
 
-PROTOCOL = Rules(
+PROTOCOL = SimulationSettings(
     tick=_DAY, history=60 * _DAY, warmup=15 * _DAY, days=40, demand="zipf:1.1", runs=10
 )
 BUDGETS = ("1%", "5%", "10%", "20%", "50%")
@@ -65,7 +65,7 @@ class Field:
 
     policies: Sequence[str]
     budgets: Sequence[Budget]
-    rules: Rules = PROTOCOL
+    rules: SimulationSettings = PROTOCOL
 
     @property
     def runs(self) -> int:
@@ -77,18 +77,18 @@ class Task:
     """One run of one policy with one budget on one trace."""
 
     trace: Trace
-    rules: Rules
+    rules: SimulationSettings
     policy: str
     budget: Budget
     run: int
 
-    def measure(self) -> Figures:
+    def measure(self) -> RunFigures:
         """Run it."""
         stage = _stage(self.trace, self.rules, self.run)
         pages = len(stage.truth)
         score = run(stage, self.policy, self.budget)
         fresh = min(1.0, float(np.nanmean(score.column("clicks"))))
-        return Figures(
+        return RunFigures(
             trace=self.trace.name,
             budget=self.budget.per_day(pages) / pages,
             policy=self.policy,
@@ -104,7 +104,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class RunFigures:
     """What one run achieved, means over its measured days.
 
     `staleness` is the click-weighted share of reads that found a stale copy, `interval_days` the
@@ -131,7 +131,7 @@ def _truth(folder: Path, seed: int) -> Truth:
 
 
 @lru_cache(maxsize=32)
-def _stage(trace: Trace, rules: Rules, number: int) -> Stage:
+def _stage(trace: Trace, rules: SimulationSettings, number: int) -> Stage:
     rules = replace(rules, start=trace.start, pages=trace.pages)
     return set_stage(Log(trace.folder), rules, run=number, truth=_truth(trace.folder, rules.seed))
 
@@ -160,7 +160,7 @@ def study(
     }
 
 
-def _measured(tasks: Sequence[Task], jobs: int) -> Iterator[Figures]:
+def _measured(tasks: Sequence[Task], jobs: int) -> Iterator[RunFigures]:
     if jobs <= 1:
         yield from map(Task.measure, tasks)
         return
@@ -168,7 +168,7 @@ def _measured(tasks: Sequence[Task], jobs: int) -> Iterator[Figures]:
         yield from pool.map(Task.measure, tasks)
 
 
-def _about(trace: Trace, rules: Rules) -> dict[str, Any]:
+def _about(trace: Trace, rules: SimulationSettings) -> dict[str, Any]:
     stage = _stage(trace, rules, 0)
     return {
         "name": trace.name,
@@ -185,21 +185,21 @@ Place = tuple[str, float]
 """A trace and a budget."""
 
 
-def _places(figures: Iterable[Figures]) -> dict[Place, dict[str, list[Figures]]]:
+def _places(figures: Iterable[RunFigures]) -> dict[Place, dict[str, list[RunFigures]]]:
     """The runs of each policy at each place."""
-    found: dict[Place, dict[str, list[Figures]]] = {}
+    found: dict[Place, dict[str, list[RunFigures]]] = {}
     for one in figures:
         place = found.setdefault((one.trace, one.budget), {})
         place.setdefault(one.policy, []).append(one)
     return found
 
 
-def medians(figures: Iterable[Figures]) -> Iterator[dict[str, Any]]:
+def medians(figures: Iterable[RunFigures]) -> Iterator[dict[str, Any]]:
     """One row for each trace, budget and policy: the median over the runs of every figure."""
     for (trace, budget), policies in _places(figures).items():
         for policy, runs in policies.items():
             row = {"trace": trace, "budget": round(budget, 6), "policy": policy}
-            names = [n for n in Figures.__dataclass_fields__ if n not in (*row, "run")]
+            names = [n for n in RunFigures.__dataclass_fields__ if n not in (*row, "run")]
             middle = {n: float(np.median([getattr(one, n) for one in runs])) for n in names}
             yield {**row, "runs": len(runs), **{n: _known(x) for n, x in middle.items()}}
 
@@ -208,7 +208,7 @@ def _known(value: float) -> float | None:
     return round(value, 6) if np.isfinite(value) else None
 
 
-def comparisons(figures: Iterable[Figures], ours: str = OURS) -> Iterator[dict[str, Any]]:
+def comparisons(figures: Iterable[RunFigures], ours: str = OURS) -> Iterator[dict[str, Any]]:
     """Our policy against LambdaCrawl, by coins and even, paired over the draws of the demand."""
     for (trace, budget), policies in _places(figures).items():
         for rival in RIVALS:
@@ -218,7 +218,7 @@ def comparisons(figures: Iterable[Figures], ours: str = OURS) -> Iterator[dict[s
                 yield {**where, "against": rival, **_against(stale, ours, rival)}
 
 
-def _staleness(runs: Sequence[Figures]) -> Any:
+def _staleness(runs: Sequence[RunFigures]) -> Any:
     return np.array([one.staleness for one in sorted(runs, key=lambda one: one.run)])
 
 

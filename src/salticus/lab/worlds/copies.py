@@ -15,7 +15,7 @@ _MOST = 100_000
 _HARMONIC = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, _MOST + 1))])
 
 
-class Copies:
+class SimulatedCopies:
     """True and held values of all pages as codes, and the running score.
 
     A page is fresh when the value held is the true one, also if it came back to it. It is stale

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from salticus.exchange.truth import GONE, Truth
-from salticus.lab.worlds.copies import NOTHING, UNBORN, Copies
+from salticus.lab.worlds.copies import NOTHING, UNBORN, SimulatedCopies
 from salticus.types import (
     CHANGED,
     NEVER,
@@ -31,17 +31,17 @@ from salticus.types import (
 from salticus.types.coins import coins
 
 
-class Demand(Protocol):
+class DemandSource(Protocol):
     """What is known at a time of how much each page is read, per day."""
 
     def known(self, now: datetime, pages: int) -> tuple[Floats, Floats]:
         """Clicks and impressions a day of the first `pages` rows, from what came before `now`."""
 
 
-class Reader(Protocol):
+class TickObserver(Protocol):
     """Someone who looks at the copies at the end of every tick."""
 
-    def read(self, tick: Tick, copies: Copies) -> None: ...
+    def read(self, tick: Tick, copies: SimulatedCopies) -> None: ...
 
 
 class Replay:
@@ -56,13 +56,18 @@ class Replay:
     """
 
     def __init__(
-        self, truth: Truth, demand: Demand, readers: Sequence[Reader] = (), *, seed: int = 0
+        self,
+        truth: Truth,
+        demand: DemandSource,
+        readers: Sequence[TickObserver] = (),
+        *,
+        seed: int = 0,
     ) -> None:
         self.truth = truth
         self.demand = demand
         self.readers = readers
         self.seed = seed
-        self.copies = Copies(len(truth), origin=truth.at[0])
+        self.copies = SimulatedCopies(len(truth), origin=truth.at[0])
         self.last_visit_: Times = np.full(len(truth), NEVER)
         self.last_answer_: Times = np.full(len(truth), NEVER)
         self._all = int(truth.ids[-1]) == len(truth) - 1  # ids are row numbers, not a sample's

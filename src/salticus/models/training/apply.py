@@ -13,16 +13,16 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.features.events import Events, Kind, among
+from salticus.features.events import EventKind, Events, among
 from salticus.features.groups import groups_of
 from salticus.features.metadata import Vocabulary
-from salticus.features.past import Past
+from salticus.features.past import FeatureStream
 from salticus.features.seen import pages_of, seen_events
 from salticus.models.file import Saved
 from salticus.models.training.evaluate import evaluate, scored, shops_of
 from salticus.models.training.examples import clipped, make_examples
 from salticus.models.training.labels import clips, read_points
-from salticus.models.training.recipe import Recipe, Split
+from salticus.models.training.recipe import Recipe, TimeSplit
 from salticus.models.training.span import hours_span, log_span, provenance
 from salticus.models.training.split import PARTS
 from salticus.types import Bools, Codes, Inputs, instant
@@ -98,7 +98,7 @@ def _judged(manifest: dict[str, Any], days: Judged, log: Log) -> tuple[Recipe, l
             f"{log.folder}: tells of {first:%Y-%m-%d} to {end:%Y-%m-%d}; the days judged cannot "
             f"begin at {start:%Y-%m-%d}, but from {first + 2 * before + _DAY:%Y-%m-%d} on"
         )
-    split = Split(before, before, length, start - 2 * before)
+    split = TimeSplit(before, before, length, start - 2 * before)
     return replace(recipe, split=split, observe=days.observe or recipe.observe), notes
 
 
@@ -118,7 +118,7 @@ def recipe_of(told: dict[str, Any]) -> Recipe:
             **told,
             "edges": tuple(told["edges"]),
             "every": timedelta(seconds=told["every"]),
-            "split": Split(**spans, start=start),
+            "split": TimeSplit(**spans, start=start),
         }
     )
 
@@ -169,7 +169,7 @@ def columns_of(manifest: dict[str, Any]) -> list[str]:
 
 def _known(log: Log, pages: pl.DataFrame, recipe: Recipe, hour: int) -> Inputs:
     """What is known at an hour of the pages that are there."""
-    past = Past(
+    past = FeatureStream(
         groups_of(pages),
         edges=recipe.edges,
         full=recipe.observe == "full",
@@ -177,7 +177,7 @@ def _known(log: Log, pages: pl.DataFrame, recipe: Recipe, hour: int) -> Inputs:
         depth=recipe.depth,
     )
     announced = log.has("values")  # else pages are known before they are born by an answer
-    life = np.full(len(pages), Kind.GONE if announced else Kind.BORN, dtype=np.int8)
+    life = np.full(len(pages), EventKind.GONE if announced else EventKind.BORN, dtype=np.int8)
     for events in _told_until(log, pages, recipe, hour):
         if events.hour[0] >= hour:
             break
@@ -185,7 +185,7 @@ def _known(log: Log, pages: pl.DataFrame, recipe: Recipe, hour: int) -> Inputs:
         past.learn(before)
         _live(before, life)
         past.read(np.zeros(1, dtype=np.int64), before.hour[-1:])  # what is old need not be kept
-    there = np.flatnonzero(life == Kind.BORN)
+    there = np.flatnonzero(life == EventKind.BORN)
     return past.read(there, np.full(len(there), hour))
 
 
@@ -200,5 +200,5 @@ def _told_until(log: Log, pages: pl.DataFrame, recipe: Recipe, hour: int) -> Ite
 
 def _live(events: Events, life: Codes) -> None:
     """Whether each page was last born or last gone."""
-    told = (events.kind == Kind.BORN) | (events.kind == Kind.GONE)
+    told = (events.kind == EventKind.BORN) | (events.kind == EventKind.GONE)
     life[events.page[told]] = events.kind[told]

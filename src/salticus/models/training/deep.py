@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.features.names import Choice
+from salticus.features.names import FeatureSet
 from salticus.models.deep import CYCLES, DeepModel, Layout, cycle_code
 from salticus.models.training.network import (
     DeepSettings,
@@ -64,7 +64,7 @@ def fit_deep(  # noqa: PLR0913 the same for every kind of model
     train: Train,
     validation: Examples,
     metadata: Metadata,
-    choice: Choice,
+    choice: FeatureSet,
     settings: DeepSettings = OURS,
     told: Told = lambda step: None,
 ) -> DeepModel:
@@ -74,12 +74,12 @@ def fit_deep(  # noqa: PLR0913 the same for every kind of model
     of an epoch one after the other (as ``lambda: shards.days("train")``), of which some
     `round_rows` are held and shuffled at a time.
     """
-    rows = Rows(train, settings)
+    rows = TrainingRows(train, settings)
     layout = layout_of(rows.sample, metadata, choice, settings)
     return Trainer(DeepModel, layout, metadata, settings).fit(rows, validation, told)
 
 
-class Rows:
+class TrainingRows:
     """The training rows, epoch by epoch, in rounds; a sample of them, and how many there are."""
 
     def __init__(self, train: Train, settings: DeepSettings) -> None:
@@ -145,7 +145,7 @@ def _stacked(parts: list[Any]) -> Any:
 
 
 def layout_of(
-    sample: Examples, metadata: Metadata, choice: Choice, settings: DeepSettings
+    sample: Examples, metadata: Metadata, choice: FeatureSet, settings: DeepSettings
 ) -> Layout:
     """The network's inputs: a hole for every column that may be unknown, widths by size."""
     names = tuple(name for name in choice.dense if name not in CYCLES)
@@ -167,7 +167,7 @@ def layout_of(
     )
 
 
-def _wanted(field: str, choice: Choice) -> bool:
+def _wanted(field: str, choice: FeatureSet) -> bool:
     """Whether a field of the vocabulary, as a level of the category path, belongs to the choice."""
     return any(field == name or field.startswith(f"{name}_") for name in choice.metadata)
 
@@ -189,7 +189,7 @@ def scales_of(sample: Examples, layout: Layout) -> State:
 
 
 @dataclass(slots=True)
-class Progress:
+class TrainingProgress:
     """How far a training is: rounds done, and the best weights so far."""
 
     rounds: int = 0
@@ -207,7 +207,7 @@ class Trainer(Generic[M]):
         self.model, self.layout, self.metadata = model, layout, metadata
         self.settings = settings
 
-    def fit(self, rows: Rows, validation: Examples, told: Told) -> M:
+    def fit(self, rows: TrainingRows, validation: Examples, told: Told) -> M:
         """Train until the validation loss is at its best, or the epochs are over."""
         jax, _ = jax_of()
         scales = scales_of(rows.sample, self.layout)
@@ -217,7 +217,7 @@ class Trainer(Generic[M]):
         how = self._how(rows)
         memory = optimiser_of(how[1], how[2]).init(weights)
         state = jax.device_put((weights, memory, np.int32(0)))
-        best, progress = weights, Progress()
+        best, progress = weights, TrainingProgress()
         kept = self._load(mark, state)
         if kept:
             state, best, progress = kept
@@ -236,12 +236,12 @@ class Trainer(Generic[M]):
             best = now if better else best
             stale = 0 if better else progress.stale + 1
             ended = stale >= self.settings.patience
-            progress = Progress(number + 1, stale, min(loss, progress.best), ended)
+            progress = TrainingProgress(number + 1, stale, min(loss, progress.best), ended)
             self._save(mark, state, best, progress)
             told(f"epoch {epoch + 1}, round {number + 1}: loss {loss:.5f}, {pace:,.0f} rows/s")
         return self._made(scales, best)
 
-    def _schedule(self, rows: Rows) -> Iterator[tuple[int, int, tuple[Examples, Ints]]]:
+    def _schedule(self, rows: TrainingRows) -> Iterator[tuple[int, int, tuple[Examples, Ints]]]:
         number = 0
         for epoch in range(self.settings.epochs):
             for part in rows.rounds(epoch):
@@ -251,7 +251,7 @@ class Trainer(Generic[M]):
     def _made(self, scales: State, weights: State) -> M:
         return self.model(self.layout, {**scales, **weights})
 
-    def _how(self, rows: Rows) -> tuple[Layout, DeepSettings, int]:
+    def _how(self, rows: TrainingRows) -> tuple[Layout, DeepSettings, int]:
         """What the compiled run depends on."""
         plain = replace(self.settings, folder=None, seed=0)
         return self.layout, plain, self.settings.epochs * rows.batches
@@ -266,7 +266,7 @@ class Trainer(Generic[M]):
         return jax.device_put({**scales, "codes": codes, "words": words, "seed": seed})  # type: ignore[no-any-return]
 
     def _chunks(
-        self, examples: Examples, order: Ints, rows: Rows
+        self, examples: Examples, order: Ints, rows: TrainingRows
     ) -> Iterator[tuple[dict[str, Any], int]]:
         """Rows in that order as chunks of batches; what fills up the last batch weighs nothing."""
         size = self.settings.batch
@@ -290,12 +290,12 @@ class Trainer(Generic[M]):
         late = inputs.steps[:, inputs.steps.shape[1] - layout.steps :]
         return columns | ({"steps": late} if layout.state else {})
 
-    def _mark(self, rows: Rows) -> str:
+    def _mark(self, rows: TrainingRows) -> str:
         """What a checkpoint must agree in to be continued from."""
         settings = {k: v for k, v in asdict(self.settings).items() if k != "folder"}
         return json.dumps([asdict(self.layout), settings, rows.count, rows.check])
 
-    def _save(self, mark: str, state: Any, best: State, progress: Progress) -> None:
+    def _save(self, mark: str, state: Any, best: State, progress: TrainingProgress) -> None:
         if self.settings.folder is None:
             return
         jax, _ = jax_of()
@@ -307,7 +307,7 @@ class Trainer(Generic[M]):
         np.savez(new, allow_pickle=False, mark=np.array(mark), progress=np.array(told), **arrays)
         new.replace(self.settings.folder / "checkpoint.npz")
 
-    def _load(self, mark: str, state: Any) -> tuple[Any, State, Progress] | None:
+    def _load(self, mark: str, state: Any) -> tuple[Any, State, TrainingProgress] | None:
         path = self.settings.folder and self.settings.folder / "checkpoint.npz"
         if path is None or not path.is_file():
             return None
@@ -322,7 +322,7 @@ class Trainer(Generic[M]):
         leaves, form = jax.tree.flatten(state)
         again = form.unflatten([arrays[f"state/{k}"] for k in range(len(leaves))])
         best = {k.removeprefix("best/"): a for k, a in arrays.items() if k.startswith("best/")}
-        return jax.device_put(again), best, Progress(**json.loads(str(arrays["progress"])))
+        return jax.device_put(again), best, TrainingProgress(**json.loads(str(arrays["progress"])))
 
 
 def _batched(column: Floats32, many: int, size: int) -> Any:

@@ -1,7 +1,7 @@
 """Examples of a log: what was known at a moment, and what came of it (Han et al. 2019, 4.1).
 
 The log is gone through once, a UTC day at a time, and each day becomes a file. In memory are the
-truth of the log (its change points), what `Past` keeps, and one day.
+truth of the log (its change points), what `FeatureStream` keeps, and one day.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.exchange import Log
-from salticus.features.events import Events, Kind, among, make_events, runs
+from salticus.features.events import EventKind, Events, among, make_events, runs
 from salticus.features.groups import groups_of
 from salticus.features.metadata import hashes
 from salticus.features.names import all_names
-from salticus.features.past import Past
+from salticus.features.past import FeatureStream
 from salticus.features.seen import pages_of, seen_events
 from salticus.models.training.labels import (
     Answers,
-    Demand,
+    ChangePoints,
+    ClickedDays,
     Moments,
-    Points,
     changes,
     clicks_of,
     read_points,
     stale,
 )
-from salticus.models.training.moments import BINS, Sampler, Visits
+from salticus.models.training.moments import BINS, Sampler, VisitsByDay
 from salticus.models.training.recipe import TASKS, Recipe
 from salticus.models.training.shards import (
     FORMAT,
@@ -49,7 +49,7 @@ from salticus.models.training.shards import (
 )
 from salticus.models.training.split import (
     PARTS,
-    Span,
+    TimeSpan,
     click_weights,
     seen_pages,
     spans_of,
@@ -122,8 +122,8 @@ class _Work:
     log: Log
     recipe: Recipe
     pages: pl.DataFrame
-    points: Points
-    spans: tuple[Span, ...]
+    points: ChangePoints
+    spans: tuple[TimeSpan, ...]
     seen: Bools
     uniform: Bools
     sampler: Sampler
@@ -155,7 +155,7 @@ def _prepared(log: Log, recipe: Recipe) -> _Work:
     )
 
 
-def _born_before(points: Points, stop: int) -> Bools:
+def _born_before(points: ChangePoints, stop: int) -> Bools:
     """The pages that there were before a time, in µs."""
     found = np.zeros(len(points.end), dtype=np.bool_)
     there = points.first[1:] > points.first[:-1]
@@ -163,10 +163,10 @@ def _born_before(points: Points, stop: int) -> Bools:
     return found
 
 
-def clipped(points: Points, stop: int) -> Events:
+def clipped(points: ChangePoints, stop: int) -> Events:
     """The ends of pages whose merchant was no longer looked at before `stop`, in µs."""
     page = np.flatnonzero(points.end < stop)
-    return make_events(Kind.GONE, -(-points.end[page] // HOUR_US), page).ordered()
+    return make_events(EventKind.GONE, -(-points.end[page] // HOUR_US), page).ordered()
 
 
 def _fingerprint(log: Log, recipe: Recipe) -> str:
@@ -191,10 +191,10 @@ def plain(recipe: Recipe) -> dict[str, Any]:
     return {name: told(value) for name, value in asdict(recipe).items()}
 
 
-def _visits(log: Log, pages: pl.DataFrame, recipe: Recipe, space: Path) -> Visits | None:
+def _visits(log: Log, pages: pl.DataFrame, recipe: Recipe, space: Path) -> VisitsByDay | None:
     if not log.has("visits") or not (recipe.visits or recipe.task == "stale"):
         return None
-    visits = Visits(space)
+    visits = VisitsByDay(space)
     visits.spill(log, pages)
     return visits
 
@@ -211,12 +211,12 @@ def _complete(folder: Path, fingerprint: str) -> Shards | None:
 # ------------------------------------------------------------------------------------ day by day
 
 
-class _Feed:
-    """Tells `Past` the events of a log as time goes on, and when pages last answered."""
+class _EventFeed:
+    """Tells `FeatureStream` the events of a log as time goes on, and when pages last answered."""
 
-    def __init__(self, work: _Work, visits: Visits | None) -> None:
+    def __init__(self, work: _Work, visits: VisitsByDay | None) -> None:
         recipe, log = work.recipe, work.log
-        self.past = Past(
+        self.past = FeatureStream(
             groups_of(work.pages),
             edges=recipe.edges,
             full=recipe.observe == "full",
@@ -248,7 +248,7 @@ class _Feed:
             page, at, answered = self._visits.on(int(events.hour[0]) // 24)
             self.answers.learn(page[answered], at[answered])
         else:  # made by coins: it saw what the page held at the end of its hour
-            visits = events.take(events.kind == Kind.VISIT)
+            visits = events.take(events.kind == EventKind.VISIT)
             order = np.lexsort((visits.hour, visits.page))
             self.answers.learn(visits.page[order], (visits.hour[order] + 1) * HOUR_US - 1)
 
@@ -266,10 +266,10 @@ class _Feed:
 
 
 def _made(
-    work: _Work, visits: Visits | None, rates: dict[str, int], folder: Path
+    work: _Work, visits: VisitsByDay | None, rates: dict[str, int], folder: Path
 ) -> Iterator[Shard]:
     """Make the file of every day that is not there yet."""
-    feed, labels = _Feed(work, visits), _Labels(work)
+    feed, labels = _EventFeed(work, visits), _Labels(work)
     weight = _weights(work, rates)
     for piece, moments in work.sampler.moments(work.spans, visits, rates):
         path = folder / f"{piece.part}-{piece.day}.npz"
@@ -303,9 +303,9 @@ class _Labels:
     def __init__(self, work: _Work) -> None:
         self.work = work
         column = {"click": "clicks", "impression": "impressions"}.get(work.recipe.task)
-        self.demand = None if column is None else Demand(work.log, work.pages, column)
+        self.demand = None if column is None else ClickedDays(work.log, work.pages, column)
 
-    def of(self, moments: Moments, piece: Span, answers: Answers | None) -> Bytes:
+    def of(self, moments: Moments, piece: TimeSpan, answers: Answers | None) -> Bytes:
         """Rows × stretches; tasks other than `change` have one."""
         if self.demand is not None:
             return self.demand.labels(moments.page, moments.at)

@@ -13,7 +13,7 @@ from salticus.errors import InputError
 from salticus.exchange import Log
 from salticus.exchange.truth import GONE, Truth, read_truth
 from salticus.models.training.span import log_span
-from salticus.models.training.split import Span
+from salticus.models.training.split import TimeSpan
 from salticus.types import Bools, Floats, Ints
 from salticus.types.compiled import compiled
 from salticus.types.dates import DAY_US, HOUR_US
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FOREVER = np.iinfo(np.int64).max
 
 
-class Points(NamedTuple):
+class ChangePoints(NamedTuple):
     """The change points of pages, ordered by page and time.
 
     Those of a page are from `first[page]` to `first[page + 1]`; `value` is a code, `live` tells
@@ -55,7 +55,7 @@ class Moments(NamedTuple):
 
 def read_points(
     log: Log, pages: pl.DataFrame, *, seed: int, clip: bool | None
-) -> tuple[Points, tuple[int, int]]:
+) -> tuple[ChangePoints, tuple[int, int]]:
     """The truth of a log over the rows of `pages`, and of which time, [first, end), it tells.
 
     A value that is told twice in a row is one.
@@ -79,7 +79,7 @@ def read_points(
     return make_points(first, at, value, end), span
 
 
-def make_points(first: Ints, at: Ints, value: Ints, end: Ints) -> Points:
+def make_points(first: Ints, at: Ints, value: Ints, end: Ints) -> ChangePoints:
     """Change points, given where those of each page start, their times and values."""
     live = value != GONE
     gone = np.where(live, FOREVER, at)
@@ -89,7 +89,7 @@ def make_points(first: Ints, at: Ints, value: Ints, end: Ints) -> Points:
     ends = np.flatnonzero(stop | ~live)
     if len(ends):
         gone = gone[ends[np.searchsorted(ends, np.arange(len(at)))]]
-    return Points(first, at, value, live, gone, end)
+    return ChangePoints(first, at, value, live, gone, end)
 
 
 def clips(log: Log, clip: bool | None) -> bool:
@@ -121,14 +121,14 @@ def _merchants_end(log: Log, truth: Truth, row: Ints, pages: int) -> Ints:
     return end
 
 
-def known_until(points: Points, moments: Moments, limit: int) -> Ints:
+def known_until(points: ChangePoints, moments: Moments, limit: int) -> Ints:
     """Until when the page is watched after each prediction: the end of it, or of the span."""
     until = np.minimum(points.end[moments.page], limit)
     following, there = _following(points, moments)
     return np.where(there, np.minimum(until, points.gone[following]), until)
 
 
-def changes(points: Points, moments: Moments, edges: tuple[int, ...], limit: int) -> Bytes:
+def changes(points: ChangePoints, moments: Moments, edges: tuple[int, ...], limit: int) -> Bytes:
     """Labels of the task `change`, rows × edges: see `Examples.label`.
 
     The stretch of an edge is [t + the edge before, t + edge), in hours. It is known if it ends by
@@ -147,13 +147,13 @@ def changes(points: Points, moments: Moments, edges: tuple[int, ...], limit: int
     return labels
 
 
-def _following(points: Points, moments: Moments) -> tuple[Ints, Bools]:
+def _following(points: ChangePoints, moments: Moments) -> tuple[Ints, Bools]:
     """The next change point of each row's page, and whether there is one."""
     there = moments.next < points.first[moments.page + 1]
     return np.where(there, moments.next, 0), there
 
 
-def stale(points: Points, moments: Moments, since: Ints) -> Bytes:
+def stale(points: ChangePoints, moments: Moments, since: Ints) -> Bytes:
     """Labels of the task `stale`, rows × 1: whether the value differs from that at `since`.
 
     -1 where `since` is before 1970 (there was no answer) or the page was not there then.
@@ -215,7 +215,7 @@ def day_ahead(at: Ints) -> Ints:
     return -(-at // DAY_US)
 
 
-class Demand:
+class ClickedDays:
     """Which pages were clicked (shown) on a UTC day; one day is kept at a time."""
 
     def __init__(self, log: Log, pages: pl.DataFrame, column: str) -> None:
@@ -254,7 +254,9 @@ class Demand:
         return self._days[day]
 
 
-def clicks_of(log: Log, pages: pl.DataFrame, points: Points, span: Span) -> tuple[Floats, Floats]:
+def clicks_of(
+    log: Log, pages: pl.DataFrame, points: ChangePoints, span: TimeSpan
+) -> tuple[Floats, Floats]:
     """Over pages: clicks within a span of time, and how many days of it the page lived."""
     import polars as pl
 

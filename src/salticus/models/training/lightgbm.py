@@ -10,10 +10,12 @@ import numpy as np
 from salticus.errors import ConfigError
 
 if TYPE_CHECKING:
-    from salticus.models.training.trees import Grown, Rows, TreesSettings
+    from salticus.models.training.trees import Grown, RiskRows, TreesSettings
 
 
-def grow_lightgbm(own: Rows, later: Rows, signs: list[int], settings: TreesSettings) -> Grown:
+def grow_lightgbm(
+    own: RiskRows, later: RiskRows, signs: list[int], settings: TreesSettings
+) -> Grown:
     """The nodes of the trees, and 0: the mean is in the first of them."""
     try:
         import lightgbm

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.features.names import Choice
+from salticus.features.names import FeatureSet
 from salticus.models.linear import GAMMA, LinearModel, gamma_evidence, gamma_logits, straight
 from salticus.types import Bools, Examples, Floats, Metadata
 
@@ -31,7 +31,7 @@ def fit_linear(  # noqa: PLR0913 the form that all models share
     train: Examples,
     validation: Examples,
     metadata: Metadata,
-    choice: Choice,
+    choice: FeatureSet,
     settings: LinearSettings,
     told: Callable[[str], object] = lambda step: None,
 ) -> LinearModel:

@@ -79,7 +79,7 @@ def brier(probability: Floats, positive: Bools, weight: Floats | None = None) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class ReliabilityBin:
     """Rows of similar probability: what was said of them, and what came."""
 
     low: float
@@ -97,7 +97,7 @@ def reliability(
     *,
     bins: int = BINS,
     equal: str = "count",
-) -> list[Bin]:
+) -> list[ReliabilityBin]:
     """What was said and what came, bin by bin; empty bins are left out.
 
     Bins hold equal shares of the rows (`equal` = "count") or are equally wide ("width"). Where most
@@ -120,13 +120,15 @@ def reliability(
     high = np.maximum.reduceat(probability[order], starts)
     counts = np.diff(np.append(starts, len(order)))
     return [
-        Bin(float(a), float(b), float(p / w), float(y / w), float(w / heavy.sum()), int(n))
+        ReliabilityBin(
+            float(a), float(b), float(p / w), float(y / w), float(w / heavy.sum()), int(n)
+        )
         for a, b, (w, p, y), n in zip(low, high, sums, counts, strict=True)
         if w > 0
     ]
 
 
-def calibration_error(table: list[Bin]) -> float:
+def calibration_error(table: list[ReliabilityBin]) -> float:
     """Expected calibration error: mean of |said - came| over the rows; NaN without any.
 
     >>> calibration_error(reliability(np.array([0.2] * 5), np.array([True] + [False] * 4)))

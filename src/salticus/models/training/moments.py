@@ -18,9 +18,9 @@ import numpy as np
 from salticus.errors import InputError
 from salticus.exchange import Log
 from salticus.features.metadata import Hashes
-from salticus.models.training.labels import Moments, Points
+from salticus.models.training.labels import ChangePoints, Moments
 from salticus.models.training.recipe import Recipe
-from salticus.models.training.split import PARTS, Span
+from salticus.models.training.split import PARTS, TimeSpan
 from salticus.types import ANSWERED, Bools, Ints
 from salticus.types.compiled import compiled
 from salticus.types.dates import DAY_US, HOUR_US
@@ -38,7 +38,7 @@ _PAGES = 2**63 // _PAGE
 _NEVER = -(2**62)
 
 
-class Visits:
+class VisitsByDay:
     """The visits of a log by UTC day, on disk beside the examples: one day is in memory at a time.
 
     The log has them by page, and to look through all of it for each day would take for ever.
@@ -84,11 +84,11 @@ class Visits:
         return page, day * DAY_US + rest // 2, (rest % 2).astype(np.bool_)
 
 
-class Asked(NamedTuple):
+class MomentContext(NamedTuple):
     """What makes a moment: pages by the hash of their id, the truth, and how far labels reach."""
 
     key: Hashes
-    points: Points
+    points: ChangePoints
     use: Ints  # rows of pages
     start: int  # from which the grid counts
     every: int
@@ -114,10 +114,14 @@ class Sampler:
     `uses` tells for each part which pages it takes. `visits` are times beside the grid, if any.
     """
 
-    def __init__(self, recipe: Recipe, key: Hashes, points: Points, uses: dict[str, Bools]) -> None:
+    def __init__(
+        self, recipe: Recipe, key: Hashes, points: ChangePoints, uses: dict[str, Bools]
+    ) -> None:
         self.recipe, self.key, self.points, self.uses = recipe, key, points, uses
 
-    def rates(self, spans: tuple[Span, ...], visits: Visits | None) -> dict[str, tuple[int, int]]:
+    def rates(
+        self, spans: tuple[TimeSpan, ...], visits: VisitsByDay | None
+    ) -> dict[str, tuple[int, int]]:
         """For each part, of how many BINS coins count, and how many moments there are in all.
 
         The most with which at most `recipe.examples` moments of the part are kept.
@@ -134,11 +138,11 @@ class Sampler:
 
     def moments(
         self,
-        spans: tuple[Span, ...],
-        visits: Visits | None,
+        spans: tuple[TimeSpan, ...],
+        visits: VisitsByDay | None,
         rates: dict[str, int],
         bins: dict[str, Ints] | None = None,
-    ) -> Iterator[tuple[Span, Moments]]:
+    ) -> Iterator[tuple[TimeSpan, Moments]]:
         """The sampled moments of every UTC day of every part, by time and page."""
         pages = len(self.key)
         last, cursor = np.full(pages, _NEVER), self.points.first[:-1].copy()
@@ -153,10 +157,10 @@ class Sampler:
             order = np.lexsort((found[:, 0], found[:, 1]))
             yield piece, Moments(*found[order].T.copy())
 
-    def _asked(self, start: int, part: str) -> Asked:
+    def _asked(self, start: int, part: str) -> MomentContext:
         recipe = self.recipe
         reach = {"change": recipe.edges[0] * HOUR_US, "stale": 0}.get(recipe.task, -1)
-        return Asked(
+        return MomentContext(
             self.key,
             self.points,
             np.flatnonzero(self.uses[part]),
@@ -167,7 +171,7 @@ class Sampler:
         )
 
 
-def _times(visits: Visits | None, piece: Span) -> tuple[Ints, Ints]:
+def _times(visits: VisitsByDay | None, piece: TimeSpan) -> tuple[Ints, Ints]:
     if visits is None:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     page, at, _ = visits.on(piece.start // DAY_US)
@@ -214,7 +218,9 @@ def _merged(times: Ints, visits: Ints, grid: tuple[int, int], stop: int) -> int:
 
 
 @compiled
-def _add(asked: Asked, kept: _Kept, page: Any, times: Ints, stretch: tuple[int, int]) -> int:
+def _add(
+    asked: MomentContext, kept: _Kept, page: Any, times: Ints, stretch: tuple[int, int]
+) -> int:
     """The moments of a page at some of these times, and how many; ends of labels are known."""
     points, (limit, rate) = asked.points, stretch
     at, live, gone, high = points.at, points.live, points.gone, points.first[page + 1]
@@ -245,7 +251,7 @@ def _add(asked: Asked, kept: _Kept, page: Any, times: Ints, stretch: tuple[int, 
 
 @compiled
 def _moments(
-    asked: Asked, kept: _Kept, visits: tuple[Ints, Ints], stretch: tuple[int, int, int, int]
+    asked: MomentContext, kept: _Kept, visits: tuple[Ints, Ints], stretch: tuple[int, int, int, int]
 ) -> Ints:
     """The moments of a stretch of time by page, rows × (page, time, next change point).
 

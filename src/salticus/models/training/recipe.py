@@ -15,7 +15,7 @@ click, impression: there is one on the UTC day that begins next."""
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class TimeSplit:
     """Three spans of time, one after the other, half-open; each with its days from `start` on.
 
     Rows of a span whose labels reach into the next one are left out.
@@ -28,8 +28,8 @@ class Split:
 
 
 SPLITS = {
-    "han2019": Split(),
-    "han2020": Split(153 * _DAY, 9 * _DAY, 91 * _DAY),
+    "han2019": TimeSplit(),
+    "han2020": TimeSplit(153 * _DAY, 9 * _DAY, 91 * _DAY),
 }
 
 
@@ -49,7 +49,7 @@ class Recipe:
     task: str = "change"
     edges: tuple[int, ...] = (6,)
     observe: str = "full"
-    split: Split = SPLITS["han2019"]
+    split: TimeSplit = SPLITS["han2019"]
     every: timedelta = timedelta(hours=1)
     visits: bool = True
     examples: int = 5_000_000

@@ -16,7 +16,7 @@ import numpy as np
 from salticus.errors import ConfigError, InputError
 from salticus.exchange import Log
 from salticus.features.metadata import Vocabulary
-from salticus.features.names import Choice, chosen
+from salticus.features.names import FeatureSet, chosen
 from salticus.models.calibrated import Calibrated
 from salticus.models.file import KINDS, Saved, asked, check_free, save_model
 from salticus.models.linear import NAMES, columns_of
@@ -46,7 +46,7 @@ _USES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelSpec:
     """Which model is wanted.
 
     `model`: dnn, trees, sequence or frequency; None: dnn where JAX is installed, else trees.
@@ -75,7 +75,7 @@ def usual_kind() -> str:
 def train_model(
     log: Log,
     recipe: Recipe,
-    request: Request,
+    request: ModelSpec,
     folder: Path,
     told: Told = lambda step: None,
 ) -> dict[str, Any]:
@@ -98,13 +98,13 @@ def train_model(
     return saved.manifest
 
 
-def _mark(request: Request) -> str:
+def _mark(request: ModelSpec) -> str:
     """A short name for what is asked, whatever the place."""
     said = repr(replace(request, examples=None))
     return blake2b(said.encode(), digest_size=8).hexdigest()
 
 
-def _settled(request: Request, recipe: Recipe) -> tuple[Request, Recipe]:
+def _settled(request: ModelSpec, recipe: Recipe) -> tuple[ModelSpec, Recipe]:
     """Request and recipe with nothing left open; ConfigError if there is no such thing."""
     kind = request.model or usual_kind()
     if kind not in KINDS:
@@ -121,7 +121,7 @@ def _settled(request: Request, recipe: Recipe) -> tuple[Request, Recipe]:
     return replace(request, model=kind), replace(recipe, depth=depth)
 
 
-def choice_of(request: Request, edges: tuple[int, ...]) -> Choice:
+def choice_of(request: ModelSpec, edges: tuple[int, ...]) -> FeatureSet:
     """The features of a request."""
     return chosen("han2019" if request.published else request.preset, request.features, edges)
 
@@ -129,7 +129,7 @@ def choice_of(request: Request, edges: tuple[int, ...]) -> Choice:
 def fitted(
     shards: Shards,
     recipe: Recipe,
-    request: Request,
+    request: ModelSpec,
     told: Told = lambda step: None,
     *,
     checkpoint: Path | None = None,
@@ -198,7 +198,7 @@ def edges_of(recipe: Recipe) -> tuple[int, ...]:
     return (0,) if recipe.task == "stale" else (24,)
 
 
-def _columns(kind: str, choice: Choice, request: Request, shards: Shards) -> tuple[str, ...]:
+def _columns(kind: str, choice: FeatureSet, request: ModelSpec, shards: Shards) -> tuple[str, ...]:
     """The dense features that a model looks at, in the order of the examples."""
     wanted = columns_of(request.baseline) if kind == "frequency" else choice.dense
     return tuple(name for name in shards.names if name in wanted)
@@ -216,7 +216,7 @@ def _notes(validation: Examples, recipe: Recipe) -> list[str]:
 
 
 def _features(
-    request: Request, kind: str, columns: tuple[str, ...], choice: Choice
+    request: ModelSpec, kind: str, columns: tuple[str, ...], choice: FeatureSet
 ) -> dict[str, Any]:
     """What a model looks at, for its manifest."""
     if kind == "frequency":
@@ -234,7 +234,7 @@ def _features(
     }
 
 
-def _told(choice: Choice, train: Examples) -> Choice:
+def _told(choice: FeatureSet, train: Examples) -> FeatureSet:
     """The choice without what no training row knows, as clicks if the log has none."""
     told = tuple(n for n in choice.dense if np.isfinite(train.inputs.column(n)).any())
     return replace(choice, dense=told)
@@ -280,32 +280,32 @@ def _batch(rows: int) -> int:
 Fit = tuple[Any, Callable[..., Any]]  # settings, and what takes them
 
 
-def _deep(request: Request, recipe: Recipe) -> Fit:
+def _deep(request: ModelSpec, recipe: Recipe) -> Fit:
     from salticus.models.training.deep import OURS, PUBLISHED, fit_deep
 
     return replace(PUBLISHED if request.published else OURS, seed=recipe.seed), fit_deep
 
 
-def _sequence(request: Request, recipe: Recipe) -> Fit:
+def _sequence(request: ModelSpec, recipe: Recipe) -> Fit:
     from salticus.models.training.deep import OURS
     from salticus.models.training.sequence import fit_sequence
 
     return replace(OURS, seed=recipe.seed), fit_sequence
 
 
-def _trees(request: Request, recipe: Recipe) -> Fit:
+def _trees(request: ModelSpec, recipe: Recipe) -> Fit:
     from salticus.models.training.trees import TreesSettings, fit_trees
 
     return TreesSettings(seed=recipe.seed), fit_trees
 
 
-def _line(request: Request, recipe: Recipe) -> Fit:
+def _line(request: ModelSpec, recipe: Recipe) -> Fit:
     from salticus.models.training.linear import LinearSettings, fit_linear
 
     return LinearSettings(which=request.baseline, edges=edges_of(recipe)), fit_linear
 
 
-_FITS: dict[str, Callable[[Request, Recipe], Fit]] = {
+_FITS: dict[str, Callable[[ModelSpec, Recipe], Fit]] = {
     "dnn": _deep,
     "sequence": _sequence,
     "trees": _trees,

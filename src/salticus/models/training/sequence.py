@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from salticus.errors import InputError
-from salticus.features.names import Choice
+from salticus.features.names import FeatureSet
 from salticus.models.sequence import SequenceModel
-from salticus.models.training.deep import OURS, Rows, Told, Train, Trainer, layout_of
+from salticus.models.training.deep import OURS, Told, Train, Trainer, TrainingRows, layout_of
 from salticus.models.training.network import DeepSettings
 from salticus.types import Examples, Metadata
 
@@ -19,7 +19,7 @@ def fit_sequence(  # noqa: PLR0913 the same for every kind of model
     train: Train,
     validation: Examples,
     metadata: Metadata,
-    choice: Choice,
+    choice: FeatureSet,
     settings: DeepSettings = OURS,
     told: Told = lambda step: None,
 ) -> SequenceModel:
@@ -27,7 +27,7 @@ def fit_sequence(  # noqa: PLR0913 the same for every kind of model
 
     N is the greatest power of two that the rows have; with less than two there is no sequence.
     """
-    rows = Rows(train, settings)
+    rows = TrainingRows(train, settings)
     depth = rows.sample.inputs.steps.shape[1]
     if depth < 2:
         raise InputError(

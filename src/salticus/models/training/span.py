@@ -11,7 +11,7 @@ import numpy as np
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import span_of, spelt
-from salticus.models.training.recipe import Split
+from salticus.models.training.recipe import TimeSplit
 from salticus.models.training.split import PARTS, shrunk
 from salticus.types import instant
 from salticus.types.dates import DAY_US, HOUR_US
@@ -50,7 +50,7 @@ def usual_every(log: Log) -> timedelta:
     return max(log.about.resolution or timedelta(0), timedelta(hours=1))
 
 
-def fitting_split(log: Log, split: Split, *, exactly: bool) -> Split:
+def fitting_split(log: Log, split: TimeSplit, *, exactly: bool) -> TimeSplit:
     """The split, cut down in proportion if the log is too short for it; `exactly`: refused then."""
     first, end = log_span(log)
     end = -(-end // DAY_US) * DAY_US  # the last day may lack a moment

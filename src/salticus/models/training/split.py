@@ -11,7 +11,7 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.features.metadata import Hashes
-from salticus.models.training.recipe import Recipe, Split
+from salticus.models.training.recipe import Recipe, TimeSplit
 from salticus.types import Bools, Floats, instant
 from salticus.types.coins import coins
 from salticus.types.dates import DAY_US
@@ -25,7 +25,7 @@ _HELD_OUT = 1  # the tick of the coins that hold pages out
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeSpan:
     """A part's stretch of time, or a piece of it within one UTC day: [start, stop) in µs.
 
     What comes after `limit` belongs to the next part: no label may reach beyond.
@@ -41,16 +41,16 @@ class Span:
         """The UTC day on which it starts, as 2018-05-01."""
         return str(np.datetime64(self.start, "us").astype("M8[D]"))
 
-    def pieces(self) -> Iterator[Span]:
+    def pieces(self) -> Iterator[TimeSpan]:
         """The same time, a UTC day at a time."""
         start = self.start
         while start < self.stop:
             stop = min(self.stop, (start // DAY_US + 1) * DAY_US)
-            yield Span(self.part, start, stop, self.limit)
+            yield TimeSpan(self.part, start, stop, self.limit)
             start = stop
 
 
-def spans_of(split: Split, first: int, end: int) -> tuple[Span, ...]:
+def spans_of(split: TimeSplit, first: int, end: int) -> tuple[TimeSpan, ...]:
     """The three spans of a log whose time is [first, end), in µs; InputError if one has no time.
 
     The last one ends with the log if that is shorter than the split.
@@ -64,15 +64,16 @@ def spans_of(split: Split, first: int, end: int) -> tuple[Span, ...]:
         stop = min(end, start + getattr(split, part) // timedelta(microseconds=1))
         if stop <= start:
             raise InputError(f"the log ends before the span `{part}` begins; give a shorter split")
-        spans.append(Span(part, start, stop, stop))
+        spans.append(TimeSpan(part, start, stop, stop))
         start = stop
     return tuple(spans)
 
 
-def shrunk(split: Split, first: int, end: int) -> Split:
+def shrunk(split: TimeSplit, first: int, end: int) -> TimeSplit:
     """The split in whole days, at least one each, if the log [first, end) in µs has fewer.
 
-    >>> shrunk(Split(), 0, 41 * DAY_US) == Split(*(n * timedelta(days=1) for n in (31, 2, 8)))
+    >>> days = [n * timedelta(days=1) for n in (31, 2, 8)]
+    >>> shrunk(TimeSplit(), 0, 41 * DAY_US) == TimeSplit(*days)
     True
     """
     start = first if split.start is None else int(instant(split.start).astype(np.int64))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from salticus.errors import ConfigError
-from salticus.features.names import Choice
+from salticus.features.names import FeatureSet
 from salticus.models.training.encoding import encode, out_of_fold, totals
 from salticus.models.training.lightgbm import grow_lightgbm
 from salticus.models.trees import Derived, Forest, TreesModel, dense_frame
@@ -74,7 +74,7 @@ class TreesSettings:
     seed: int = 0
 
 
-class Rows(NamedTuple):
+class RiskRows(NamedTuple):
     """Examples at risk of one horizon."""
 
     x: Floats32
@@ -86,7 +86,7 @@ def fit_trees(  # noqa: PLR0913 the form that all models share
     train: Examples,
     validation: Examples,
     metadata: Metadata,
-    choice: Choice,
+    choice: FeatureSet,
     settings: TreesSettings,
     told: Callable[[str], object] = lambda step: None,
 ) -> TreesModel:
@@ -137,7 +137,7 @@ def refit_trees(
             forests.append(model.forests[horizon])
             continue
         both = _joined(own, later)
-        nothing = Rows(both.x[:0], both.y[:0], both.weight[:0])
+        nothing = RiskRows(both.x[:0], both.y[:0], both.weight[:0])
         kept = _kept(own.x, later.x, settings.drift)
         grown = replace(settings, trees=min(settings.trees, max(size, settings.fewest)))
         forests.append(_forest_of(grow, both, nothing, kept, (signs, grown)))
@@ -156,7 +156,7 @@ def _tables(
     metadata: Metadata,
     model: TreesModel,
     settings: TreesSettings,
-) -> Iterator[tuple[Rows, Rows]]:
+) -> Iterator[tuple[RiskRows, RiskRows]]:
     """For each horizon the training and the validation rows at risk."""
     train, validation = parts
     frames = [_frame(part.inputs, model.dense, model.pairs) for part in parts]
@@ -174,7 +174,7 @@ def _tables(
         yield (own, later) if settings.weighted else (_equal(own), _equal(later))
 
 
-def _fields(choice: Choice, metadata: Metadata) -> tuple[str, ...]:
+def _fields(choice: FeatureSet, metadata: Metadata) -> tuple[str, ...]:
     """The chosen fields that there are; every level of a category path is one of its own."""
     wanted = (*choice.metadata,)
     own = (f for f in metadata.fields if f in wanted or f.rpartition("_")[0] in wanted)
@@ -194,14 +194,14 @@ def _frame(inputs: Inputs, dense: tuple[str, ...], pairs: Derived) -> Floats32:
     return dense_frame(inputs.dense, inputs.names, dense, pairs)
 
 
-def _rows(examples: Examples, frame: Floats32, encoded: Floats32, horizon: int) -> Rows:
+def _rows(examples: Examples, frame: Floats32, encoded: Floats32, horizon: int) -> RiskRows:
     """The examples at risk, their features and encodings; weights are 1 in the mean."""
     label = examples.label[:, horizon]
     risk = np.flatnonzero(label >= 0)
     x = np.hstack([frame[risk], encoded[examples.inputs.page[risk]]])
     weight = examples.weight[risk]
     mean = weight.sum() / max(1, len(weight)) or 1.0
-    return Rows(x, label[risk].astype(np.float64), weight / mean)
+    return RiskRows(x, label[risk].astype(np.float64), weight / mean)
 
 
 _RATES = ("_hours", "_day", "_week", "_month", "_all", "_rate", "_weekday", "_hour", "_changes")
@@ -229,24 +229,24 @@ _SAMPLE = 20_000  # rows that tell whether a feature has moved away
 _FEW = 20_000  # rows below which threads wait for one another longer than they work
 
 Grown = tuple[list[Any], float]
-Grow = Callable[[Rows, Rows, list[int], TreesSettings], Grown]
+Grow = Callable[[RiskRows, RiskRows, list[int], TreesSettings], Grown]
 
 
-def _joined(one: Rows, other: Rows) -> Rows:
-    return Rows(
+def _joined(one: RiskRows, other: RiskRows) -> RiskRows:
+    return RiskRows(
         np.concatenate([one.x, other.x]),
         np.concatenate([one.y, other.y]),
         np.concatenate([one.weight, other.weight]),
     )
 
 
-def _equal(rows: Rows) -> Rows:
+def _equal(rows: RiskRows) -> RiskRows:
     """The rows, each counting as much as any."""
     return rows._replace(weight=np.ones(len(rows.y)))
 
 
 def _forest(
-    grow: Grow, own: Rows, later: Rows, signs: list[int], settings: TreesSettings
+    grow: Grow, own: RiskRows, later: RiskRows, signs: list[int], settings: TreesSettings
 ) -> Forest:
     """The forest of a horizon; without trees where all examples are alike."""
     if len(own.y) == 0 or own.y.min() == own.y.max():
@@ -256,7 +256,7 @@ def _forest(
 
 
 def _forest_of(
-    grow: Grow, own: Rows, later: Rows, kept: Ints, how: tuple[list[int], TreesSettings]
+    grow: Grow, own: RiskRows, later: RiskRows, kept: Ints, how: tuple[list[int], TreesSettings]
 ) -> Forest:
     """The forest that grows of the columns `kept`."""
     signs, settings = how
@@ -299,7 +299,7 @@ def _engine(name: str) -> Grow:
         raise ConfigError(f"engine {name!r}: sklearn or lightgbm") from None
 
 
-def _sklearn(own: Rows, later: Rows, signs: list[int], settings: TreesSettings) -> Grown:
+def _sklearn(own: RiskRows, later: RiskRows, signs: list[int], settings: TreesSettings) -> Grown:
     from sklearn.ensemble import HistGradientBoostingClassifier
     from threadpoolctl import threadpool_limits
 

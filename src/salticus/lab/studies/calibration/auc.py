@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.features.events import Events, Kind, make_events
+from salticus.features.events import EventKind, Events, make_events
 from salticus.features.groups import Groups
-from salticus.features.history import NEVER_GONE, History
+from salticus.features.history import NEVER_GONE, ChangeHistory
 from salticus.features.names import WINDOWS
-from salticus.features.past import Past
-from salticus.lab.studies.calibration.market import Market
+from salticus.features.past import FeatureStream
+from salticus.lab.studies.calibration.market import MarketHistory
 from salticus.models.linear import HAN2019
 from salticus.models.training.metrics import subset_aucs
 from salticus.types import Bools, Floats, Ints
@@ -17,7 +17,9 @@ from salticus.types import Bools, Floats, Ints
 HORIZON = 6  # hours
 
 
-def feature_aucs(market: Market, *, points: int, seed: int) -> dict[str, tuple[float, float]]:
+def feature_aucs(
+    market: MarketHistory, *, points: int, seed: int
+) -> dict[str, tuple[float, float]]:
     """Mean and standard deviation of every feature's AUC over 20 subsets, for both histories.
 
     Prediction times are uniform over the hours of the last days of the log that follow at least 30
@@ -33,12 +35,12 @@ def feature_aucs(market: Market, *, points: int, seed: int) -> dict[str, tuple[f
     return found
 
 
-def frequencies(history: History, page: Ints, hour: Ints) -> dict[str, Floats]:
+def frequencies(history: ChangeHistory, page: Ints, hour: Ints) -> dict[str, Floats]:
     """The eight frequencies of Han 2019, Table 1, of pages at hours; 0 where nothing was watched.
 
     A page without a history counts as unchanged since the start of the log.
     """
-    past = Past(_groups(history), full=True, demand=False)
+    past = FeatureStream(_groups(history), full=True, demand=False)
     past.learn(_events(history))
     order = np.argsort(hour, kind="stable")
     inputs = past.read(page[order], hour[order])
@@ -51,20 +53,20 @@ def frequencies(history: History, page: Ints, hour: Ints) -> dict[str, Floats]:
     return found
 
 
-def _groups(history: History) -> Groups:
+def _groups(history: ChangeHistory) -> Groups:
     """The categories alone."""
     none = np.full(len(history), -1, dtype=np.int64)
     return Groups(history.group, none, none, none, none, none, (), ())
 
 
-def _events(history: History) -> Events:
+def _events(history: ChangeHistory) -> Events:
     left = np.flatnonzero(history.gone < NEVER_GONE)
-    born = make_events(Kind.BORN, history.born, np.arange(len(history)))
-    moved = make_events(Kind.CHANGE, history.hour, history.page)
-    return born.join(moved).join(make_events(Kind.GONE, history.gone[left], left)).ordered()
+    born = make_events(EventKind.BORN, history.born, np.arange(len(history)))
+    moved = make_events(EventKind.CHANGE, history.hour, history.page)
+    return born.join(moved).join(make_events(EventKind.GONE, history.gone[left], left)).ordered()
 
 
-def prediction_points(market: Market, points: int, *, seed: int) -> tuple[Ints, Ints]:
+def prediction_points(market: MarketHistory, points: int, *, seed: int) -> tuple[Ints, Ints]:
     """So many (page, hour) in order, uniform over all pages' hours in the test window."""
     low = np.maximum(market.full.born + WINDOWS["month"], window_start(market))
     high = np.minimum(market.full.gone, market.end - HORIZON)
@@ -74,12 +76,12 @@ def prediction_points(market: Market, points: int, *, seed: int) -> tuple[Ints, 
     return page, high[page] - (hours[page] - drawn)
 
 
-def window_start(market: Market) -> int:
+def window_start(market: MarketHistory) -> int:
     """The first hour of the test window: the last 30 days, or what 30 days of history leave."""
     return max(market.end - WINDOWS["month"], market.start + WINDOWS["month"])
 
 
-def changes_within(history: History, page: Ints, hour: Ints, horizon: int = HORIZON) -> Bools:
+def changes_within(history: ChangeHistory, page: Ints, hour: Ints, horizon: int = HORIZON) -> Bools:
     """Whether each page changes in the `horizon` hours from each hour on."""
     span = int(max(history.hour.max(initial=0), hour.max(initial=0))) + horizon + 1
     at = history.page * span + history.hour

@@ -13,8 +13,8 @@ from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import read_truth
 from salticus.lab.simulate.run import run
-from salticus.lab.simulate.stage import Rules, set_stage
-from salticus.lab.studies.calibration.market import UNIFORM, Market
+from salticus.lab.simulate.stage import SimulationSettings, set_stage
+from salticus.lab.studies.calibration.market import UNIFORM, MarketHistory
 from salticus.types import moment
 
 if TYPE_CHECKING:
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 WARMUP, DAYS = timedelta(days=60), 31  # 2019-01-10 to 03-10, 2019-03-11 to 04-10
 
 
-def uniform_freshness(market: Market, budgets: Iterable[float], *, seed: int) -> dict[str, float]:
+def uniform_freshness(
+    market: MarketHistory, budgets: Iterable[float], *, seed: int
+) -> dict[str, float]:
     """Median click-weighted and offer-level freshness of uniform crawling, by budget."""
     found = {}
     for row in uniform_rows(market, budgets, seed=seed):
@@ -33,7 +35,7 @@ def uniform_freshness(market: Market, budgets: Iterable[float], *, seed: int) ->
 
 
 def uniform_rows(
-    market: Market, budgets: Iterable[float], *, seed: int
+    market: MarketHistory, budgets: Iterable[float], *, seed: int
 ) -> Iterator[dict[str, Any]]:
     """A row for each budget (visits an offer and day): ticks of 2 h, visits by coins, offer-level
     freshness at midnight; visits fail as often as `failure` of the offer says."""
@@ -48,7 +50,7 @@ def uniform_rows(
         }
 
 
-def _stage(market: Market, seed: int) -> Stage:
+def _stage(market: MarketHistory, seed: int) -> Stage:
     """The last 31 days of the log, after as much of the 60 days of warm-up as it has."""
     import polars as pl
 
@@ -61,7 +63,7 @@ def _stage(market: Market, seed: int) -> Stage:
     warmup = min(WARMUP, timedelta(days=days - measured))
     end = moment(np.datetime64(market.end // 24 * 24, "h"))
     sampled = market.pages.filter(pl.col("stratum") == UNIFORM)["page_id"]
-    rules = Rules(
+    rules = SimulationSettings(
         start=end - warmup - timedelta(days=measured),
         history=timedelta(0),
         warmup=warmup,

@@ -8,14 +8,14 @@ import numpy as np
 
 from salticus.exchange.truth import read_truth
 from salticus.lab.simulate.requests import WINDOW, read_requests, replay_uniform
-from salticus.lab.studies.calibration.market import Market
+from salticus.lab.studies.calibration.market import MarketHistory
 from salticus.types import moment
 
 DAYS = 45  # 1 August to the middle of September
 SETTLED = 5  # days; "the impact from initialization fades away" on 5 August
 
 
-def request_lifts(market: Market, *, seed: int) -> dict[str, float]:
+def request_lifts(market: MarketHistory, *, seed: int) -> dict[str, float]:
     """Mean freshness gained from sending none to 10 % of requests, and from 10 % to all.
 
     All copies are in sync 45 days before the end of the log (or in its middle, if it is shorter

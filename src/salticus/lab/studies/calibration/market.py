@@ -10,7 +10,7 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.features.history import History, full_history, partial_history
+from salticus.features.history import ChangeHistory, full_history, partial_history
 from salticus.types import Bools
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
@@ -20,13 +20,13 @@ UNIFORM, CLICK = "uniform", "click"
 
 
 @dataclass(frozen=True, slots=True)
-class Market:
+class MarketHistory:
     """Pages (rows as in `pages`), the full and the partial history, and the hour after the last."""
 
     log: Log
     pages: pl.DataFrame
-    full: History
-    partial: History
+    full: ChangeHistory
+    partial: ChangeHistory
     end: int
 
     @property
@@ -38,17 +38,17 @@ class Market:
         return (self.pages["stratum"] == name).fill_null(False).to_numpy()
 
 
-def read_market(log: Log) -> Market:
+def read_market(log: Log) -> MarketHistory:
     """Read what the statistics need; InputError names what is absent."""
     columns = ("page_id", "category", "stratum")
     known = log.scan("pages", *columns).select(columns).collect()
     full = full_history(known, log.scan("values"))
     partial = partial_history(known, log.scan("visits", "changed"), like=full)
     end = last_hour(log, full)
-    return Market(log, known, until(full, end), until(partial, end), end)
+    return MarketHistory(log, known, until(full, end), until(partial, end), end)
 
 
-def last_hour(log: Log, history: History) -> int:
+def last_hour(log: Log, history: ChangeHistory) -> int:
     """The hour after the log's last, by its `span` or else by its last change."""
     try:
         ends = log.about.ends()
@@ -59,7 +59,7 @@ def last_hour(log: Log, history: History) -> int:
     return -int(-(ends[1] - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(hours=1))
 
 
-def until(history: History, end: int) -> History:
+def until(history: ChangeHistory, end: int) -> ChangeHistory:
     """The history without what comes at the end or after it."""
     early = history.hour < end
     return replace(

@@ -9,7 +9,7 @@ from salticus.exchange.folder import Log
 from salticus.lab.studies.calibration.auc import HORIZON, feature_aucs
 from salticus.lab.studies.calibration.freshness import uniform_freshness
 from salticus.lab.studies.calibration.lifts import request_lifts
-from salticus.lab.studies.calibration.market import Market, read_market
+from salticus.lab.studies.calibration.market import MarketHistory, read_market
 from salticus.lab.studies.calibration.patterns import patterns
 from salticus.lab.studies.calibration.published import BUDGETS, Measured
 from salticus.lab.studies.calibration.shares import change_within, daily_shares, returning
@@ -19,7 +19,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass
-class Figures:
+class MeasuredFigures:
     """Measured values by key, and the standard deviations of some."""
 
     values: dict[str, Measured] = field(default_factory=dict)
@@ -28,12 +28,12 @@ class Figures:
 
 def measure(
     log: Log, preset: str, *, seed: int = 0, points: int = POINTS, tell: Tell | None = None
-) -> Figures:
+) -> MeasuredFigures:
     """What the log shows of the statistics of a preset."""
     say = tell or (lambda text: None)
     say("reading the log")
     market = read_market(log)
-    figures = Figures()
+    figures = MeasuredFigures()
     if preset == "han2019":
         _data_2019(market, figures, say)
         _aucs_2019(market, figures, points, seed, say)
@@ -47,7 +47,7 @@ def measure(
     return figures
 
 
-def _data_2019(market: Market, figures: Figures, say: Tell) -> None:
+def _data_2019(market: MarketHistory, figures: MeasuredFigures, say: Tell) -> None:
     say("counting changes")
     end = market.end - HORIZON
     figures.values["change_6h"] = change_within(market.full, HORIZON, market.start, end)
@@ -55,7 +55,9 @@ def _data_2019(market: Market, figures: Figures, say: Tell) -> None:
     figures.values["returning"] = returning(market)
 
 
-def _aucs_2019(market: Market, figures: Figures, points: int, seed: int, say: Tell) -> None:
+def _aucs_2019(
+    market: MarketHistory, figures: MeasuredFigures, points: int, seed: int, say: Tell
+) -> None:
     say("scoring single features")
     for key, (mean, spread) in feature_aucs(market, points=points, seed=seed).items():
         figures.values[key], figures.spreads[key] = mean, spread

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from salticus.exchange.folder import Log
-from salticus.lab.analyze.groups import Groups, groups_of
+from salticus.lab.analyze.groups import GroupShares, groups_of
 from salticus.lab.analyze.intervals import Intervals, intervals_of
 from salticus.lab.analyze.pages import known_pages
-from salticus.lab.analyze.shares import Share
+from salticus.lab.analyze.shares import ChangeShare
 from salticus.lab.analyze.truth import values_record
 from salticus.lab.analyze.week import week_of
 from salticus.lab.studies.calibration.published import Measured
@@ -42,13 +42,13 @@ def patterns(log: Log) -> dict[str, Measured]:
     }
 
 
-def ranked(groups: Groups) -> tuple[str, ...]:
+def ranked(groups: GroupShares) -> tuple[str, ...]:
     """The names of the groups, the one that changes most first."""
     rows = sorted(groups.rows, key=lambda share: -(share.probability or 0.0))
     return tuple(share.name for share in rows)
 
 
-def _probabilities(shares: list[Share]) -> Floats:
+def _probabilities(shares: list[ChangeShare]) -> Floats:
     return np.array([share.probability or 0.0 for share in shares])
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from salticus.exchange.folder import Log
 from salticus.lab.studies.calibration.measure import POINTS, Tell, measure
 from salticus.lab.studies.calibration.published import PRESETS, published
-from salticus.lab.studies.calibration.table import Row, rows
-from salticus.lab.worlds.market import Size, make_market
+from salticus.lab.studies.calibration.table import CalibrationRow, rows
+from salticus.lab.worlds.market import MarketSize, make_market
 
 
 def calibrate(
     presets: Iterable[str], *, offers: int, days: int, seed: int, tell: Tell | None = None
-) -> list[Row]:
+) -> list[CalibrationRow]:
     """The table of each preset, from a market made for it and thrown away."""
     found = []
     for preset in presets:
@@ -23,7 +23,7 @@ def calibrate(
             tell(f"{preset}: making {offers:,} offers for {days} days")
         with tempfile.TemporaryDirectory(prefix="salticus-market-") as folder:
             log = Path(folder) / preset
-            make_market(log, Size(offers, days), seed=seed, preset=preset)
+            make_market(log, MarketSize(offers, days), seed=seed, preset=preset)
             found += calibrate_log(log, [preset], seed=seed, tell=tell)
     return found
 
@@ -35,7 +35,7 @@ def calibrate_log(
     seed: int = 0,
     points: int = POINTS,
     tell: Tell | None = None,
-) -> list[Row]:
+) -> list[CalibrationRow]:
     """The tables of an existing log; by default of the preset that it was made with."""
     log = Log(folder)
     found = []

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.features.history import History
-from salticus.lab.studies.calibration.market import CLICK, UNIFORM, Market
+from salticus.features.history import ChangeHistory
+from salticus.lab.studies.calibration.market import CLICK, UNIFORM, MarketHistory
 from salticus.types import Bools, Ints
 from salticus.types.dates import HOUR_US
 
 WEEK = 7  # days
 
 
-def change_within(history: History, hours: int, low: int, high: int) -> float:
+def change_within(history: ChangeHistory, hours: int, low: int, high: int) -> float:
     """Probability that a page changes in the `hours` from a prediction time on.
 
     Exact over all prediction times: every whole hour in [low, high) of every page's life. A change
@@ -28,13 +28,13 @@ def change_within(history: History, hours: int, low: int, high: int) -> float:
     return float(positive / lived(history, low, high).sum())
 
 
-def lived(history: History, low: int, high: int) -> Ints:
+def lived(history: ChangeHistory, low: int, high: int) -> Ints:
     """Hours of each page's life in [low, high)."""
     last: Ints = np.minimum(history.gone, high)
     return np.maximum(0, last - np.maximum(history.born, low))
 
 
-def daily_shares(market: Market) -> dict[str, float]:
+def daily_shares(market: MarketHistory) -> dict[str, float]:
     """Shares of offer-days with a change, a click, an impression, by stratum.
 
     An offer-day is a whole UTC day at whose start the offer lives (Han 2020, Fig. 2).
@@ -51,7 +51,7 @@ def daily_shares(market: Market) -> dict[str, float]:
     }
 
 
-def returning(market: Market) -> float:
+def returning(market: MarketHistory) -> float:
     """Share of the offers clicked on a day that were also clicked in the week before it.
 
     One count an offer and day, over both strata, from the second week on.
@@ -63,7 +63,7 @@ def returning(market: Market) -> float:
     return float(again[late].mean()) if late.any() else float("nan")
 
 
-def _demand_days(market: Market, column: str) -> Ints:
+def _demand_days(market: MarketHistory, column: str) -> Ints:
     import polars as pl
 
     rows = market.pages.lazy().select("page_id").with_row_index("row")
@@ -78,7 +78,7 @@ def _demand_days(market: Market, column: str) -> Ints:
     return _days(market, row, hour // 24)
 
 
-def _days(market: Market, page: Ints, day: Ints) -> Ints:
+def _days(market: MarketHistory, page: Ints, day: Ints) -> Ints:
     """Distinct (page, day) as one number each, of the whole days at whose start the page lives."""
     first, last = _whole_days(market)
     midnight = day * 24
@@ -87,7 +87,7 @@ def _days(market: Market, page: Ints, day: Ints) -> Ints:
     return np.unique(page[fine] * _stride(market) + day[fine])
 
 
-def _share(market: Market, days: Ints, chosen: Bools) -> float:
+def _share(market: MarketHistory, days: Ints, chosen: Bools) -> float:
     first, last = _whole_days(market)
     born = np.maximum(-(-market.full.born // 24), first)
     gone = np.minimum(-(-market.full.gone // 24), last)
@@ -96,9 +96,9 @@ def _share(market: Market, days: Ints, chosen: Bools) -> float:
     return hit / total if total else float("nan")
 
 
-def _whole_days(market: Market) -> tuple[int, int]:
+def _whole_days(market: MarketHistory) -> tuple[int, int]:
     return -(-market.start // 24), market.end // 24
 
 
-def _stride(market: Market) -> int:
+def _stride(market: MarketHistory) -> int:
     return market.end // 24 + 2

@@ -11,7 +11,7 @@ from salticus.lab.studies.calibration.published import ABOVE, SAME, Measured, St
 HEADER = ("statistic", "source", "published", "ours", "difference", "bound", "holds")
 
 
-class Row(msgspec.Struct, frozen=True):
+class CalibrationRow(msgspec.Struct, frozen=True):
     """One line of the table. `spread` is a standard deviation over subsets, if there is one."""
 
     preset: str
@@ -50,7 +50,7 @@ def rows(
     statistics: Iterable[Statistic],
     measured: Mapping[str, Measured],
     spreads: Mapping[str, float] | None = None,
-) -> list[Row]:
+) -> list[CalibrationRow]:
     """A line for every statistic that was measured."""
     return [
         _row(s, measured[s.key], (spreads or {}).get(s.key))
@@ -59,9 +59,9 @@ def rows(
     ]
 
 
-def _row(statistic: Statistic, ours: Measured, spread: float | None) -> Row:
+def _row(statistic: Statistic, ours: Measured, spread: float | None) -> CalibrationRow:
     difference, bound, ok = _compared(statistic, ours)
-    return Row(
+    return CalibrationRow(
         preset=statistic.preset,
         statistic=statistic.name,
         source=statistic.source,
@@ -107,13 +107,13 @@ def _shown(value: Measured) -> str:
     return f"{value:.4f}" if abs(value) < 0.1 else f"{value:.3f}"
 
 
-def summary(table: Sequence[Row]) -> dict[str, object]:
+def summary(table: Sequence[CalibrationRow]) -> dict[str, object]:
     """How many lines hold, and which do not."""
     missed = [f"{row.preset}: {row.statistic}" for row in table if not row.ok]
     return {"ok": len(table) - len(missed), "missed": missed}
 
 
-def markdown(table: Sequence[Row]) -> str:
+def markdown(table: Sequence[CalibrationRow]) -> str:
     """The table as Markdown, one for each preset, then the notes."""
     parts = []
     for preset in dict.fromkeys(row.preset for row in table):
@@ -122,7 +122,7 @@ def markdown(table: Sequence[Row]) -> str:
     return "\n".join(parts)
 
 
-def _grid(table: Sequence[Row]) -> str:
+def _grid(table: Sequence[CalibrationRow]) -> str:
     head = [HEADER, tuple("---" for _ in HEADER)]
     lines = ["| " + " | ".join(cells) + " |" for cells in (*head, *(r.cells() for r in table))]
     notes = [f"{row.statistic}: {row.note}." for row in table if row.note]

@@ -22,7 +22,7 @@ from salticus.models.model import Model
 from salticus.models.training.calibrate import calibrate
 from salticus.models.training.evaluate import Scored, figures_of, labels_within, scored
 from salticus.models.training.examples import make_examples
-from salticus.models.training.recipe import Recipe, Split
+from salticus.models.training.recipe import Recipe, TimeSplit
 from salticus.models.training.run import DEPTH, renewed
 from salticus.models.training.shards import Shards
 from salticus.models.training.span import log_span
@@ -34,7 +34,7 @@ Figures = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ArenaSettings:
     """How much work is done, and where what it makes is kept.
 
     `models` are the keys of those that run (none: all); `quick` gives all of them a handful of
@@ -55,7 +55,7 @@ class Arena:
     """
 
     def __init__(
-        self, shards: Shards, plan: Plan, told: Told, without: Bools | None = None
+        self, shards: Shards, plan: ArenaSettings, told: Told, without: Bools | None = None
     ) -> None:
         self.shards, self.plan, self.told, self.without = shards, plan, told, without
         self.edges: tuple[int, ...] = tuple(shards.about["recipe"]["edges"])
@@ -107,7 +107,7 @@ class Arena:
 
 
 def arenas(
-    log: Log, recipe: Recipe, plan: Plan, told: Told, name: str
+    log: Log, recipe: Recipe, plan: ArenaSettings, told: Told, name: str
 ) -> Callable[[Entrant], Arena]:
     """The arena of each model; sequence models have one of their own, whose examples hold the
     pages' last changes too."""
@@ -120,7 +120,7 @@ def arenas(
     return lambda entrant: made(DEPTH if entrant.kind == "sequence" else 0)
 
 
-def arena(log: Log, recipe: Recipe, plan: Plan, told: Told, name: str) -> Arena:
+def arena(log: Log, recipe: Recipe, plan: ArenaSettings, told: Told, name: str) -> Arena:
     """Make the examples of a recipe in the plan's folder, or find them there."""
     split = fitting(log, recipe.split)
     whole = replace(recipe, split=split, examples=plan.examples, seed=plan.seed)
@@ -128,7 +128,7 @@ def arena(log: Log, recipe: Recipe, plan: Plan, told: Told, name: str) -> Arena:
     return Arena(make_examples(log, whole, plan.work / name), plan, told)
 
 
-def fitting(log: Log, split: Split) -> Split:
+def fitting(log: Log, split: TimeSplit) -> TimeSplit:
     """The split in the same proportions, if the log is shorter."""
     return shrunk(split, *log_span(log))
 

@@ -8,7 +8,14 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.lab.studies.prediction.arena import Arena, Plan, Told, arenas, judged, with_scores
+from salticus.lab.studies.prediction.arena import (
+    Arena,
+    ArenaSettings,
+    Told,
+    arenas,
+    judged,
+    with_scores,
+)
 from salticus.lab.studies.prediction.entrants import CHANGES, Entrant, some
 from salticus.lab.studies.prediction.published import published
 from salticus.lab.studies.prediction.verdicts import (
@@ -34,7 +41,7 @@ CEILINGS = {
 }
 
 
-def change_study(log: Log, plan: Plan, told: Told, *, recipe: Recipe | None = None) -> Row:
+def change_study(log: Log, plan: ArenaSettings, told: Told, *, recipe: Recipe | None = None) -> Row:
     """Every model × seen and unseen offers × partial and full sight, and what must hold."""
     entrants = some(CHANGES, plan.models)
     base = recipe or Recipe(edges=(HOURS,), split=SPLITS["han2019"])
@@ -62,7 +69,7 @@ def _blind(entrants: tuple[Entrant, ...]) -> set[str]:
     return {each.key for each in entrants if not each.sighted}
 
 
-def _plain(recipe: Recipe, plan: Plan) -> Row:
+def _plain(recipe: Recipe, plan: ArenaSettings) -> Row:
     told = {**asdict(recipe), "examples": plan.examples, "seed": plan.seed, "observe": [*SIGHTS]}
     return {name: str(each) if name == "every" else each for name, each in told.items()} | {
         "split": {name: str(each) for name, each in asdict(recipe.split).items()}

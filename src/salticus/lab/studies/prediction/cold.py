@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.lab.studies.prediction.arena import Arena, Plan, Told, arena, judged, with_scores
+from salticus.lab.studies.prediction.arena import (
+    Arena,
+    ArenaSettings,
+    Told,
+    arena,
+    judged,
+    with_scores,
+)
 from salticus.lab.studies.prediction.changes import CEILINGS, HOURS, ceilings
 from salticus.lab.studies.prediction.entrants import COLD, Entrant, some
 from salticus.lab.studies.prediction.verdicts import Row
@@ -13,7 +20,7 @@ from salticus.models.training.evaluate import Scored, groups
 from salticus.models.training.recipe import SPLITS, Recipe
 
 
-def cold_study(log: Log, plan: Plan, told: Told, *, recipe: Recipe | None = None) -> Row:
+def cold_study(log: Log, plan: ArenaSettings, told: Told, *, recipe: Recipe | None = None) -> Row:
     """Models by number of observations known of a page (0, 1, 2, 5, 10, 30), of unseen pages."""
     base = recipe or Recipe(edges=(HOURS,), split=SPLITS["han2019"], observe="partial")
     place = arena(log, base, plan, told, "partial")

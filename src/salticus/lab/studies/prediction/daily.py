@@ -10,10 +10,10 @@ import numpy as np
 
 from salticus.errors import ConfigError
 from salticus.exchange.folder import Log
-from salticus.lab.studies.prediction.arena import Arena, Plan, Told, arenas, judged, raw
+from salticus.lab.studies.prediction.arena import Arena, ArenaSettings, Told, arenas, judged, raw
 from salticus.lab.studies.prediction.entrants import DAILY, RULES, Entrant, some
 from salticus.lab.studies.prediction.verdicts import Row, at_least, at_most
-from salticus.models.training.recipe import Recipe, Split
+from salticus.models.training.recipe import Recipe, TimeSplit
 from salticus.types import Bools
 
 _DAY = timedelta(days=1)
@@ -32,12 +32,12 @@ class Dates:
     end: datetime
     validation: timedelta = 21 * _DAY
 
-    def split(self) -> Split:
+    def split(self) -> TimeSplit:
         """The same as lengths of time."""
         if not self.start + self.validation < self.test < self.end:
             raise ConfigError("the days of training, validation and test must follow one another")
         train = self.test - self.validation - self.start
-        return Split(train, self.validation, self.end - self.test, self.start)
+        return TimeSplit(train, self.validation, self.end - self.test, self.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,12 @@ BARS = {
 
 
 def daily_study(
-    log: Log, plan: Plan, told: Told, *, dates: Dates | None = None, without: Sequence[str] = ()
+    log: Log,
+    plan: ArenaSettings,
+    told: Told,
+    *,
+    dates: Dates | None = None,
+    without: Sequence[str] = (),
 ) -> Row:
     """Rules and models on the same later rows; then models that never met one of the merchants."""
     bar = BARS.get(log.about.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from salticus.errors import ConfigError
-from salticus.features.names import Choice, chosen
+from salticus.features.names import FeatureSet, chosen
 from salticus.lab.studies.prediction.published import NAMES
 from salticus.models.linear import HAN2019, columns_of
 
@@ -28,10 +28,10 @@ class Entrant:
         """Whether it sees any history, so that it matters what was observed."""
         return self.features != "metadata"
 
-    def choice(self, edges: tuple[int, ...]) -> Choice:
+    def choice(self, edges: tuple[int, ...]) -> FeatureSet:
         """The features that it uses."""
         if self.kind == "frequency":
-            return Choice(columns_of(self.which), ())
+            return FeatureSet(columns_of(self.which), ())
         return chosen(self.preset, self.features, edges)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from salticus.errors import ConfigError
 from salticus.exchange.folder import Log
-from salticus.lab.studies.prediction.arena import Plan, Told
+from salticus.lab.studies.prediction.arena import ArenaSettings, Told
 from salticus.lab.studies.prediction.changes import change_study
 from salticus.lab.studies.prediction.cold import cold_study
 from salticus.lab.studies.prediction.daily import Dates, daily_study
@@ -35,7 +35,7 @@ class Days:
         return Dates(self.start, self.test, self.end)
 
 
-def run(table: str, log: Log, plan: Plan, told: Told, days: Days | None = None) -> Row:
+def run(table: str, log: Log, plan: ArenaSettings, told: Told, days: Days | None = None) -> Row:
     """The report of a table, as JSON can hold it."""
     if table == "daily":
         given = days or Days()

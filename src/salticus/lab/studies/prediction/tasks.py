@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from datetime import timedelta
 
 from salticus.exchange.folder import Log
-from salticus.lab.studies.prediction.arena import Arena, Plan, Told, arena, judged
+from salticus.lab.studies.prediction.arena import Arena, ArenaSettings, Told, arena, judged
 from salticus.lab.studies.prediction.entrants import TASKS, Entrant, some
 from salticus.lab.studies.prediction.published import TASKS as PUBLISHED
 from salticus.lab.studies.prediction.verdicts import Row, verdict
@@ -16,7 +16,7 @@ HOURS = 24
 _DAY = timedelta(days=1)
 
 
-def task_study(log: Log, plan: Plan, told: Told, *, recipe: Recipe | None = None) -> Row:
+def task_study(log: Log, plan: ArenaSettings, told: Told, *, recipe: Recipe | None = None) -> Row:
     """Every task × metadata, history, both; predictions once a day.
 
     The published split has 253 days; a shorter log is divided in the same proportions.

@@ -11,7 +11,7 @@ import msgspec
 from salticus.errors import InputError
 
 
-class Entry(msgspec.Struct, gc=False):
+class AccessEntry(msgspec.Struct, gc=False):
     """One request. `arrived` and `ended` are wall seconds since 1970, `world` is world time in µs.
 
     `ended` is taken just before the last byte is handed over, so that no client can hold the
@@ -39,7 +39,7 @@ class AccessLog:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
-        self.entries: list[Entry] = []
+        self.entries: list[AccessEntry] = []
         self._file: FileIO | None = None
         self._encoder = msgspec.json.Encoder()
 
@@ -48,11 +48,11 @@ class AccessLog:
         if self.path is not None:
             self._file = FileIO(self.path, "a")
 
-    def begin(self, entry: Entry) -> None:
+    def begin(self, entry: AccessEntry) -> None:
         """A request arrived."""
         self.entries.append(entry)
 
-    def end(self, entry: Entry) -> None:
+    def end(self, entry: AccessEntry) -> None:
         """The request is over; only the first call counts."""
         if entry.ended is not None:
             return
@@ -67,9 +67,9 @@ class AccessLog:
             self._file = None
 
 
-def read_entries(path: Path) -> list[Entry]:
+def read_entries(path: Path) -> list[AccessEntry]:
     """The entries of a file, in order of arrival; a last line still being written is left out."""
-    decoder = msgspec.json.Decoder(Entry)
+    decoder = msgspec.json.Decoder(AccessEntry)
     whole, _, _ = path.read_bytes().rpartition(b"\n")
     try:
         entries = [decoder.decode(line) for line in whole.splitlines()]

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from salticus.lab.worlds.mall.access import Entry
+from salticus.lab.worlds.mall.access import AccessEntry
 from salticus.lab.worlds.mall.shop import DISALLOWED
 from salticus.lab.worlds.mall.stock import Stock
 from salticus.types import Bools, Ints, Times, instant
@@ -30,8 +30,8 @@ class Breach:
     """
 
     rule: str
-    entry: Entry
-    previous: Entry | None = None
+    entry: AccessEntry
+    previous: AccessEntry | None = None
     short_s: float = 0.0
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class Audit:
 
 
 def audit(
-    entries: Iterable[Entry],
+    entries: Iterable[AccessEntry],
     *,
     delay: float | Mapping[str, float],
     concurrency: int = 1,
@@ -79,7 +79,7 @@ def audit(
     seconds) the crawler died, so that a request under way then was over, whenever that was
     noticed; delays and Retry-After outlive a kill.
     """
-    hosts: dict[str, list[Entry]] = {}
+    hosts: dict[str, list[AccessEntry]] = {}
     for entry in entries:
         hosts.setdefault(entry.host, []).append(entry)
     breaches: list[Breach] = []
@@ -93,7 +93,7 @@ def audit(
     return Audit(sum(map(len, hosts.values())), tuple(breaches))
 
 
-def _gaps(own: list[Entry], delay: float) -> Iterator[Breach]:
+def _gaps(own: list[AccessEntry], delay: float) -> Iterator[Breach]:
     told = next((e for e in own if e.crawl_delay is not None and e.ended is not None), None)
     since = inf if told is None or told.ended is None else told.ended
     longer = delay if told is None or told.crawl_delay is None else max(delay, told.crawl_delay)
@@ -104,7 +104,7 @@ def _gaps(own: list[Entry], delay: float) -> Iterator[Breach]:
             yield Breach("gap", entry, previous, least - gap)
 
 
-def _overlaps(own: list[Entry], concurrency: int, kills: list[float]) -> Iterator[Breach]:
+def _overlaps(own: list[AccessEntry], concurrency: int, kills: list[float]) -> Iterator[Breach]:
     under_way: list[tuple[float, int]] = []
     for order, entry in enumerate(own):
         while under_way and under_way[0][0] <= entry.arrived:
@@ -115,14 +115,14 @@ def _overlaps(own: list[Entry], concurrency: int, kills: list[float]) -> Iterato
         heapq.heappush(under_way, (_over(entry, kills), order))
 
 
-def _over(entry: Entry, kills: list[float]) -> float:
+def _over(entry: AccessEntry, kills: list[float]) -> float:
     """When the request was over for the crawler: at its end, or when the crawler was killed."""
     ended = inf if entry.ended is None else entry.ended
     following = bisect_left(kills, entry.arrived)
     return min(ended, kills[following]) if following < len(kills) else ended
 
 
-def _early(own: list[Entry]) -> Iterator[Breach]:
+def _early(own: list[AccessEntry]) -> Iterator[Breach]:
     asking = [(e.ended, e.retry_after, e) for e in own if e.retry_after and e.ended is not None]
     asking.sort(key=lambda told: told[0], reverse=True)
     until, latest = -inf, None
@@ -135,7 +135,7 @@ def _early(own: list[Entry]) -> Iterator[Breach]:
             yield Breach("early", entry, latest, until - entry.arrived)
 
 
-class Visits(NamedTuple):
+class AnsweredVisits(NamedTuple):
     """Answered visits as columns: the row of the page, when, and the value learnt (None = gone)."""
 
     rows: Ints
@@ -162,7 +162,7 @@ def true_freshness(
     return equal / len(truth) if truth else 1.0
 
 
-def freshness_over(stock: Stock, visits: Visits, start: datetime, end: datetime) -> float:
+def freshness_over(stock: Stock, visits: AnsweredVisits, start: datetime, end: datetime) -> float:
     """Mean over pages and over the time from `start` to `end` of [copy == truth], exactly.
 
     The copy of a page is the value of its latest visit, none before the first. Visits before
@@ -186,7 +186,7 @@ def freshness_over(stock: Stock, visits: Visits, start: datetime, end: datetime)
     return float((ends - begins)[fresh].sum() / (n * (high - low))) if n else 1.0
 
 
-def fresh_at(stock: Stock, visits: Visits, rows: Ints, at: Times) -> Bools:
+def fresh_at(stock: Stock, visits: AnsweredVisits, rows: Ints, at: Times) -> Bools:
     """Whether the copy of each of the `rows` equals the truth at the time `at`.
 
     What changes at that very time has changed; a page without a copy is not fresh, unless it does

@@ -16,7 +16,7 @@ SECOND = 1_000_000  # µs
 _EVER = 2**63 - 1
 
 
-class Shown(msgspec.Struct, gc=False):
+class DisplayedPage(msgspec.Struct, gc=False):
     """A page from `since` until `until` (µs): `status` is 200, 404 before its birth, 410 if gone.
 
     `sole` is False if the page changed more than once in the second of its last change: then
@@ -33,19 +33,19 @@ class Shown(msgspec.Struct, gc=False):
     head: bytes = b""
 
 
-def show(stock: Stock, row: int, world: int) -> Shown:
+def show(stock: Stock, row: int, world: int) -> DisplayedPage:
     """Page `row` at world time `world` (µs)."""
     times = stock.times.view(np.int64)
     point = stock.point(row, np.datetime64(world, "us"))
     first, end = int(stock.offsets[row]), int(stock.offsets[row + 1])
     if point < 0:
-        return Shown(-_EVER, int(times[first]) if first < end else _EVER, 404)
+        return DisplayedPage(-_EVER, int(times[first]) if first < end else _EVER, 404)
     since = int(times[point])
     until = int(times[point + 1]) if point + 1 < end else _EVER
     text = stock.values[point]
     if text is None:
-        return Shown(since, until, 410)
-    return Shown(
+        return DisplayedPage(since, until, 410)
+    return DisplayedPage(
         since=since,
         until=until,
         status=200,
@@ -57,7 +57,7 @@ def show(stock: Stock, row: int, world: int) -> Shown:
     )
 
 
-def unmodified(shown: Shown, headers: Mapping[str, str]) -> bool:
+def unmodified(shown: DisplayedPage, headers: Mapping[str, str]) -> bool:
     """Whether the client's copy is still good, by ETag if it sent one, else by Last-Modified.
 
     A date must be the very one that was sent: a later one, of whatever clock, proves nothing.

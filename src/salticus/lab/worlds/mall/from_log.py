@@ -12,7 +12,7 @@ import numpy as np
 
 from salticus.exchange.read import read_pages, read_values
 from salticus.exchange.truth import times_of
-from salticus.lab.worlds.mall.stock import Page, Stock, offer_text, offsets_of
+from salticus.lab.worlds.mall.stock import MallPage, Stock, offer_text, offsets_of
 from salticus.types import Ints
 
 if TYPE_CHECKING:
@@ -109,10 +109,10 @@ def _points(pages: pl.DataFrame, values: pl.DataFrame, currency: str) -> pl.Data
     return points.filter(~repeated.fill_null(value=False))
 
 
-def _page(known: dict[str, object], currency: str) -> Page:
+def _page(known: dict[str, object], currency: str) -> MallPage:
     offer = bool(known["offer"])
     claimed = str(known["kind"] or "page")
-    return Page(
+    return MallPage(
         page_id=str(known["page_id"]),
         shop=int(str(known["shop"])),
         path=f"/o/{known['row']}" if offer else f"/a/{known['row']}",

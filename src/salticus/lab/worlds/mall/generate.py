@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from salticus.lab.worlds.mall.stock import Page, Stock, offer_text, offsets_of
+from salticus.lab.worlds.mall.stock import MallPage, Stock, offer_text, offsets_of
 from salticus.types import DAY, Floats, Ints, instant
 
 _MEAN_RATE = 0.5  # changes an offer and day
@@ -73,11 +73,11 @@ def _spans(rng: np.random.Generator, rows: Ints, days: float) -> NDArray[np.time
     return (spans * DAY.astype(np.int64)).astype("timedelta64[us]")
 
 
-def _page(rng: np.random.Generator, row: int, shop: int) -> Page:
+def _page(rng: np.random.Generator, row: int, shop: int) -> MallPage:
     language, currency = _LOCALES[shop % len(_LOCALES)]
     brand = _BRANDS[rng.integers(len(_BRANDS))]
     category = _CATEGORIES[rng.integers(len(_CATEGORIES))]
-    return Page(
+    return MallPage(
         page_id=f"{shop}-{row}",
         shop=shop,
         path=f"/o/{row}",
@@ -90,7 +90,7 @@ def _page(rng: np.random.Generator, row: int, shop: int) -> Page:
     )
 
 
-def _walk(rng: np.random.Generator, page: Page, changes: int) -> Iterator[str | None]:
+def _walk(rng: np.random.Generator, page: MallPage, changes: int) -> Iterator[str | None]:
     """The values of an offer: each differs from the one before."""
     whole, stocked = 8 + int(rng.lognormal(4.0, 0.8)), True
     yield offer_text(f"{whole}.99", page.currency, "InStock")

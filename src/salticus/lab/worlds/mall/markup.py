@@ -8,7 +8,7 @@ from decimal import Decimal
 from html import escape
 from typing import Any, NamedTuple
 
-from salticus.lab.worlds.mall.stock import Page
+from salticus.lab.worlds.mall.stock import MallPage
 
 _CONDITIONS = {
     "new": "NewCondition",
@@ -49,18 +49,18 @@ class _Terms(NamedTuple):
     condition: str
 
     @classmethod
-    def of(cls, page: Page, text: str) -> _Terms:
+    def of(cls, page: MallPage, text: str) -> _Terms:
         price, currency, availability = text.split(" ")
         condition = _CONDITIONS.get(page.condition, page.condition)
         return cls(shown_price(price), currency, availability, condition)
 
 
-def written(page: Page, text: str) -> Written:
+def written(page: MallPage, text: str) -> Written:
     """An offer with the value `text`, in the page's markup."""
     return _STYLES[page.markup](page, _Terms.of(page, text))
 
 
-def product(page: Page, text: str) -> dict[str, Any]:
+def product(page: MallPage, text: str) -> dict[str, Any]:
     """What JSON-LD says of an offer."""
     return _product(page, _Terms.of(page, text))
 
@@ -75,7 +75,7 @@ def shown_price(price: str) -> str:
     return price if decimals >= 2 else f"{Decimal(price):.2f}"
 
 
-def _product(page: Page, terms: _Terms) -> dict[str, Any]:
+def _product(page: MallPage, terms: _Terms) -> dict[str, Any]:
     known = {
         "@context": "https://schema.org",
         "@type": "Product",
@@ -95,12 +95,12 @@ def _product(page: Page, terms: _Terms) -> dict[str, Any]:
     return {key: value for key, value in known.items() if value is not None}
 
 
-def _json_ld(page: Page, terms: _Terms) -> Written:
+def _json_ld(page: MallPage, terms: _Terms) -> Written:
     data = json.dumps(_product(page, terms), ensure_ascii=False).replace("<", "\\u003c")
     return Written(f'<script type="application/ld+json">{data}</script>', _plain(page, terms))
 
 
-def _plain(page: Page, terms: _Terms) -> str:
+def _plain(page: MallPage, terms: _Terms) -> str:
     trail = "".join(f"<li>{escape(part)}</li>" for part in (page.category or "").split(" > "))
     return (
         f'<ol class="trail">{trail}</ol><h1>{escape(page.title)}</h1>'
@@ -110,7 +110,7 @@ def _plain(page: Page, terms: _Terms) -> str:
     )
 
 
-def _microdata(page: Page, terms: _Terms) -> Written:
+def _microdata(page: MallPage, terms: _Terms) -> Written:
     brand = f'<span itemprop="brand">{escape(page.brand)}</span>' if page.brand else ""
     category = f'<meta itemprop="category" content="{escape(page.category or "")}">'
     return Written(
@@ -127,7 +127,7 @@ def _microdata(page: Page, terms: _Terms) -> Written:
     )
 
 
-def _rdfa(page: Page, terms: _Terms) -> Written:
+def _rdfa(page: MallPage, terms: _Terms) -> Written:
     brand = f'<span property="brand">{escape(page.brand)}</span>' if page.brand else ""
     return Written(
         "",
@@ -142,7 +142,7 @@ def _rdfa(page: Page, terms: _Terms) -> Written:
     )
 
 
-def _opengraph(page: Page, terms: _Terms) -> Written:
+def _opengraph(page: MallPage, terms: _Terms) -> Written:
     said = {
         "og:type": "product",
         "og:title": page.title,
@@ -155,12 +155,12 @@ def _opengraph(page: Page, terms: _Terms) -> Written:
     return Written(head, _plain(page, terms))
 
 
-def _script(page: Page, terms: _Terms) -> Written:
+def _script(page: MallPage, terms: _Terms) -> Written:
     """Nothing but a shell: the offer comes from ``/api`` by script."""
     return Written('<script src="/app.js" defer></script>', "<p>Please enable JavaScript.</p>")
 
 
-_STYLES: dict[str, Callable[[Page, _Terms], Written]] = {
+_STYLES: dict[str, Callable[[MallPage, _Terms], Written]] = {
     "jsonld": _json_ld,
     "microdata": _microdata,
     "rdfa": _rdfa,

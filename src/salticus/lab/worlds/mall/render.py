@@ -7,7 +7,7 @@ from html import escape
 from xml.sax.saxutils import escape as escape_xml
 
 from salticus.lab.worlds.mall.markup import written
-from salticus.lab.worlds.mall.stock import Page
+from salticus.lab.worlds.mall.stock import MallPage
 
 _CARD = (
     '<li class="card" data-slot="{:04d}"><a class="card__link" href="/more/{:04d}"><picture><source'
@@ -19,7 +19,7 @@ _CARD = (
 _TAIL = b"</ul></aside><footer><p>Shown %s</p></footer></body></html>\n"
 
 
-def page_head(page: Page, text: str) -> bytes:
+def page_head(page: MallPage, text: str) -> bytes:
     """A page up to the padding: an offer in its markup, else `text` as its main text."""
     title = escape(page.title)
     if page.kind == "offer":

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from salticus.clock import Clock
 from salticus.errors import ConfigError
-from salticus.lab.worlds.mall.access import AccessLog, Entry
+from salticus.lab.worlds.mall.access import AccessEntry, AccessLog
 from salticus.lab.worlds.mall.faults import Dice, Fault
 from salticus.lab.worlds.mall.render import Padding
 from salticus.lab.worlds.mall.shop import Ground, Shop
@@ -53,7 +53,7 @@ class Mall:
         self._log = AccessLog(self.log_path)
 
     @property
-    def log(self) -> list[Entry]:
+    def log(self) -> list[AccessEntry]:
         """All requests so far, in order of arrival."""
         return self._log.entries
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from salticus.lab.worlds.mall import render
-from salticus.lab.worlds.mall.stock import Page, Stock
+from salticus.lab.worlds.mall.stock import MallPage, Stock
 
 _SHELF = 500  # links on a listing
 _SITEMAP = 50_000  # URLs in a sitemap, the protocol's limit
@@ -81,10 +81,10 @@ class Shelves:
         ]
 
 
-def slug(page: Page) -> str:
+def slug(page: MallPage) -> str:
     """The category of a page as part of a path.
 
-    >>> slug(Page("1", 0, "/o/1", "Lamp", category="Home > Lighting"))
+    >>> slug(MallPage("1", 0, "/o/1", "Lamp", category="Home > Lighting"))
     'home-lighting'
     """
     return "-".join(re.findall(r"[a-z0-9]+", (page.category or "").lower())) or "other"

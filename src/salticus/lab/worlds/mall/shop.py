@@ -15,8 +15,8 @@ from aiohttp import web
 
 from salticus.clock import Clock
 from salticus.lab.worlds.mall import faults, markup, render, zoo
-from salticus.lab.worlds.mall.access import AccessLog, Entry
-from salticus.lab.worlds.mall.display import SECOND, Shown, show, unmodified
+from salticus.lab.worlds.mall.access import AccessEntry, AccessLog
+from salticus.lab.worlds.mall.display import SECOND, DisplayedPage, show, unmodified
 from salticus.lab.worlds.mall.faults import Dice, Fault, coin
 from salticus.lab.worlds.mall.shelves import Shelves
 from salticus.lab.worlds.mall.stock import Stock
@@ -76,8 +76,8 @@ class Shop:
         self.delay = delay
         self.shelves = Shelves(ground.stock, host, list(rows.values()))
         self._closed_until = 0.0
-        self._open: dict[int, tuple[Entry, web.BaseRequest]] = {}
-        self._shown: dict[int, Shown] = {}
+        self._open: dict[int, tuple[AccessEntry, web.BaseRequest]] = {}
+        self._shown: dict[int, DisplayedPage] = {}
 
     # ------------------------------------------------------------------------------- the access log
 
@@ -116,22 +116,22 @@ class Shop:
         for entry, _ in list(self._open.values()):
             self._end(entry)
 
-    def _begin(self, request: Arrival) -> Entry:
+    def _begin(self, request: Arrival) -> AccessEntry:
         path = request.raw_path.partition("?")[0]
-        entry = Entry(self.host, path, request.arrived, request.world)
+        entry = AccessEntry(self.host, path, request.arrived, request.world)
         headers = request.headers
         entry.conditional = "If-None-Match" in headers or "If-Modified-Since" in headers
         self._open[id(entry)] = (entry, request)
         self.ground.log.begin(entry)
         return entry
 
-    def _end(self, entry: Entry) -> None:
+    def _end(self, entry: AccessEntry) -> None:
         self._open.pop(id(entry), None)
         self.ground.log.end(entry)
 
     # ----------------------------------------------------------------------------- when all is well
 
-    def _answer(self, entry: Entry, request: web.BaseRequest) -> web.Response:
+    def _answer(self, entry: AccessEntry, request: web.BaseRequest) -> web.Response:
         if request.method not in ("GET", "HEAD"):
             return self._plain(entry, 405, b"", {"Allow": "GET, HEAD"})
         row = self.rows.get(entry.path)
@@ -147,7 +147,7 @@ class Shop:
             return self._plain(entry, 304, b"", headers)
         return self._plain(entry, 200, self.ground.padding.page(shown.head, clock), headers)
 
-    def _show(self, row: int, world: int) -> Shown:
+    def _show(self, row: int, world: int) -> DisplayedPage:
         shown = self._shown.get(row)
         if shown is None or not shown.since <= world < shown.until:
             if len(self._shown) >= _KEPT:
@@ -155,7 +155,7 @@ class Shop:
             self._shown[row] = shown = show(self.ground.stock, row, world)
         return shown
 
-    def _elsewhere(self, entry: Entry) -> web.Response:
+    def _elsewhere(self, entry: AccessEntry) -> web.Response:
         """Whatever is not a page of the stock."""
         path, when = entry.path, _EPOCH + entry.world * _MICROSECOND
         if path == "/robots.txt":
@@ -176,7 +176,7 @@ class Shop:
             return self._found(entry, self.shelves.category(path, when), _HTML)
         return self._found(entry, self.shelves.home() if path == "/" else None, _HTML)
 
-    def _api(self, entry: Entry) -> web.Response:
+    def _api(self, entry: AccessEntry) -> web.Response:
         """An offer as data, for the pages that are built by script: ``/api/o/17``."""
         row = self.rows.get(entry.path.removeprefix("/api"))
         shown = None if row is None else self._show(row, entry.world)
@@ -185,13 +185,15 @@ class Shop:
         data = markup.product(self.ground.stock.pages[row], shown.value)
         return self._plain(entry, 200, json.dumps(data).encode(), _JSON)
 
-    def _found(self, entry: Entry, body: bytes | None, headers: Mapping[str, str]) -> web.Response:
+    def _found(
+        self, entry: AccessEntry, body: bytes | None, headers: Mapping[str, str]
+    ) -> web.Response:
         if body is None:
             return self._plain(entry, 404, b"There is no such page.\n", _TEXT)
         return self._plain(entry, 200, body, headers)
 
     def _plain(
-        self, entry: Entry, status: int, body: bytes, headers: Mapping[str, str]
+        self, entry: AccessEntry, status: int, body: bytes, headers: Mapping[str, str]
     ) -> web.Response:
         entry.status = status
         return web.Response(status=status, body=body, headers=headers)
@@ -199,7 +201,7 @@ class Shop:
     # ------------------------------------------------------------------------------ when all is not
 
     async def _fail(
-        self, fault: Fault, entry: Entry, request: web.BaseRequest
+        self, fault: Fault, entry: AccessEntry, request: web.BaseRequest
     ) -> web.StreamResponse:
         match fault.kind:
             case "hang":
@@ -229,7 +231,7 @@ class Shop:
             return self._closed(entry, status, fault.retry or _PATIENCE)
         return self._plain(entry, status, b"Something went wrong.\n", _TEXT)
 
-    def _beast(self, kind: str, entry: Entry, request: web.BaseRequest) -> web.Response:
+    def _beast(self, kind: str, entry: AccessEntry, request: web.BaseRequest) -> web.Response:
         """One of the zoo's: something else than the right answer, or that answer spoilt."""
         if kind in zoo.INSTEAD:
             body, headers = zoo.INSTEAD[kind](entry.path)
@@ -241,7 +243,7 @@ class Shop:
         return self._plain(entry, 200, body, headers)
 
     async def _spoil(
-        self, fault: Fault, entry: Entry, request: web.BaseRequest
+        self, fault: Fault, entry: AccessEntry, request: web.BaseRequest
     ) -> web.StreamResponse:
         """Deliver the right answer badly."""
         answer = self._answer(entry, request)
@@ -271,7 +273,7 @@ class Shop:
                 return url
         return "/"
 
-    def _closed(self, entry: Entry, status: int, seconds: float) -> web.Response:
+    def _closed(self, entry: AccessEntry, status: int, seconds: float) -> web.Response:
         """Ask for patience, and have it: the shop stays closed until then."""
         wait = max(1, ceil(seconds))
         entry.fault = entry.fault or "early"

@@ -13,7 +13,7 @@ import numpy as np
 from salticus.types import Instant, Ints, Times, instant, moment
 
 
-class Page(msgspec.Struct, frozen=True):
+class MallPage(msgspec.Struct, frozen=True):
     """What a mall knows of a page besides its value. `shop` numbers the port that serves it."""
 
     page_id: str
@@ -38,7 +38,7 @@ class Stock:
     its first change point a page does not exist.
     """
 
-    pages: Sequence[Page]
+    pages: Sequence[MallPage]
     offsets: Ints
     times: Times
     values: Sequence[str | None]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from salticus.lab.worlds.market.changes import events_of
-from salticus.lab.worlds.market.clicks import Demand, Requests, demand_of, requests_of
-from salticus.lab.worlds.market.crawl import Visits, visits_of
-from salticus.lab.worlds.market.prices import Points, points_of
+from salticus.lab.worlds.market.clicks import DemandCounts, MarketRequests, demand_of, requests_of
+from salticus.lab.worlds.market.crawl import MarketVisits, visits_of
+from salticus.lab.worlds.market.prices import PricePoints, points_of
 from salticus.lab.worlds.market.scene import Scene
 
 SIZE = 8192  # offers; part of what a seed means, so never to be changed lightly
@@ -22,10 +22,10 @@ class Block:
 
     first: int
     offers: int
-    points: Points
-    demand: Demand
-    requests: Requests
-    visits: Visits
+    points: PricePoints
+    demand: DemandCounts
+    requests: MarketRequests
+    visits: MarketVisits
 
 
 def blocks_of(scene: Scene, seed: np.random.SeedSequence) -> Iterator[Block]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.lab.worlds.market.events import Events, Kind
+from salticus.lab.worlds.market.events import MarketEventKind, MarketEvents
 from salticus.lab.worlds.market.presets import Preset
 from salticus.lab.worlds.market.promotions import DISCOUNTS
 from salticus.lab.worlds.market.rhythm import PRICING
@@ -21,7 +21,7 @@ _SALE_SHARES = (0.15, 0.15, 0.4, 0.2, 0.1)
 _OUTAGE_HOURS = 72.0  # mean
 
 
-def events_of(scene: Scene, rng: np.random.Generator) -> Events:
+def events_of(scene: Scene, rng: np.random.Generator) -> MarketEvents:
     """All events of the offers of a block, in order of offer and time."""
     cut = scene.catalogue
     row, day = _triggers(scene, rng)
@@ -73,38 +73,46 @@ def _hours(scene: Scene, row: Ints, day: Ints, rng: np.random.Generator) -> Ints
 # --------------------------------------------------------------------------- what a trigger starts
 
 
-def _own(preset: Preset, row: Ints, hour: Ints, batch: Bools, rng: np.random.Generator) -> Events:
+def _own(
+    preset: Preset, row: Ints, hour: Ints, batch: Bools, rng: np.random.Generator
+) -> MarketEvents:
     """Moves, bursts of moves, flash sales and outages."""
     coin = rng.random(len(row))
     flash = coin < preset.flash
     outage = ~flash & (coin < preset.flash + preset.outage)
     move = ~flash & ~outage
     burst = move & ~batch & (rng.random(len(row)) < preset.burst)
-    events = Events.of(row[move], hour[move], Kind.MOVE)
+    events = MarketEvents.of(row[move], hour[move], MarketEventKind.MOVE)
     events = events.join(_bursts(row[burst], hour[burst], preset.burst_length, rng))
     events = events.join(_sales(row[flash], hour[flash], rng))
     away = 1 + rng.exponential(_OUTAGE_HOURS, int(outage.sum())).astype(np.int64)
     start = hour[outage]
-    return events.join(Events.spell(row[outage], start, start + away, Kind.STOCK, 1))
+    return events.join(
+        MarketEvents.spell(row[outage], start, start + away, MarketEventKind.STOCK, 1)
+    )
 
 
-def _bursts(row: Ints, hour: Ints, length: float, rng: np.random.Generator) -> Events:
+def _bursts(row: Ints, hour: Ints, length: float, rng: np.random.Generator) -> MarketEvents:
     """Further moves after those given, one to three hours apart."""
     many = rng.geometric(1 / max(length, 1.0), len(row))
     gaps = rng.choice(_GAPS, int(many.sum()), p=_GAP_SHARES)
     walked = np.cumsum(gaps)
     first = np.cumsum(many) - many
     before = np.repeat(walked[first] - gaps[first], many)
-    return Events.of(np.repeat(row, many), np.repeat(hour, many) + walked - before, Kind.MOVE)
+    return MarketEvents.of(
+        np.repeat(row, many), np.repeat(hour, many) + walked - before, MarketEventKind.MOVE
+    )
 
 
-def _sales(row: Ints, hour: Ints, rng: np.random.Generator) -> Events:
+def _sales(row: Ints, hour: Ints, rng: np.random.Generator) -> MarketEvents:
     """Flash sales: the price falls, and comes back."""
     lasts = rng.choice(_SALE_HOURS, len(row), p=_SALE_SHARES)
-    return Events.spell(row, hour, hour + lasts, Kind.SALE, rng.choice(DISCOUNTS, len(row)))
+    return MarketEvents.spell(
+        row, hour, hour + lasts, MarketEventKind.SALE, rng.choice(DISCOUNTS, len(row))
+    )
 
 
-def _promoted(scene: Scene, rng: np.random.Generator) -> Events:
+def _promoted(scene: Scene, rng: np.random.Generator) -> MarketEvents:
     """Sales of the offers that take part in their merchant's promotions.
 
     An offer joins one with the preset's probability × r/(r + mean rate): what is promoted is what
@@ -119,4 +127,6 @@ def _promoted(scene: Scene, rng: np.random.Generator) -> Events:
     end = scene.calendar.utc_hour(zone, scene.promotions.end[campaign], midnight)
     discount = scene.promotions.discount[campaign]
     alive = start > scene.catalogue.born[row]
-    return Events.spell(row[alive], start[alive], end[alive], Kind.SALE, discount[alive])
+    return MarketEvents.spell(
+        row[alive], start[alive], end[alive], MarketEventKind.SALE, discount[alive]
+    )

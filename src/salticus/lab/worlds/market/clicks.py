@@ -16,7 +16,7 @@ _PLACED = 200  # clicks of an offer and day that are given a time; more fill few
 
 
 @dataclass(frozen=True, slots=True)
-class Demand(Columns):
+class DemandCounts(Columns):
     """Counts by offer and UTC day, where there is any."""
 
     row: Ints
@@ -26,14 +26,14 @@ class Demand(Columns):
 
 
 @dataclass(frozen=True, slots=True)
-class Requests(Columns):
+class MarketRequests(Columns):
     """Visits asked for; `second` counts from the start of the log."""
 
     row: Ints
     second: Ints
 
 
-def demand_of(scene: Scene, rng: np.random.Generator) -> Demand:
+def demand_of(scene: Scene, rng: np.random.Generator) -> DemandCounts:
     """Poisson counts of a block of offers on the days that they live through."""
     trend = _trend(scene, rng)
     seen = scene.popularity
@@ -41,7 +41,7 @@ def demand_of(scene: Scene, rng: np.random.Generator) -> Demand:
     others = rng.poisson((seen.impressions - seen.clicks)[:, None] * trend)
     row, day = np.nonzero(clicks + others)
     clicks = clicks[row, day]
-    return Demand(row, day, clicks, clicks + others[row, day])
+    return DemandCounts(row, day, clicks, clicks + others[row, day])
 
 
 def _trend(scene: Scene, rng: np.random.Generator) -> Floats:
@@ -54,7 +54,7 @@ def _trend(scene: Scene, rng: np.random.Generator) -> Floats:
     return np.asarray(trend, dtype=np.float64)
 
 
-def requests_of(scene: Scene, demand: Demand, rng: np.random.Generator) -> Requests:
+def requests_of(scene: Scene, demand: DemandCounts, rng: np.random.Generator) -> MarketRequests:
     """The first click of an offer in each quarter of an hour asks for a visit.
 
     Han 2019 (§4.1.1) takes crawls less than 15 minutes apart for one.
@@ -67,4 +67,4 @@ def requests_of(scene: Scene, demand: Demand, rng: np.random.Generator) -> Reque
     whole = _QUARTERS * scene.calendar.hours
     row, quarter = np.divmod(np.unique(row * whole + quarter), whole)
     length = 3600 // _QUARTERS
-    return Requests(row, length * quarter + rng.integers(0, length, len(row)))
+    return MarketRequests(row, length * quarter + rng.integers(0, length, len(row)))

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.lab.worlds.market.clicks import Requests
-from salticus.lab.worlds.market.prices import GONE, Points
+from salticus.lab.worlds.market.clicks import MarketRequests
+from salticus.lab.worlds.market.prices import GONE, PricePoints
 from salticus.lab.worlds.market.scene import Scene
 from salticus.types import CHANGED, UNCHANGED, UNKNOWN, Bools, Codes, Columns, Ints, Purpose, Status
 
@@ -18,7 +18,7 @@ _FAULT_SHARES = (0.5, 0.3, 0.2)
 
 
 @dataclass(frozen=True, slots=True)
-class Visits(Columns):
+class MarketVisits(Columns):
     """Visits of a block in order of offer and time.
 
     `code` is the value that an answered visit saw and GONE for the others; `changed` compares it
@@ -33,7 +33,9 @@ class Visits(Columns):
     changed: Codes
 
 
-def visits_of(scene: Scene, points: Points, requests: Requests, rng: np.random.Generator) -> Visits:
+def visits_of(
+    scene: Scene, points: PricePoints, requests: MarketRequests, rng: np.random.Generator
+) -> MarketVisits:
     """All visits of the production crawler to the offers of a block."""
     batch, insta = _batch(scene, rng), _insta(scene, requests, rng)
     purpose = np.repeat([Purpose.POLICY, Purpose.INSTA], [len(batch), len(insta)]).astype(np.int8)
@@ -47,7 +49,7 @@ def visits_of(scene: Scene, points: Points, requests: Requests, rng: np.random.G
     return _seen(planned, purpose, np.where(failed, fault, told).astype(np.int8), code)
 
 
-def _batch(scene: Scene, rng: np.random.Generator) -> Requests:
+def _batch(scene: Scene, rng: np.random.Generator) -> MarketRequests:
     """Periodic visits, with jitter, of those offers that the batch scheduler selected."""
     preset, hours = scene.preset, scene.calendar.hours
     row = np.flatnonzero(rng.random(len(scene)) < preset.batch_share)
@@ -59,31 +61,31 @@ def _batch(scene: Scene, rng: np.random.Generator) -> Requests:
     at = np.repeat(phase, many) + np.repeat(every, many) * steps
     row = np.repeat(row, many)
     inside = (at >= scene.catalogue.born[row]) & (at < hours)
-    return Requests(row[inside], (3600 * at[inside]).astype(np.int64))
+    return MarketRequests(row[inside], (3600 * at[inside]).astype(np.int64))
 
 
-def _insta(scene: Scene, requests: Requests, rng: np.random.Generator) -> Requests:
+def _insta(scene: Scene, requests: MarketRequests, rng: np.random.Generator) -> MarketRequests:
     """Visits that follow their request after some seconds."""
     crawled = requests.take(rng.random(len(requests)) < scene.preset.insta)
     second = crawled.second + rng.integers(1, _DELAY, len(crawled))
-    return Requests(crawled.row, np.minimum(second, 3600 * scene.calendar.hours - 1))
+    return MarketRequests(crawled.row, np.minimum(second, 3600 * scene.calendar.hours - 1))
 
 
-def _truth(points: Points, planned: Requests, hours: int) -> Ints:
+def _truth(points: PricePoints, planned: MarketRequests, hours: int) -> Ints:
     """The value that each visit meets."""
     starts = points.row * (hours + 1) + points.hour
     visits = planned.row * (hours + 1) + planned.second // 3600
     return np.asarray(points.code[np.searchsorted(starts, visits, side="right") - 1])
 
 
-def _seen(planned: Requests, purpose: Codes, status: Codes, code: Ints) -> Visits:
+def _seen(planned: MarketRequests, purpose: Codes, status: Codes, code: Ints) -> MarketVisits:
     """What was learnt. The crawler forgets a page that it found gone."""
     kept = _before(planned.row, status == Status.GONE) < 0
     row, status, code = planned.row[kept], status[kept], code[kept]
     answered = status == Status.OK
     before = _before(row, answered)
     told = np.where(code == code[before], UNCHANGED, CHANGED)
-    return Visits(
+    return MarketVisits(
         row=row,
         second=planned.second[kept],
         purpose=purpose[kept],

@@ -10,7 +10,7 @@ import numpy as np
 from salticus.types import Bools, Codes, Columns, Ints
 
 
-class Kind(IntEnum):
+class MarketEventKind(IntEnum):
     """What an event does to the value of its offer."""
 
     BIRTH = 0
@@ -21,7 +21,7 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Events(Columns):
+class MarketEvents(Columns):
     """Events as columns; `row` is the offer's place in its block, `hour` the hour of the log."""
 
     row: Ints
@@ -30,21 +30,25 @@ class Events(Columns):
     amount: Ints
 
     @classmethod
-    def of(cls, row: Ints, hour: Ints, kind: Kind, amount: Ints | int = 0) -> Events:
+    def of(
+        cls, row: Ints, hour: Ints, kind: MarketEventKind, amount: Ints | int = 0
+    ) -> MarketEvents:
         """Events of one kind."""
         n = len(row)
         return cls(row, hour, np.full(n, kind, dtype=np.int8), np.full(n, amount, dtype=np.int64))
 
     @classmethod
-    def spell(cls, row: Ints, start: Ints, end: Ints, kind: Kind, amount: Ints | int) -> Events:
+    def spell(
+        cls, row: Ints, start: Ints, end: Ints, kind: MarketEventKind, amount: Ints | int
+    ) -> MarketEvents:
         """A state that begins and ends: an event and its opposite."""
         return cls.of(row, start, kind, amount).join(cls.of(row, end, kind, -np.asarray(amount)))
 
-    def lived(self, born: Ints, dies: Ints, hours: int) -> Events:
+    def lived(self, born: Ints, dies: Ints, hours: int) -> MarketEvents:
         """Those within an offer's life and the log, with its birth and death, in order of time."""
         within = (self.hour > born[self.row]) & (self.hour < np.minimum(dies, hours)[self.row])
         rows = np.arange(len(born))
-        seen = self.take(within).join(Events.of(rows, born, Kind.BIRTH))
+        seen = self.take(within).join(MarketEvents.of(rows, born, MarketEventKind.BIRTH))
         gone: Bools = dies < hours
-        seen = seen.join(Events.of(rows[gone], dies[gone], Kind.DEATH))
-        return seen.take(np.lexsort((seen.kind != Kind.BIRTH, seen.hour, seen.row)))
+        seen = seen.join(MarketEvents.of(rows[gone], dies[gone], MarketEventKind.DEATH))
+        return seen.take(np.lexsort((seen.kind != MarketEventKind.BIRTH, seen.hour, seen.row)))

@@ -31,7 +31,7 @@ _CAVEATS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class MarketSize:
     """How big a market is."""
 
     offers: int
@@ -40,7 +40,7 @@ class Size:
 
 def make_market(
     folder: Path,
-    size: Size,
+    size: MarketSize,
     *,
     seed: int = 0,
     preset: str = "han2020",
@@ -82,7 +82,7 @@ def _tables(pieces: Path, scene: Scene) -> dict[str, pl.DataFrame | pl.LazyFrame
     return {"pages": pages_table(scene), **parts}
 
 
-def _about(preset: Preset, size: Size, seed: int) -> dict[str, object]:
+def _about(preset: Preset, size: MarketSize, seed: int) -> dict[str, object]:
     parameters = {name: value for name, value in asdict(preset).items() if name != "start"}
     return {
         "name": "market",
