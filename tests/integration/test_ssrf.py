@@ -16,7 +16,7 @@ from salticus.fetch import address
 from salticus.fetch.http import HttpEngine
 from salticus.fetch.identity import Identities
 from salticus.fetch.polite import PoliteFetcher
-from salticus.fetch.resolver import ThreadsResolver
+from salticus.fetch.sessions import ThreadsResolver
 from salticus.types import Fetched, Status
 
 PAGE = reply(b"<html>secret</html>", Content_Type="text/html")

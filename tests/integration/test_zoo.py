@@ -12,9 +12,8 @@ import pytest
 
 from salticus.config import load
 from salticus.lab.worlds.mall.audit import AnsweredVisits, audit, freshness_over
-from salticus.lab.worlds.mall.cages import cages
 from salticus.lab.worlds.mall.faults import Fault
-from salticus.lab.worlds.mall.folder import Plot
+from salticus.lab.worlds.mall.folder import Plot, cages
 from salticus.lab.worlds.mall.stock import Stock, offsets_of
 
 from .conftest import Street

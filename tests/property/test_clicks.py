@@ -18,6 +18,7 @@ import pytest
 import zstandard
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from salticus.signals.frequent import Frequent
 
 from salticus.errors import InputError
 from salticus.signals.counting import (
@@ -27,9 +28,8 @@ from salticus.signals.counting import (
     Kept,
     take_in,
 )
-from salticus.signals.frequent import Frequent
 from salticus.signals.lines import MAX_LINE
-from salticus.signals.tally import LineTally
+from salticus.signals.tally import Frequent, LineTally
 from salticus.store.base import MOST_CLICKS, MOST_IMPRESSIONS
 from salticus.store.sqlite import SqliteStore
 from salticus.types import Count, Mark, NewPage

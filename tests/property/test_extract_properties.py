@@ -17,11 +17,10 @@ from salticus.extract import json_value
 from salticus.extract.base import Content
 from salticus.extract.canonical import canonical
 from salticus.extract.canonical_link import canonical_link
-from salticus.extract.document import ParsedPage
+from salticus.extract.document import ParsedPage, settled
 from salticus.extract.offer import Offer
 from salticus.extract.price import price
 from salticus.extract.reader import PageReader
-from salticus.extract.restless import settled
 from salticus.extract.route import Routes
 from salticus.extract.select import selector
 from salticus.extract.text import Text

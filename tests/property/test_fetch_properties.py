@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 import salticus.fetch.rules as rules_module
 from salticus.fetch.address import Refused, off_limits
 from salticus.fetch.base import Answer
-from salticus.fetch.body import read
 from salticus.fetch.codecs import TooLarge, Undecodable
 from salticus.fetch.faults import words_for
 from salticus.fetch.hosts import HostLimiter, retry_after
-from salticus.fetch.http import charset
+from salticus.fetch.http import charset, read
 from salticus.fetch.redirects import location
 from salticus.fetch.robots import Robots
 from salticus.types import Status

@@ -43,9 +43,9 @@ from salticus.extract.route import Routes
 from salticus.extract.worker import GRACE_S
 from salticus.fetch.base import Answer
 from salticus.fetch.codecs import TooLarge, Undecodable, decoder
-from salticus.fetch.cookies import Cookies, cookies_txt
 from salticus.fetch.hosts import retry_after
 from salticus.fetch.http import charset
+from salticus.fetch.identity import Cookies, cookies_txt
 from salticus.fetch.redirects import location
 from salticus.fetch.robots import Robots
 from salticus.lab.worlds.mall import zoo

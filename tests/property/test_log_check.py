@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.exchange import order
+from salticus.exchange import check as checking
 from salticus.exchange.check import check, examine
 from salticus.exchange.folder import Log
 from salticus.exchange.probe import damage
@@ -513,8 +513,8 @@ def test_order_is_that_of_each_page_whatever_the_pieces(
     ).with_row_index("row", 1)
     ids = pl.DataFrame({"page_id": [3, 1, 0, 2]}).with_row_index("code")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(order, "_PIECE", piece)
-        found = order.order_of(frame.lazy(), ids, "value")
+        patch.setattr(checking, "_PIECE", piece)
+        found = checking.order_of(frame.lazy(), ids, "value")
     early, again, repeated = set(), set(), set()
     last: dict[int, tuple[int, str]] = {}
     for row, (page, at, value) in enumerate(rows, 1):

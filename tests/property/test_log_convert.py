@@ -20,7 +20,7 @@ from salticus.errors import InputError
 from salticus.exchange.check import examine
 from salticus.exchange.convert.base import ConvertOptions
 from salticus.exchange.convert.build import convert_log
-from salticus.exchange.convert.spell import read_prices
+from salticus.exchange.convert.table import read_prices
 from salticus.exchange.convert.times import read_times
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

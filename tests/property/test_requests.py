@@ -19,7 +19,7 @@ from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import Truth, read_truth
 from salticus.lab.simulate import SimulationSettings
-from salticus.lab.simulate.gated import sent_through
+from salticus.lab.simulate.insta import sent_through
 from salticus.lab.simulate.requests import (
     Requests,
     fresh_at_requests,

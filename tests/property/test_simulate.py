@@ -17,8 +17,8 @@ from scipy.optimize import linear_sum_assignment
 from salticus import allocate
 from salticus.config import Budget
 from salticus.exchange.truth import Truth
+from salticus.lab.bench.replay import START, poisson_log
 from salticus.lab.simulate.clairvoyant import bound
-from salticus.lab.simulate.poisson import START, poisson_log
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage
 from salticus.types import DAY, Outcomes, instant

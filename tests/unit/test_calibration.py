@@ -17,10 +17,7 @@ from salticus.cli.app import app
 from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
 from salticus.lab.studies.calibration.auc import feature_aucs, prediction_points
-from salticus.lab.studies.calibration.freshness import uniform_freshness
-from salticus.lab.studies.calibration.lifts import request_lifts
 from salticus.lab.studies.calibration.market import MarketHistory, read_market
-from salticus.lab.studies.calibration.patterns import patterns, peak
 from salticus.lab.studies.calibration.published import (
     ABOVE,
     PRESETS,
@@ -29,8 +26,15 @@ from salticus.lab.studies.calibration.published import (
     Statistic,
     published,
 )
-from salticus.lab.studies.calibration.run import calibrate_log
-from salticus.lab.studies.calibration.shares import change_within, daily_shares, returning
+from salticus.lab.studies.calibration.run import calibrate_log, uniform_freshness
+from salticus.lab.studies.calibration.shares import (
+    change_within,
+    daily_shares,
+    patterns,
+    peak,
+    request_lifts,
+    returning,
+)
 from salticus.lab.studies.calibration.table import CalibrationRow, markdown, rows, summary
 from salticus.lab.worlds.market import MarketSize, make_market
 

@@ -12,7 +12,7 @@ import pytest
 
 from salticus.config import Extract, Span
 from salticus.errors import ExtractError
-from salticus.extract import pdf
+from salticus.extract import text as texts
 from salticus.extract.base import Content
 from salticus.extract.pool import Extraction
 from salticus.extract.text import Text
@@ -57,8 +57,8 @@ def test_the_pages_in_order() -> None:
 
 
 def test_it_must_be_asked_for() -> None:
-    assert read(document("Good day"), on=False) == Reading(fault=pdf.OFF)
-    assert "extract.pdf = true" in pdf.OFF
+    assert read(document("Good day"), on=False) == Reading(fault=texts.PDF_OFF)
+    assert "extract.pdf = true" in texts.PDF_OFF
 
 
 def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,8 +70,8 @@ def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(name, *args)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    assert read(document("Good day")) == Reading(fault=pdf.ABSENT)
-    assert "salticus[pdf]" in pdf.ABSENT
+    assert read(document("Good day")) == Reading(fault=texts.PDF_ABSENT)
+    assert "salticus[pdf]" in texts.PDF_ABSENT
 
 
 def test_an_empty_pdf_has_no_value() -> None:
@@ -79,9 +79,9 @@ def test_an_empty_pdf_has_no_value() -> None:
 
 
 def test_there_are_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "MAX_PAGES", 2)
+    monkeypatch.setattr(texts, "MAX_PDF_PAGES", 2)
     assert read(document("a", "b", "c")).text == "a b"
-    monkeypatch.setattr(pdf, "MAX_TEXT", 5)
+    monkeypatch.setattr(texts, "MAX_PDF_TEXT", 5)
     assert read(document("abcdefgh", "i")).text == "abcde"
 
 

@@ -15,6 +15,7 @@ from salticus.lab.worlds.market.blocks import SIZE, Block, blocks_of
 from salticus.lab.worlds.market.evenly import classes, dealt, even_places
 from salticus.lab.worlds.market.events import MarketEventKind, MarketEvents
 from salticus.lab.worlds.market.geography import COUNTRIES, ZONES
+from salticus.lab.worlds.market.make import pages_table
 from salticus.lab.worlds.market.names import SERIES, names
 from salticus.lab.worlds.market.presets import HAN2019, PRESETS, Preset
 from salticus.lab.worlds.market.prices import GONE, points_of
@@ -22,7 +23,6 @@ from salticus.lab.worlds.market.promotions import promotions_of
 from salticus.lab.worlds.market.rates import raked
 from salticus.lab.worlds.market.rhythm import Calendar, calendar_of
 from salticus.lab.worlds.market.scene import Scene, scene_of
-from salticus.lab.worlds.market.tables import pages_table
 from salticus.lab.worlds.market.taxonomy import LEAVES, TOPS
 from salticus.types import UNKNOWN, Floats, Ints, Purpose, Status
 

@@ -22,10 +22,10 @@ from salticus.cli.app import app
 from salticus.config import Budget
 from salticus.errors import ConfigError, PluginError
 from salticus.exchange.folder import Log
+from salticus.lab.bench.replay import poisson_log
 from salticus.lab.simulate import SimulationSettings, simulate
 from salticus.lab.simulate.contest import COMPANY, in_company, spacing_of
 from salticus.lab.simulate.habits import DEMANDS, Habit, habits
-from salticus.lab.simulate.poisson import poisson_log
 from salticus.lab.simulate.referee import Referee
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.spending import DEMANDS as DEMAND_BINS

@@ -19,10 +19,10 @@ from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import write_log
 from salticus.exchange.truth import GONE, read_truth
+from salticus.lab.bench.replay import START, poisson_log
 from salticus.lab.simulate import SimulationSettings, simulate
 from salticus.lab.simulate.compare import ContestEntry, increases, savings
 from salticus.lab.simulate.logged import logged_copies, logged_outcomes, logged_visits
-from salticus.lab.simulate.poisson import START, poisson_log
 from salticus.lab.simulate.readers import LoggedReaders, readers_of, zipf
 from salticus.lab.simulate.referee import Score
 from salticus.lab.simulate.run import run

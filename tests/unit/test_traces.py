@@ -18,7 +18,7 @@ from salticus.charts.traces import comparison_table, figures_table, write_traces
 from salticus.cli.app import app
 from salticus.cli.studying import _each
 from salticus.config import Budget
-from salticus.lab.simulate.poisson import poisson_log
+from salticus.lab.bench.replay import poisson_log
 from salticus.lab.studies.traces import (
     PROTOCOL,
     RIVALS,

@@ -1,19 +1,26 @@
-"""The main text of a page."""
+"""The main text of a page, HTML, PDF (by pypdf, an extra) or other."""
 
 from __future__ import annotations
 
+import io
+import logging
 from collections.abc import Sequence
 
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
 
 from salticus.errors import ExtractError
-from salticus.extract import json_value, pdf
+from salticus.extract import json_value
 from salticus.extract.base import Content
 from salticus.extract.canonical import canonical, length
 from salticus.extract.document import LINKS, ParsedPage, document_of
 from salticus.extract.ignore import FURNITURE, Ignored
 from salticus.types import Reading, Value
+
+MAX_PDF_PAGES = 300
+MAX_PDF_TEXT = 2_000_000
+PDF_OFF = "a PDF; set extract.pdf = true to read its text"
+PDF_ABSENT = "a PDF, and nothing to read it with: pip install 'salticus[pdf]'"
 
 _MAX_FIELD = 500
 _LONG = 250  # words of a text that is beyond doubt
@@ -59,9 +66,9 @@ class Text:
 
     def _pdf(self, document: ParsedPage) -> Value | Reading | None:
         if not self.pdf:
-            return Reading(fault=pdf.OFF)
+            return Reading(fault=PDF_OFF)
         try:
-            return self._value(pdf.text(document.content.body))
+            return self._value(_pdf_text(document.content.body))
         except ExtractError as error:
             return Reading(fault=str(error))
 
@@ -119,3 +126,32 @@ def _fields(tree: HTMLTree) -> dict[str, str]:
     language = root.getattr("lang") if root else None
     known = {"title": canonical(tree.title or ""), "language": canonical(language or "").lower()}
     return {name: part[:_MAX_FIELD].rstrip() for name, part in known.items() if part}
+
+
+def _pdf_text(body: bytes) -> str:
+    """What the pages say, in their order; ExtractError if that cannot be found out.
+
+    At most `MAX_PDF_PAGES` pages and `MAX_PDF_TEXT` characters are read.
+    """
+    try:
+        import pypdf
+    except ImportError:
+        raise ExtractError(PDF_ABSENT) from None
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it complains of every bad PDF
+    try:
+        return _pdf_pages(pypdf.PdfReader(io.BytesIO(body)))
+    except MemoryError:
+        raise
+    except Exception as error:  # a hostile PDF breaks it in countless ways
+        raise ExtractError(f"the PDF cannot be read: {type(error).__name__}: {error}") from error
+
+
+def _pdf_pages(reader: object) -> str:
+    said: list[str] = []
+    left = MAX_PDF_TEXT
+    for page in reader.pages[:MAX_PDF_PAGES]:  # type: ignore[attr-defined]
+        said.append(canonical(page.extract_text()[:left]))
+        left -= len(said[-1])
+        if left <= 0:
+            break
+    return " ".join(filter(None, said))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from salticus.features.events import EventKind, Events, runs
-from salticus.features.groups import Groups, shelves
+from salticus.features.groups import Groups, regrouped, shelves
 from salticus.features.holidays import day_shifts, feasts
 from salticus.features.kernels import (
     ANSWER,
@@ -30,7 +30,6 @@ from salticus.features.kernels import (
     in_order,
 )
 from salticus.features.names import EDGES, all_names
-from salticus.features.regroup import regrouped
 from salticus.features.rows import Cached, Day, read_rows
 from salticus.types import STEP, Floats32, Inputs, Ints, Ints32
 from salticus.types.state import State

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from functools import lru_cache
 from ssl import SSLContext
+from typing import Protocol
 from urllib.parse import quote
 
 from aiohttp import ClientHttpProxyError, ClientResponse
@@ -24,13 +25,14 @@ from yarl import URL
 from salticus.clock import Clock
 from salticus.config import Fetch
 from salticus.fetch.base import Answer
-from salticus.fetch.body import read, start_of
-from salticus.fetch.codecs import TooLarge
+from salticus.fetch.codecs import Decoder, TooLarge, decoder
 from salticus.fetch.faults import status_of, words_for
 from salticus.fetch.hosts import may_pause
 from salticus.fetch.identity import Identities, Identity
 from salticus.fetch.sessions import Sessions
 from salticus.types import Status
+
+_CHUNKS = 1000  # held apart before they are joined: a byte in each would cost forty times its size
 
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _DRAINED = 65_536  # bytes of an error page that are read so that its connection can serve again
@@ -186,3 +188,48 @@ def charset(content_type: str) -> str | None:
     """
     _, found, rest = content_type.lower().partition("charset=")
     return rest.partition(";")[0].strip(" \t\"'") or None if found else None
+
+
+class Stream(Protocol):
+    """What a body is read from (aiohttp's StreamReader is one)."""
+
+    async def readany(self) -> bytes: ...
+
+    def at_eof(self) -> bool: ...
+
+
+async def read(stream: Stream, encoding: str | None, limit: int) -> bytes:
+    """The whole body, decompressed; TooLarge or Undecodable as soon as that is certain.
+
+    Law: never holds more than `limit` bytes and one piece, neither on the wire nor decompressed.
+    """
+    if encoding is not None and (unpack := decoder(encoding, limit)) is not None:
+        return await _unpacked(stream, unpack, limit)
+    chunks: list[bytes] = []
+    size = 0
+    while size <= limit:
+        chunks.append(await stream.readany())
+        size += len(chunks[-1])
+        if stream.at_eof() and size <= limit:
+            return b"".join(chunks)
+        if len(chunks) == _CHUNKS:
+            chunks = [b"".join(chunks)]
+    raise TooLarge(limit, *chunks)
+
+
+async def start_of(stream: Stream, encoding: str | None, limit: int) -> bytes:
+    """The body, or as much of it as fits."""
+    try:
+        return await read(stream, encoding, limit)
+    except TooLarge as error:
+        return error.start
+
+
+async def _unpacked(stream: Stream, unpack: Decoder, limit: int) -> bytes:
+    taken = 0
+    while chunk := await stream.readany():
+        taken += len(chunk)
+        if taken > limit:
+            raise TooLarge(limit, unpack.body)
+        unpack.feed(chunk)
+    return unpack.finish()

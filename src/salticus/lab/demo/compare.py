@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,19 +19,21 @@ from salticus.config import Budget, Config, Models, Span, load
 from salticus.crawl.assembly import crawler
 from salticus.crawl.opening import clock_of, stored
 from salticus.crawl.warming import warm_up
+from salticus.errors import SalticusError
 from salticus.lab.demo.charts import write_charts
 from salticus.lab.demo.copies import CopyHistory, busiest_day, read_copies
-from salticus.lab.demo.neighbour import neighbour_mall
-from salticus.lab.demo.promise import promise
 from salticus.lab.worlds.mall.access import read_entries
-from salticus.lab.worlds.mall.audit import audit, fresh_at, freshness_over
+from salticus.lab.worlds.mall.audit import AnsweredVisits, audit, fresh_at, freshness_over
 from salticus.lab.worlds.mall.folder import Plot, paths
 from salticus.lab.worlds.mall.shoppers import Shopping, shopping_of
 from salticus.lab.worlds.mall.stock import Stock
 from salticus.lab.worlds.market.make import MarketSize, make_market
 from salticus.types import NewPage, instant, moment
+from salticus.views.freshness import freshness_over_time
 from salticus.views.progress import Progress
 from salticus.web.desk import desk
+
+DAY = timedelta(days=1)
 
 PAGE = "demo.html"
 LOG = "market"
@@ -199,3 +205,71 @@ def table_of(facts: Mapping[str, Any], policies: tuple[str, ...]) -> Iterator[tu
         yield (f"estimate by {by} held the truth on", *told)
     first, last = (facts[policy]["click_staleness"] for policy in (policies[0], policies[-1]))
     yield ("click staleness beside the first", "1", *[f"{last / first:.2f}" if first else "–"])
+
+
+@asynccontextmanager
+async def neighbour_mall(folder: Path, options: Sequence[str]) -> AsyncIterator[None]:
+    """Run `salticus mall FOLDER` with options until the end of the block."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "salticus", "mall", str(folder), *options, stdout=subprocess.DEVNULL
+    )
+    try:
+        await _opened(process, paths(folder)["urls"])
+        yield
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+async def _opened(process: asyncio.subprocess.Process, sign: Path) -> None:
+    """Until the mall is open; it writes its addresses last."""
+    while not await asyncio.to_thread(sign.exists):
+        if process.returncode is not None:
+            raise SalticusError(f"the mall could not be opened (exit code {process.returncode})")
+        await asyncio.sleep(0.05)
+
+
+async def promise(
+    config: Config, stock: Stock, held: AnsweredVisits, clicked: Shopping
+) -> dict[str, dict[str, Any]]:
+    """By pages and by clicks: days that were estimated, days whose interval held the truth, and the
+    median half-width.
+
+    Only whole days count. The first is left out: every page is new in it.
+    """
+    told = [day for day in await freshness_over_time(config, DAY) if day["ticks"] >= 12][1:]
+    spans = [(_time(day["from"]), _time(day["to"])) for day in told]
+    truths = {
+        "pages": [freshness_over(stock, held, *span) for span in spans],
+        "clicks": [_by_clicks(stock, held, clicked.between(*span)) for span in spans],
+    }
+    return {name: _kept([day[name] for day in told], truth) for name, truth in truths.items()}
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _by_clicks(stock: Stock, held: AnsweredVisits, clicked: Shopping) -> float:
+    """Share of clicks that met a copy in step with the truth."""
+    if not len(clicked):
+        return float("nan")
+    fresh = fresh_at(stock, held, clicked.row, clicked.at)
+    return float(np.average(fresh, weights=clicked.clicks))
+
+
+def _kept(told: list[dict[str, Any]], truth: list[float]) -> dict[str, Any]:
+    known = [
+        (day, true)
+        for day, true in zip(told, truth, strict=True)
+        if day["half_width"] is not None and not np.isnan(true)
+    ]
+    widths = [day["half_width"] for day, _ in known]
+    off = [day["freshness"] - true for day, true in known]
+    return {
+        "days": len(known),
+        "held": sum(day["low"] <= true <= day["high"] for day, true in known),
+        "half_width": float(np.median(widths)) if widths else None,
+        "bias": float(np.mean(off)) if off else None,
+    }

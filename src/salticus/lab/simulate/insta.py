@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import asdict
@@ -9,19 +10,35 @@ from typing import Any
 
 import numpy as np
 
-from salticus import plugins
+from salticus import plugins, predict
 from salticus.allocate.gate import BUILTIN as GATES
-from salticus.allocate.gate.base import Gate
+from salticus.allocate.gate.base import Decisions, Gate
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import read_truth
 from salticus.lab.simulate.compare import ContestEntry, savings, spread
 from salticus.lab.simulate.contest import Told, plain, spans
-from salticus.lab.simulate.gated import sent_through, taught
 from salticus.lab.simulate.referee import Score
-from salticus.lab.simulate.requests import WINDOW, judged, read_requests
+from salticus.lab.simulate.requests import WINDOW, Requests, judged, read_requests
+from salticus.lab.simulate.run import Frozen, teach
 from salticus.lab.simulate.stage import SimulationSettings, Stage, runs_of, set_stage
+from salticus.lab.worlds.replay import Replay
 from salticus.predict.base import Predictor
-from salticus.types import Floats
+from salticus.types import (
+    CHANGED,
+    UNCHANGED,
+    UNKNOWN,
+    Bools,
+    Floats,
+    Ints,
+    Outcomes,
+    Purpose,
+    Status,
+    Survival,
+    Tick,
+    days_between,
+    instant,
+)
+from salticus.types.state import rank_within
 
 BASELINE = "uniform"
 Found = dict[tuple[str, float], list[dict[str, Any]]]
@@ -124,3 +141,104 @@ def _score(row: dict[str, Any]) -> Score:
 
 def _renamed(row: dict[str, Any]) -> dict[str, Any]:
     return {"gate": row["policy"], **{k: v for k, v in row.items() if k != "policy"}}
+
+
+def taught(stage: Stage) -> Predictor:
+    """The predictor of the rules, with what the history teaches."""
+    predictor: Predictor = plugins.make("predictor", stage.rules.predictor, predict.BUILTIN)
+    teach(stage, Replay(stage.truth, stage.readers, seed=stage.seed), predictor)
+    return predictor
+
+
+def sent_through(gate: Gate, stage: Stage, requests: Requests, predictor: Predictor) -> Bools:
+    """Which of the requests a gate sends. Its score is 1 − S(age): the predicted probability that
+    the page has changed since its last answer.
+
+    Time goes in ticks. The requests of a tick are scored with what is known at its start; those of
+    one page come one after another, and a visit sent is known to the next. Then the predictor
+    learns what the visits of the tick brought, and nothing else. A page born within the tick has
+    just been copied: its score is 0.
+    """
+    if stage.rules.frozen:
+        predictor = Frozen(predictor)
+    return asyncio.run(_Gated(gate, stage, requests, predictor).run())
+
+
+class _Gated:
+    """One replay: what is held of each page, and what was sent so far."""
+
+    def __init__(self, gate: Gate, stage: Stage, requests: Requests, predictor: Predictor) -> None:
+        self.gate = gate
+        self.stage = stage
+        self.requests = requests
+        self.predictor = predictor
+        self.world = Replay(stage.truth, stage.readers, seed=stage.seed)
+        self.answered = self.world.last_visit_
+        self.answered[:] = np.maximum(stage.truth.born, instant(stage.crawl))
+        self.held = np.zeros(len(stage.truth), dtype=np.int64)
+        self.held[requests.page] = requests.first
+        self.sent = np.zeros(len(requests), dtype=np.bool_)
+
+    async def run(self) -> Bools:
+        for tick, rows in self._ticks():
+            pages = await self.world.pages(tick)
+            survival = self.predictor.survival(pages, tick.start)
+            news = [self._ask(some, survival, len(pages)) for some in self._rounds(rows)]
+            for outcomes in news:
+                self.predictor.learn(outcomes)
+        return self.sent
+
+    def _ticks(self) -> Iterator[tuple[Tick, Ints]]:
+        """The ticks in which somebody asks, and who, in order of time."""
+        length, at = self.stage.rules.tick, self.requests.at
+        number = (at - instant(self.stage.crawl)) // np.timedelta64(length)
+        order = np.lexsort((self.requests.page, at))
+        for rows in np.split(order, np.flatnonzero(np.diff(number[order])) + 1):
+            if len(rows):
+                k = int(number[rows[0]])
+                start = self.stage.crawl + k * length
+                yield Tick(k, start, start + length), rows
+
+    def _rounds(self, rows: Ints) -> Iterator[Ints]:
+        """The requests in rounds in which no page occurs twice."""
+        rank = rank_within(self.requests.page[rows])
+        for k in range(int(rank.max()) + 1):
+            yield rows[rank == k]
+
+    def _ask(self, rows: Ints, survival: Survival, known: int) -> Outcomes:
+        """Let the gate decide on requests of different pages; what the visits taught."""
+        decisions = self.gate.send(self._scores(rows, survival, known), self.requests.chance[rows])
+        self.sent[rows] = decisions.sent
+        return self._visited(rows, decisions)
+
+    def _scores(self, rows: Ints, survival: Survival, known: int) -> Floats:
+        page = self.requests.page[rows]
+        ages = days_between(self.answered[page], self.requests.at[rows])
+        met = page < known
+        scores = np.zeros(len(rows))
+        scores[met] = 1.0 - survival.take(page[met]).unchanged(ages[met])
+        return scores
+
+    def _visited(self, rows: Ints, decisions: Decisions) -> Outcomes:
+        decisions, rows = decisions.take(decisions.sent), rows[decisions.sent]
+        page, true = self.requests.page[rows], self.requests.true[rows]
+        at, failed = self.requests.at[rows], self.requests.failed[rows]
+        held, n = self.held[page], len(rows)
+        told = np.where(held == true, UNCHANGED, CHANGED)
+        comparable = ~failed & (held >= 0) & (true >= 0)
+        status = np.where(failed, Status.TIMEOUT, np.where(true < 0, Status.GONE, Status.OK))
+        outcomes = Outcomes(
+            visit=np.full(n, -1, dtype=np.int64),
+            page=self.stage.truth.ids[page],
+            at=at,
+            made=np.ones(n, dtype=np.bool_),
+            status=status.astype(np.int8),
+            changed=np.where(comparable, told, UNKNOWN).astype(np.int8),
+            since=self.answered[page],
+            age_s=np.full(n, np.nan),
+            purpose=np.full(n, Purpose.INSTA, dtype=np.int8),
+            propensity=decisions.propensity,
+        )
+        self.held[page[~failed]] = true[~failed]
+        self.answered[page[~failed]] = at[~failed]
+        return outcomes

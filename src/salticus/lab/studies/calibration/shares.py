@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import numpy as np
 
+from salticus.exchange.folder import Log
+from salticus.exchange.truth import read_truth
 from salticus.features.history import ChangeHistory
+from salticus.lab.analyze.groups import GroupShares, groups_of
+from salticus.lab.analyze.intervals import Intervals, intervals_of
+from salticus.lab.analyze.pages import known_pages
+from salticus.lab.analyze.shares import ChangeShare
+from salticus.lab.analyze.truth import values_record
+from salticus.lab.analyze.week import week_of
+from salticus.lab.simulate.requests import WINDOW, read_requests, replay_uniform
 from salticus.lab.studies.calibration.market import CLICK, UNIFORM, MarketHistory
-from salticus.types import Bools, Ints
+from salticus.lab.studies.calibration.published import Measured
+from salticus.types import Bools, Floats, Ints, moment
 from salticus.types.dates import HOUR_US
+
+DAYS = 45  # 1 August to the middle of September
+SETTLED = 5  # days; "the impact from initialization fades away" on 5 August
 
 WEEK = 7  # days
 
@@ -102,3 +117,88 @@ def _whole_days(market: MarketHistory) -> tuple[int, int]:
 
 def _stride(market: MarketHistory) -> int:
     return market.end // 24 + 2
+
+
+def request_lifts(market: MarketHistory, *, seed: int) -> dict[str, float]:
+    """Mean freshness gained from sending none to 10 % of requests, and from 10 % to all.
+
+    All copies are in sync 45 days before the end of the log (or in its middle, if it is shorter
+    than 90 days); the mean is over windows of 6 h from the sixth day on.
+    """
+    days = min(DAYS, (market.end - market.start) // 48)
+    end = moment(np.datetime64(market.end, "h"))
+    start = end - timedelta(days=days)
+    requests = read_requests(market.log, read_truth(market.log), start, end, seed=seed)
+    settled = min(SETTLED, days // 2) * timedelta(days=1) // WINDOW
+    none, some, every = (
+        np.mean([f for f in row["windows"][settled:] if f is not None])
+        for row in replay_uniform(requests, (0.0, 0.1, 1.0), start, end)
+    )
+    return {"lift_first": float(some - none), "lift_rest": float(every - some)}
+
+
+def patterns(log: Log) -> dict[str, Measured]:
+    """Countries and categories that change most and least, and the shape of day, week, intervals.
+
+    A probability is downloads with a change over downloads, every offer being downloaded every hour
+    (Han 2019, Fig. 2); hours and weekdays are the merchant's.
+    """
+    known = known_pages(log)
+    record = values_record(log, known)
+    groups = groups_of(record, known)
+    week = week_of(record, known)
+    hours, weekdays = _probabilities(week.hours), _probabilities(week.weekdays)
+    gaps = hourly(intervals_of(record))
+    countries, categories = ranked(groups["country"]), ranked(groups["category"])
+    return {
+        "countries_high": countries[:3],
+        "countries_low": countries[:-4:-1],
+        "category_first": categories[:1],
+        "categories_next": categories[1:3],
+        "categories_low": categories[:-3:-1],
+        "midnight": over(hours[0], hours[1:].max()),
+        "midnight_mean": over(hours[0], hours.mean()),
+        "weekday": over(weekdays[:5].mean(), weekdays[5:].mean()),
+        "interval_24h": peak(gaps, 24),
+        "interval_48h": peak(gaps, 48),
+    }
+
+
+def ranked(groups: GroupShares) -> tuple[str, ...]:
+    """The names of the groups, the one that changes most first."""
+    rows = sorted(groups.rows, key=lambda share: -(share.probability or 0.0))
+    return tuple(share.name for share in rows)
+
+
+def _probabilities(shares: list[ChangeShare]) -> Floats:
+    return np.array([share.probability or 0.0 for share in shares])
+
+
+def hourly(intervals: Intervals) -> Ints:
+    """Changes by whole hours since the change before, from 0 to 59."""
+    counts = np.zeros(60, dtype=np.int64)
+    for row in intervals.rows:
+        if row.hours < len(counts):
+            counts[int(row.hours)] += row.changes
+    return counts
+
+
+def peak(counts: Ints, hours: int) -> float:
+    """How far a count stands above its four neighbours: over 1 at a local maximum.
+
+    >>> peak(np.array([3, 4, 9, 6, 5]), 2)
+    1.5
+    """
+    around = counts[[hours - 2, hours - 1, hours + 1, hours + 2]]
+    return over(counts[hours], around.max())
+
+
+def over(part: float, whole: float) -> float:
+    """A ratio; infinite over nothing, and not a number if both are nothing.
+
+    >>> over(3.0, 2.0), over(3.0, 0.0)
+    (1.5, inf)
+    """
+    if whole:
+        return float(part / whole)
+    return float("inf") if part else float("nan")

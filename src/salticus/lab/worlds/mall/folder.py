@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime
@@ -14,7 +14,6 @@ import msgspec
 
 from salticus.clock import Clock, SystemClock, WaitingClock
 from salticus.errors import InputError
-from salticus.lab.worlds.mall.cages import cages
 from salticus.lab.worlds.mall.faults import Fault
 from salticus.lab.worlds.mall.from_log import stock_from_log
 from salticus.lab.worlds.mall.generate import generate
@@ -22,7 +21,27 @@ from salticus.lab.worlds.mall.markup import STYLES
 from salticus.lab.worlds.mall.server import Mall, serve
 from salticus.lab.worlds.mall.shoppers import Shoppers, shopping_of
 from salticus.lab.worlds.mall.stock import Stock
+from salticus.lab.worlds.mall.zoo import INSTEAD, PATHS, RAW, SPOILT
 from salticus.types import moment
+
+_PAGES = (
+    *(Fault(kind) for kind in sorted({*SPOILT, *INSTEAD, *RAW} - {*PATHS})),  # type: ignore[arg-type]
+    *(Fault("redirect", to=to) for to in ("loop", "private", "inside", "metadata", "home")),
+    *(Fault("moved", to=to) for to in ("offer", "shop", "home")),
+    Fault("slow", seconds=1.0),
+    Fault("hang"),
+    Fault("reset"),
+    Fault("truncated"),
+    Fault("huge"),
+    Fault("bomb"),
+    Fault("brotli-bomb"),
+    Fault("401"),
+    Fault("403"),
+    Fault("404"),
+    Fault("410"),
+    Fault("500"),
+)
+_SHOPS = ("huge-robots", "huge-sitemap", "sitemap-cycle", "xml-bomb", "calendar")
 
 _SETTINGS = """\
 # A crawl of the mall in this folder.
@@ -175,3 +194,30 @@ async def _announced(
     part.rename(path)
     opened(len(mall.urls))
     await stop.wait()
+
+
+def cages(stock: Stock, shops: int) -> list[Fault]:
+    """The faults of a mall whose last `shops` shops are zoos: one beast every other page, and one
+    that is the shop's."""
+    first = stock.shops - shops
+    return [*_of_pages(stock, first), *_of_shops(range(first, stock.shops))]
+
+
+def _of_pages(stock: Stock, first: int) -> Iterator[Fault]:
+    caged = [page for page in stock.pages if page.shop >= first]
+    for number, page in enumerate(sorted(caged, key=lambda page: (page.shop, page.path))[::2]):
+        beast = _PAGES[number % len(_PAGES)]
+        yield Fault(
+            beast.kind,
+            share=1.0,
+            hosts=str(page.shop),
+            paths=page.path,
+            seconds=beast.seconds,
+            to=beast.to,
+        )
+
+
+def _of_shops(numbers: range) -> Iterator[Fault]:
+    for number in numbers:
+        kind = _SHOPS[number % len(_SHOPS)]
+        yield Fault(kind, share=1.0, hosts=str(number))  # type: ignore[arg-type]

@@ -16,9 +16,8 @@ from aiohttp import web
 from salticus.clock import Clock
 from salticus.lab.worlds.mall import faults, markup, render, zoo
 from salticus.lab.worlds.mall.access import AccessEntry, AccessLog
-from salticus.lab.worlds.mall.display import SECOND, DisplayedPage, show, unmodified
 from salticus.lab.worlds.mall.faults import Dice, Fault, coin
-from salticus.lab.worlds.mall.shelves import Shelves
+from salticus.lab.worlds.mall.shelves import SECOND, DisplayedPage, Shelves, show, unmodified
 from salticus.lab.worlds.mall.stock import Stock
 
 DISALLOWED = "/private/"
