@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from salticus.charts.sheet import WIDTH, Sheet
+from salticus.charts.sheet import WIDTH, Sheet, Table
 from salticus.charts.spending import spending_charts
 
 _COLOURS = [
@@ -104,7 +104,7 @@ def _colour(alt: Any, rows: list[dict[str, Any]]) -> Any:
     return alt.Color("policy:N", title="policy", scale=scale, legend=legend)
 
 
-def table_of(report: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+def table_of(report: dict[str, Any]) -> Table:
     """Header and rows of the league table: one line a policy and budget."""
     header = (
         "policy", "budget", "visits/page/day", "clicks fresh", "pages fresh", "age (days)",

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from salticus.charts.sheet import BLUE, GREY, WIDTH, Sheet
-
-Table = tuple[tuple[str, ...], list[tuple[Any, ...]]]
+from salticus.charts.sheet import BLUE, GREY, WIDTH, Sheet, Table
 
 _FIGURES = {
     "rows": "rows", "events": "events", "share": "share", "auc": "AUC", "auc_mean": "of 20",

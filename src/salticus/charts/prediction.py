@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from salticus.charts.sheet import BLUE, ORANGE, WIDTH, Sheet
+from salticus.charts.sheet import BLUE, ORANGE, WIDTH, Sheet, Table
 
-Table = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 Row = dict[str, Any]
 
 _CELLS = (("seen", "partial"), ("seen", "full"), ("unseen", "partial"), ("unseen", "full"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from salticus.charts.sheet import BLUE, ORANGE, WIDTH, Sheet
+from salticus.charts.sheet import BLUE, ORANGE, WIDTH, Sheet, Table
 
 _COLOURS = [BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 
 
-def requests_table(report: dict[str, Any]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+def requests_table(report: dict[str, Any]) -> Table:
     """Header and rows of a replay of requests: one line a gate and share.
 
     The last column is the share of the requests that the gate saves at the freshness of the

@@ -56,6 +56,9 @@ LOOK = {
 _NUMBER = re.compile(r"[+−-]?[\d.,]+(e[+-]\d+)?( %)?|–")
 _ACTIONS = {"export": True, "source": False, "compiled": False, "editor": False}
 
+Table = tuple[tuple[str, ...], list[tuple[Any, ...]]]
+"""The head of a table and its rows."""
+
 
 class Sheet:
     """One page, written from top to bottom; every method but the last two gives the sheet back.

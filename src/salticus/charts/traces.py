@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from salticus.charts.sheet import WIDTH, Sheet
+from salticus.charts.sheet import WIDTH, Sheet, Table
 
 _COLOURS = {
     "leap": "#D55E00",
@@ -18,8 +18,6 @@ _COLOURS = {
     "clairvoyant": "#000000",
 }
 _OTHERS = "others"
-
-Table = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 
 
 def figures_table(rows: Sequence[dict[str, Any]]) -> Table:

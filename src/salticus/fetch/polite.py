@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 
 from yarl import URL
 
@@ -25,10 +24,9 @@ from salticus.fetch.redirects import (
     redirects,
 )
 from salticus.types import Fetched, HostState, Status, Target
+from salticus.types.dates import epoch_us
 
 _ROBOTS_HOPS = 5
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class PoliteFetcher:
@@ -267,7 +265,7 @@ class PoliteFetcher:
     # ---------------------------------------------------------------------------------- outcomes
 
     def _fetched(self, request: PendingRequest, answer: Answer) -> Fetched:
-        at = (self.clock.now() - _EPOCH) // _MICROSECOND
+        at = epoch_us(self.clock.now())
         code, status, fault = answer.code, answer.status, answer.fault
         if status is Status.OK:
             status, fault = meaning(code, conditional=bool(request.headers))

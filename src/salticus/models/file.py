@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salticus.errors import InputError
+from salticus.exchange.place import check_free
 from salticus.models.calibrated import Calibrated
 from salticus.models.model import Model
 from salticus.types import STEP, Inputs, Metadata
@@ -116,12 +117,6 @@ def load_model(folder: Path) -> Saved:
 def fingerprint(folder: Path) -> str:
     """SHA-256 of a model's two files: equal for models that are equal in every bit."""
     return _digest(b"".join((folder / name).read_bytes() for name in (MANIFEST, ARRAYS)))
-
-
-def check_free(folder: Path) -> None:
-    """Refuse a folder with something in it, before any work is done for it."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder}: already there and not empty; name another folder")
 
 
 def asked(names: tuple[str, ...], steps: int, metadata: Metadata) -> dict[str, Any]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import math
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Protocol
 
 import msgspec
 
 from salticus.types import Count
-from salticus.types.dates import written
+from salticus.types.dates import epoch_us, written
 
 DELIMITERS = ",\t;|"
 ABSURD = 10**9  # clicks or impressions that one row may claim
@@ -36,8 +36,6 @@ IDLE = {
     "bot": "of a bot",
     "failed": "answered with an error",
 }
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICRO = timedelta(microseconds=1)
 _NUMBER = re.compile(r"\s*[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d{1,3})?\s*", re.ASCII)
 _UNITS = ((1e11, 1e6), (1e14, 1e3), (1e17, 1.0))  # seconds, milliseconds, microseconds
 _NAMES = {
@@ -168,7 +166,7 @@ def _stated(text: str) -> int:
             raise Left("time") from None
         return found
     try:
-        return ((when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH) // _MICRO
+        return epoch_us(when)
     except OverflowError:
         raise Left("time") from None
 

@@ -28,6 +28,15 @@ def utc(micros: int) -> str:
     return text.replace("+00:00", "Z")
 
 
+def epoch_us(when: datetime) -> int:
+    """A time as µs since 1970; one without a zone is UTC.
+
+    >>> epoch_us(datetime(1970, 1, 2)) == epoch_us(datetime(1970, 1, 2, tzinfo=UTC)) == DAY_US
+    True
+    """
+    return ((when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH) // _MICRO
+
+
 @functools.lru_cache(maxsize=10_000)  # sitemaps say the same of many pages
 def written(text: str | None) -> int | None:
     """The time (µs since 1970) that a text states; None if that is no time of a page.
@@ -51,7 +60,7 @@ def written(text: str | None) -> int | None:
         return None
     if when is None or not _EARLIEST <= when < _LATEST:
         return None
-    return (when - _EPOCH) // _MICRO
+    return epoch_us(when)
 
 
 def _iso(text: str) -> datetime | None:

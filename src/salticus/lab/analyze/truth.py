@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,15 +15,13 @@ from salticus.lab.analyze.pages import AnalyzedPages, key, offsets_us
 from salticus.lab.analyze.record import DAY, HOUR, MICRO, Downloads, Grid, step_of, tally
 from salticus.lab.analyze.walk import Looks, look_of, stays
 from salticus.types import Ints
-from salticus.types.dates import DAY_US
+from salticus.types.dates import DAY_US, epoch_us
 
 if TYPE_CHECKING:
     import polars as pl
 
 _PAGES = 10  # fewer may well fall silent together
 _CHANCE = 1e-9  # of such a silence if the merchant had gone on as before
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def values_record(log: Log, known: AnalyzedPages) -> Downloads:
@@ -99,7 +97,7 @@ def _instant(log: Log, text: Any) -> int:
     except ValueError:
         path = log.folder / "log.json"
         raise InputError(f"{path}: `span`: {text!r} is not a time in ISO 8601") from None
-    return ((when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH) // MICRO
+    return epoch_us(when)
 
 
 # ----------------------------------------------------------------------------------------- grids
@@ -195,7 +193,7 @@ def ended(
     if not names or points.is_empty():
         return {}
     who = known.frame.select("row", name=pl.coalesce(names))
-    day = max(DAY_US, step // timedelta(microseconds=1))
+    day = max(DAY_US, step // MICRO)
     lives = (
         points.lazy()
         .join(who.lazy(), on="row")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from salticus.config import Budget
 from salticus.errors import SalticusError
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import write_log
+from salticus.lab.bench.memory import peak
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage
 from salticus.types import DAY, Floats, instant
@@ -82,7 +82,7 @@ def _contestant(policy: str, folder: Path, days: int) -> dict[str, float]:
     """One run; the seconds are those of the loop, without reading the log."""
     import polars  # noqa: F401 so that its size does not count as the simulation's
 
-    before = _peak()
+    before = peak()
     rules = SimulationSettings(
         start=START, history=timedelta(0), warmup=timedelta(0), days=days, tick=_TICK
     )
@@ -96,11 +96,7 @@ def _contestant(policy: str, folder: Path, days: int) -> dict[str, float]:
             "seconds": score.seconds,
             "fresh": float(np.mean(score.clicks)),
         }
-    return {**found, "before": before, "bytes": _peak()}
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+    return {**found, "before": before, "bytes": peak()}
 
 
 def _bare(stage: Stage) -> dict[str, float]:

@@ -15,10 +15,11 @@ import numpy as np
 
 from salticus.errors import ConfigError, InputError
 from salticus.exchange import Log
+from salticus.exchange.place import check_free
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import FeatureSet, chosen
 from salticus.models.calibrated import Calibrated
-from salticus.models.file import KINDS, Saved, asked, check_free, save_model
+from salticus.models.file import KINDS, Saved, asked, save_model
 from salticus.models.linear import NAMES, columns_of
 from salticus.models.model import Model
 from salticus.models.training.calibrate import calibrate

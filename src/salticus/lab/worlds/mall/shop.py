@@ -19,6 +19,7 @@ from salticus.lab.worlds.mall.access import AccessEntry, AccessLog
 from salticus.lab.worlds.mall.faults import Dice, Fault, coin
 from salticus.lab.worlds.mall.shelves import SECOND, DisplayedPage, Shelves, show, unmodified
 from salticus.lab.worlds.mall.stock import Stock
+from salticus.types.dates import epoch_us
 
 DISALLOWED = "/private/"
 
@@ -29,7 +30,6 @@ _SCRIPT = {"Content-Type": "text/javascript"}
 _XML = {"Content-Type": "application/xml; charset=utf-8"}
 _KEPT = 50_000  # rendered pages, of some 2 KB each
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _PATIENCE = 2  # seconds, of a 429 that does not say
 _HUGE = 100_000_000
 _BOMB = 1_000_000_000
@@ -90,7 +90,7 @@ class Shop:
             if earlier.transport is None or earlier.transport.is_closing():
                 self._end(entry)
         arrived = time.time()
-        world = (self.ground.clock.now() - _EPOCH) // _MICROSECOND
+        world = epoch_us(self.ground.clock.now())
         loop = asyncio.get_running_loop()
         request = Arrival(message, payload, protocol, writer, task, loop)
         request.arrived, request.world = arrived, world
@@ -156,7 +156,7 @@ class Shop:
 
     def _elsewhere(self, entry: AccessEntry) -> web.Response:
         """Whatever is not a page of the stock."""
-        path, when = entry.path, _EPOCH + entry.world * _MICROSECOND
+        path, when = entry.path, _EPOCH + timedelta(microseconds=entry.world)
         if path == "/robots.txt":
             entry.crawl_delay = self.delay
             return self._plain(entry, 200, render.robots(self.host, DISALLOWED, self.delay), _TEXT)
