@@ -202,7 +202,7 @@ def _quantiles(rates: Rates) -> tuple[Any, ...]:
 
 
 def _demand(sheet: Sheet, demand: DemandSummary) -> None:
-    sheet.heading("DemandSummary")
+    sheet.heading("Demand")
     if demand.clicks:
         sheet.words(
             f"{demand.clicks:,} clicks. The 1 % of pages with most clicks hold "
