@@ -18,7 +18,6 @@ import pytest
 import zstandard
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from salticus.signals.frequent import Frequent
 
 from salticus.errors import InputError
 from salticus.signals.counting import (

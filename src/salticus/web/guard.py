@@ -10,8 +10,8 @@ import msgspec
 from aiohttp import web
 
 from salticus.errors import SalticusError
-from salticus.fetch import body
 from salticus.fetch.codecs import TooLarge, Undecodable
+from salticus.fetch.http import read as read_body
 from salticus.web.origins import foreign, own_names
 
 MOST_CONNECTIONS = 256
@@ -82,7 +82,7 @@ class Guard:
     async def _received(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             async with asyncio.timeout(BODY_S):
-                request[BODY] = await body.read(
+                request[BODY] = await read_body(
                     request.content, request.headers.get("Content-Encoding"), LARGEST
                 )
         except TimeoutError:
