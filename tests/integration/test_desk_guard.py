@@ -23,6 +23,7 @@ from salticus.crawl.assembly import crawler
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import stored
 from salticus.types import NewPage, Observation, Record, Tick, Value
+from salticus.web.desk import desk as companion
 
 PAGES = [f"https://shop.example/{number}" for number in range(9)]
 PATIENCE_S = 30  # far more than anything takes, far less than aiohttp's own 60 s
@@ -44,7 +45,7 @@ async def desk(config: Config) -> AsyncIterator[Loop]:
     """The desk of a crawl that makes no visits."""
     async with stored(config) as store:
         await store.add([NewPage(url) for url in PAGES], at=0)
-    async with crawler(config) as loop:
+    async with crawler(config, companions=(companion,)) as loop:
         yield loop
 
 

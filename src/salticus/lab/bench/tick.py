@@ -6,7 +6,8 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
@@ -22,7 +23,7 @@ from salticus.crawl.loop import Loop
 from salticus.crawl.opening import stored
 from salticus.errors import SalticusError
 from salticus.lab.bench.memory import new_peak, peak
-from salticus.types import Count, Ints, NewPage, Observation, Tick
+from salticus.types import Count, Ints, NewPage, Observation, Plan, Tick
 from salticus.types.coins import coins
 from salticus.types.dates import DAY_US
 
@@ -31,6 +32,7 @@ START = datetime(2026, 1, 10, tzinfo=UTC)
 _HOSTS = 1000
 _TICK = timedelta(hours=2)
 _ROUNDS = 3
+_BEAT_S = 0.002
 _CHUNK = 50_000
 
 Told = Callable[[str], None]
@@ -44,7 +46,9 @@ def bench(
 
     `plan s` is wall time from the columns to the visits, the median of three ticks; `first s` the
     same with everything read from the store; `save s` and `MB saved` are the snapshot, `restart s`
-    is the time from an empty process to the next plan. `MB` is the peak of the planning process.
+    is the time from an empty process to the next plan. `stall ms` is the longest time for which the
+    event loop stood still during the first plan, and `later ms` during later ones and the snapshot.
+    `MB` is the peak of the planning process.
     """
     for pages in sizes:
         with TemporaryDirectory(prefix="salticus-bench-") as folder:
@@ -61,6 +65,8 @@ def bench(
             "save s": round(first["save"], 2),
             "MB saved": round(first["saved"] / 1e6, 1),
             "restart s": round(again["first"], 2),
+            "stall ms": round(first["first_stall"] * 1e3),
+            "later ms": round(first["stall"] * 1e3),
             "MB": round(max(first["bytes"], again["bytes"]) / 1e6),
         }
 
@@ -142,24 +148,50 @@ async def _plan(folder: Path, how: str) -> dict[str, float]:
     async with crawler(_config(folder)) as loop:
         if how == "recall":
             await loop.memory.recall()
-        await loop.plan(_tick(0))
-        pages = len(await loop.world.pages(_tick(0)))
+        async with watchdog() as first_stall:
+            await loop.plan(_tick(0))
         first = time.perf_counter() - began
         if how == "recall":
             return {"first": first, "bytes": peak()}
-        await _learn(loop, 2 * pages)
-        seconds, plan = [], None
-        for number in range(1, _ROUNDS + 1):
+        await _learn(loop, 2 * len(await loop.world.pages(_tick(0))))
+        async with watchdog() as stall:
+            seconds, plan = await _plans(loop)
             start = time.perf_counter()
-            plan = await loop.plan(_tick(number))
-            seconds.append(time.perf_counter() - start)
-        assert plan is not None
-        start = time.perf_counter()
-        await loop.memory.save(plan)
-        save = time.perf_counter() - start
+            await loop.memory.save(plan, loop.aside)
+            save = time.perf_counter() - start
         saved = len(await loop.memory.keeper.recall() or b"") if loop.memory.keeper else 0
         facts = {"first": first, "plan": median(seconds), "visits": len(plan), "save": save}
-        return {**facts, "saved": saved, "bytes": peak()}
+        stalls = {"first_stall": max(first_stall), "stall": max(stall)}
+        return {**facts, **stalls, "saved": saved, "bytes": peak()}
+
+
+async def _plans(loop: Loop) -> tuple[list[float], Plan]:
+    """Wall seconds of some plans, and the last of them."""
+    seconds, plans = [], []
+    for number in range(1, _ROUNDS + 1):
+        start = time.perf_counter()
+        plans.append(await loop.plan(_tick(number)))
+        seconds.append(time.perf_counter() - start)
+    return seconds, plans[-1]
+
+
+@asynccontextmanager
+async def watchdog() -> AsyncIterator[list[float]]:
+    """For how long the event loop stood still meanwhile, again and again, wall seconds."""
+    stalls = [0.0]
+
+    async def beat() -> None:
+        while True:
+            start = time.perf_counter()
+            await asyncio.sleep(_BEAT_S)
+            stalls.append(time.perf_counter() - start - _BEAT_S)
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield stalls
+        await asyncio.sleep(2 * _BEAT_S)  # for the last stall to be noticed
+    finally:
+        beating.cancel()
 
 
 async def _learn(loop: Loop, visits: int) -> None:
