@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-import numpy as np
-
 from salticus.crawl.lessons import Learner, Lessons
 from salticus.crawl.parts import Parts
 from salticus.crawl.plan import Decision, apply, charge, decide, meet
 from salticus.crawl.snapshot import Memory, recover
-from salticus.crawl.world import UrgentWorld, World
+from salticus.crawl.world import UrgentWorld, World, costs_of
 from salticus.freshness.note import Gauging
 from salticus.schedule.ticks import FOREVER
 from salticus.types import Floats, Ints, Outcomes, Pages, Plan, Tick
@@ -24,11 +22,8 @@ T = TypeVar("T")
 
 @dataclass
 class Loop:
-    """Predict, allocate, space, visit, learn; and again.
-
-    What takes long runs in a thread if `threaded`, so that visits under way go on meanwhile.
-    Nothing is learnt and no urgent visit begins until it is done: both wait for their turn.
-    """
+    """Predict, allocate, space, visit, learn; and again. If `threaded`, what takes long runs in a
+    thread; what was learnt meanwhile, and urgent visits, wait until it is done."""
 
     world: World
     parts: Parts
@@ -63,8 +58,7 @@ class Loop:
             decision = await self.aside(lambda: self.decide(pages))
             apply(self.parts, decision)
             self.pages = decision.pages
-        if decision.gauge is not None:
-            await self.gauge.note(*decision.gauge)
+        await self.gauge.note(decision.gauge)
         return decision.plan
 
     def decide(self, pages: Pages) -> Decision:
@@ -78,8 +72,7 @@ class Loop:
             self.learn(outcomes)
 
     async def urge(self, propose: Callable[[], tuple[T, Plan]]) -> tuple[T, Plan]:
-        """Visits that cannot wait for a plan: the one place that decides on them, spends, remembers
-        and makes. Returns what was proposed once the visits have begun."""
+        """Decide on visits that cannot wait, pay for, remember and begin them: only here."""
         async with self.door:
             said, plan = propose()
             if len(plan) and self.pages is not None and isinstance(self.world, UrgentWorld):
@@ -90,14 +83,12 @@ class Loop:
 
     def learn(self, outcomes: Outcomes) -> None:
         """Keep account of outcomes as they come; what they teach is learnt tick by tick."""
-        accounts: tuple[Learner, ...] = (self.parts.ledger, self.parts.insta, self.memory)
-        for part in (*accounts, self.lessons, *self.watchers):
+        for part in (*self.parts.accounts, self.memory, self.lessons, *self.watchers):
             part.learn(outcomes)
 
     def study(self) -> None:
         """Learn what the visits since the last tick have taught."""
-        parts = self.parts
-        self.lessons.teach(parts.spacing, parts.predictor, parts.policy, parts.panel)
+        self.lessons.teach(*self.parts.learners)
 
     async def resume(self) -> None:
         """Take up where the last run stopped: learn what it stored, make what it left open."""
@@ -106,9 +97,7 @@ class Loop:
 
     async def costs(self, pages: Ints) -> Floats:
         """What a visit to each of these pages costs."""
-        if isinstance(self.world, UrgentWorld):
-            return await self.world.costs(pages)
-        return np.ones(len(pages))
+        return await costs_of(self.world, pages)
 
     async def aside(self, work: Callable[[], T]) -> T:
         """Do work that takes long, in a thread if there is to be one."""

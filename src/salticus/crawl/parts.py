@@ -20,6 +20,7 @@ from salticus.allocate.panel import Panel
 from salticus.allocate.pins import Pins
 from salticus.clock import Clock
 from salticus.config import Config
+from salticus.crawl.lessons import Learner
 from salticus.models.registry import Registry
 from salticus.predict.base import Predictor
 from salticus.schedule.base import Spacing
@@ -67,6 +68,16 @@ class Parts:
         itself, and what must be ready for what comes, before them."""
         policy = PolicyVisits(self.policy, self.spacing)
         return (self.panel, self.insta, *self.proposers, policy)
+
+    @property
+    def accounts(self) -> tuple[Learner, ...]:
+        """The parts that keep account of outcomes as they come."""
+        return (self.ledger, self.insta)
+
+    @property
+    def learners(self) -> tuple[Learner, ...]:
+        """The parts that learn once a tick what visits taught."""
+        return (self.spacing, self.predictor, self.policy, self.panel)
 
     @property
     def explore(self) -> Explore:

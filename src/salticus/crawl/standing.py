@@ -37,9 +37,8 @@ class Standing(Outlook):
 
     def study(self) -> None:
         """Let the parts learn what the crawl will learn when it plans next, and meet its pages."""
-        parts = self.parts
-        self.lessons.teach(parts.spacing, parts.predictor, parts.policy, parts.panel)
-        meet(parts, self.pages(self.coming))
+        self.lessons.teach(*self.parts.learners)
+        meet(self.parts, self.pages(self.coming))
 
 
 @dataclass
@@ -52,7 +51,7 @@ class _Onlooker:
     lessons: Lessons
 
     def learn(self, outcomes: Outcomes) -> None:
-        for part in (self.parts.ledger, self.parts.insta, self.lessons):
+        for part in (*self.parts.accounts, self.lessons):
             part.learn(outcomes)
 
     async def costs(self, pages: Ints) -> Floats:

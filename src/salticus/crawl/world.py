@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
 from salticus.types import Floats, Ints, Outcomes, Pages, Plan, Tick
 
 
@@ -38,3 +40,8 @@ class UrgentWorld(Protocol):
 
     async def costs(self, pages: Ints) -> Floats:
         """What a visit to each of these pages costs."""
+
+
+async def costs_of(world: World, pages: Ints) -> Floats:
+    """What a visit to each of these pages costs: 1 where no visit can be urgent."""
+    return await world.costs(pages) if isinstance(world, UrgentWorld) else np.ones(len(pages))

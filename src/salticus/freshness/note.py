@@ -1,7 +1,7 @@
 """What is foretold of every tick as it is planned, and noted.
 
 The predictor's opinion of all pages is cheap and biased; what exploring visits find is neither.
-Both are kept, so that the second can correct the first (see `gauge.estimate`).
+Both are kept, so that the second can correct the first (see `freshness.estimate`).
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ class Gauging:
         self.keeper = keeper
         self.drift_: Drift | None = None
 
-    async def note(self, tick: Gauge, sample: Sample) -> None:
-        """Keep what was foretold of a tick that was planned."""
-        if self.keeper is None:
+    async def note(self, noted: tuple[Gauge, Sample] | None) -> None:
+        """Keep what was predicted for a tick that was planned, if anything was."""
+        if self.keeper is None or noted is None:
             return
+        tick, sample = noted
         await self.keeper.gauge(tick, sample)
         self.drift_ = drift_of(*await self.keeper.gauged(tick.at - SPAN, tick.at))
         if (alert := drift_alert(self.drift_, tick.at)) is not None:
