@@ -322,7 +322,7 @@ def test_defaults_in_the_docs_are_the_defaults() -> None:
 @pytest.mark.parametrize(
     ("heading", "builtin"),
     [
-        ("Predictors", predict.BUILTIN),
+        ("Predictors", predict.IN_A_CRAWL),
         ("Spacings", schedule.BUILTIN),
         ("Gates", gate.BUILTIN),
         ("Extractors", extract.BUILTIN),
