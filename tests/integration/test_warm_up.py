@@ -69,7 +69,7 @@ assert before[0] or policy == "uniform"
 """
 DEMO = """
 from salticus.config import Budget
-from salticus.demo import compare
+from salticus.lab.demo import compare
 
 class Opened(Exception):
     pass
@@ -81,7 +81,7 @@ async def opened(folder, options):
     yield
 
 compare.neighbour_mall = opened
-course = compare.Course(50, 2, 2.0, 1.0, 1.0, Budget.parse("40%"), 0.01, policies=("leap",))
+course = compare.DemoSetup(50, 2, 2.0, 1.0, 1.0, Budget.parse("40%"), 0.01, policies=("leap",))
 try:
     asyncio.run(compare.run_demo(Path(sys.argv[1]), course, lambda step: None))
 except Opened:

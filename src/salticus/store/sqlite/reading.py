@@ -29,7 +29,7 @@ from salticus.types import (
     Told,
 )
 
-CHUNK = 250_000  # pages that one statement reads; bounds its memory
+CHUNK = 25_000  # pages that one statement reads; bounds its memory, and how long others wait
 
 _NEVER = int(NEVER.astype(np.int64))
 
