@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from salticus.errors import InputError
-from salticus.exchange import Log
+from salticus.exchange.folder import Log
 from salticus.exchange.tables import write_log
 from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.models.training.examples import make_examples

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from salticus.config.units import Budget, Hours, Share, Size, Span, Tolerance, matches
-from salticus.types import Target
+
+if TYPE_CHECKING:
+    from salticus.types import Target  # NumPy takes a while; not every command needs it
 
 
 class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,6 +50,7 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def fits(self, target: Target) -> bool:
         """Whether a page is one of them.
 
+        >>> from salticus.types import Target
         >>> Scope(tag="tea").fits(Target(1, "http://a.example/1", "a.example", tags=("tea",)))
         True
         """

@@ -13,7 +13,7 @@ import numpy as np
 
 from salticus.crawl.contest import FAIR, Foretold, Stretch, contest, verdict
 from salticus.errors import InputError
-from salticus.exchange import Log
+from salticus.exchange.folder import Log
 from salticus.exchange.write import export_log
 from salticus.features.following import as_crawled
 from salticus.models.file import Saved, load_model

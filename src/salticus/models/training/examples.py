@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.exchange import Log
+from salticus.exchange.folder import Log
 from salticus.features.events import EventKind, Events, among, make_events, runs
 from salticus.features.groups import groups_of
 from salticus.features.metadata import hashes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.exchange import Log
+from salticus.exchange.folder import Log
 from salticus.exchange.truth import GONE, Truth, read_truth
 from salticus.models.training.span import log_span
 from salticus.models.training.split import TimeSpan

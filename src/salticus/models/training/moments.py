@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.exchange import Log
+from salticus.exchange.folder import Log
 from salticus.features.metadata import Hashes
 from salticus.models.training.labels import ChangePoints, Moments
 from salticus.models.training.recipe import Recipe

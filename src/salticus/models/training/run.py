@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from salticus.errors import ConfigError, InputError
-from salticus.exchange import Log
+from salticus.exchange.folder import Log
 from salticus.exchange.place import check_free
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import FeatureSet, chosen
