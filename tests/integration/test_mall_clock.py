@@ -58,7 +58,7 @@ def test_a_crawler_that_plans_slowly_misses_no_tick(tmp_path: Path) -> None:
         async with crawled(tmp_path / "mall", f"{path}:Slow") as config:
             begun: list[Tick] = []
             async with crawler(config) as loop:
-                plan, start = loop.plan, loop.ticks.clock.now()
+                plan, start = loop.plan, loop.parts.ticks.clock.now()
 
                 async def noted(tick: Tick):
                     begun.append(tick)

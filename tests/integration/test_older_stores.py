@@ -184,7 +184,7 @@ def test_its_crawl_goes_on(sql: Path, tmp_path: Path) -> None:
                 lost = states.keys() - {"open"} - loop.memory.parts.keys()
                 assert not lost, "nobody takes up what these parts had learnt"
                 await loop.run(once=True)
-                return before, loop.ticks.number_ - int(states["ticks.Ticks"]["number"])
+                return before, loop.parts.ticks.number_ - int(states["ticks.Ticks"]["number"])
         finally:
             await mall.stop()
 

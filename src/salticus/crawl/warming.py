@@ -8,8 +8,6 @@ import math
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 import numpy as np
@@ -57,17 +55,11 @@ def _warm_up(config: Config) -> None:
 async def _invented_crawl(config: Config) -> None:
     each = Budget(0.5 * 86_400 / config.tick.total_seconds(), per_page=True)
     config = msgspec.structs.replace(config, budget=each, pages=(), max_interval=None)
-    with TemporaryDirectory(prefix="salticus-") as folder:
-        store = await open_store(f"sqlite:{Path(folder, 'invented.db')}")
-        clock = VirtualClock(_START)
-        try:
-            pages = [NewPage(f"http://shop{n % 3}.example/{n}") for n in range(_PAGES)]
-            await store.add(pages, at=_micros(clock.now()))
-            for _ in range(2):
-                loop = _loop(config, clock, store)
-                await loop.run(clock.now() + _TICKS * config.tick)
-        finally:
-            await store.close()
+    store, clock = await open_store("memory:"), VirtualClock(_START)
+    pages = [NewPage(f"http://shop{n % 3}.example/{n}") for n in range(_PAGES)]
+    await store.add(pages, at=_micros(clock.now()))
+    for _ in range(2):
+        await _loop(config, clock, store).run(clock.now() + _TICKS * config.tick)
 
 
 def _loop(config: Config, clock: VirtualClock, store: Store) -> Loop:
