@@ -9,9 +9,13 @@ import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from salticus.errors import PluginError
+
+# Files that were run, with their source: a class stays the same one until its file is edited.
+_LOADED: dict[Path, tuple[bytes, ModuleType]] = {}
 
 
 def load(kind: str, name: str, builtin: Mapping[str, str]) -> Any:
@@ -61,9 +65,12 @@ def _module(kind: str, where: str) -> Any:
 
 
 def _file(kind: str, where: str) -> Any:
-    path = Path(where)
+    path = Path(where).resolve()
     if not path.is_file():
         raise PluginError(f"{kind} from {where}: there is no such file")
+    source = path.read_bytes()
+    if path in _LOADED and _LOADED[path][0] == source:
+        return _LOADED[path][1]
     name = f"salticus_plugin_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -74,4 +81,5 @@ def _file(kind: str, where: str) -> Any:
         spec.loader.exec_module(module)
     except Exception as error:
         raise PluginError(f"{kind} from {where}: {type(error).__name__}: {error}") from error
+    _LOADED[path] = source, module
     return module

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,14 +13,28 @@ import numpy as np
 import pytest
 
 from salticus import allocate, plugins, predict, schedule
+from salticus.allocate.base import Proposer
+from salticus.allocate.explore import Explore
+from salticus.allocate.gate.uniform import UniformGate
+from salticus.allocate.insta import Insta
+from salticus.allocate.leap import Leap
+from salticus.allocate.limits import Limits
+from salticus.allocate.panel import Panel
+from salticus.allocate.pins import Pins
 from salticus.allocate.share import in_proportion
+from salticus.allocate.uniform import Uniform
 from salticus.checks.clock import check_clock
 from salticus.checks.policy import check_policy
 from salticus.checks.predictor import check_predictor
+from salticus.checks.proposer import check_draw, check_proposer, pages_to_propose
 from salticus.checks.spacing import check_spacing
 from salticus.clock import SystemClock, VirtualClock
+from salticus.crawl.parts import PolicyVisits
 from salticus.errors import PluginError
-from salticus.types import Draw, Floats, Outcomes, Pages, Tick
+from salticus.schedule.coin import Coin
+from salticus.schedule.even import Even
+from salticus.testing import a_grant
+from salticus.types import Draw, Floats, Grant, Member, Outcomes, Pages, Purpose, Tick
 from salticus.types.state import State
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -59,6 +75,101 @@ def test_predictors(name: str) -> None:
 @pytest.mark.parametrize("name", schedule.BUILTIN)
 def test_spacings(name: str) -> None:
     check_spacing(plugins.load("spacing", name, schedule.BUILTIN))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Limits,
+        Pins,
+        Panel,
+        Insta,
+        lambda: Insta(UniformGate(share=0.5), share=0.3),
+        Explore,
+        lambda: Explore(0.3, seed=4),
+        lambda: PolicyVisits(Uniform(), Even()),
+        lambda: PolicyVisits(Leap(), Coin(seed=3)),
+    ],
+)
+def test_proposers(make: Callable[[], Proposer]) -> None:
+    check_proposer(make)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_panel_with_members_obeys_the_laws_of_proposers(seed: int) -> None:
+    pages = pages_to_propose(seed)
+
+    def make() -> Panel:
+        panel = Panel()
+        panel.members = [Member(page, "uniform", 1.0, 0.5, 0) for page in pages.ids[::3].tolist()]
+        panel.veil(pages)
+        return panel
+
+    assert len(make().draw(pages, a_grant(9), pages.tick).rows)
+    check_draw(make, pages, 40)
+
+
+class Twice:
+    """Breaks a law: proposes a page twice."""
+
+    purpose = Purpose.LIMIT
+
+    def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
+        return Draw.sure(np.flatnonzero(pages.open)[:1].repeat(2))
+
+
+class Grasping(Twice):
+    """Breaks a law: proposes every page, whatever it costs."""
+
+    def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
+        return Draw.sure(np.flatnonzero(pages.open))
+
+
+class Crowding(Grasping):
+    """Breaks a law: has a budget of its own, and takes it for the hosts' leave."""
+
+    purpose = Purpose.PANEL
+
+
+class Knocking(Twice):
+    """Breaks a law: proposes a page that is not open."""
+
+    def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
+        return Draw.sure(np.flatnonzero(~pages.open)[:1])
+
+
+class Counting(Twice):
+    """Breaks a law: proposes nothing any more once it was asked of another tick."""
+
+    def __init__(self) -> None:
+        self.count_ = 0
+
+    def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
+        self.count_ += tick.number == 7
+        return Pins().draw(pages, a_grant(0) if self.count_ else grant, tick)
+
+
+class Hoarding(Twice):
+    """Breaks a law: sets visits aside that it is never given."""
+
+    def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
+        return replace(Draw.sure(np.empty(0, dtype=np.int64)), reserve=0.5)
+
+
+@pytest.mark.parametrize(
+    ("proposer", "law"),
+    [
+        (Twice, "no row twice"),
+        (Grasping, "no more than the grant covers"),
+        (Crowding, "no host beyond"),
+        (Knocking, "only pages that are open"),
+        (Counting, "to be asked changes nothing"),
+        (Hoarding, "only one that is given the purse"),
+    ],
+)
+def test_the_suite_finds_broken_proposers(proposer: type[Twice], law: str) -> None:
+    with pytest.raises(AssertionError, match=law):
+        check_proposer(proposer)
 
 
 @pytest.mark.parametrize(

@@ -104,8 +104,9 @@ class Proposer(Protocol):
     can still take, and the grant with the rows that others have `taken`; it draws rows for its
     `purpose`, whose visits the budget pays for if the purpose is charged.
 
-    Laws: no row twice; together with the rows taken no more than the grant covers and the hosts can
-    take; to be asked changes nothing.
+    Laws: no row twice, and only pages that are open; together with the rows taken no more than the
+    grant covers and the hosts can take; to be asked changes nothing; only an `Urgent` one sets
+    visits aside. A constructor that takes `seed` is given the crawl's.
     """
 
     @property

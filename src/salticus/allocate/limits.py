@@ -9,11 +9,11 @@ a budget a fifth above the sum of the rates leaves room for all of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from salticus.allocate.capacity import fitting
+from salticus.allocate.capacity import fitting, less
 from salticus.errors import Infeasible
 from salticus.types import (
     Bools,
@@ -41,7 +41,10 @@ class Limits:
     purpose = Purpose.LIMIT
 
     def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
-        return Draw.sure(forced(pages, grant.left(pages), grant.per_tick, tick))
+        still = pages.open.copy()
+        still[grant.taken] = False
+        rest = replace(less(pages, grant.taken), open=still)
+        return Draw.sure(forced(rest, grant.left(pages), grant.per_tick, tick))
 
 
 def forced(pages: Pages, visits: int, per_tick: float, tick: Tick) -> Ints:

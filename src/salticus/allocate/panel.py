@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from salticus.allocate.capacity import fitting
+from salticus.allocate.capacity import fitting, less
 from salticus.types import (
     Bools,
     Draw,
@@ -139,7 +139,8 @@ class Panel:
     def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
         rows = pages.rows(self.pages_)
         soon = ~(self._due >= instant(tick.end)) & pages.open[rows]
-        chosen = fitting(pages, rows[soon], int(pages.cost[rows[soon]].sum()), rows[:0])
+        cost = int(pages.cost[rows[soon]].sum())  # it has a budget of its own
+        chosen = fitting(less(pages, grant.taken), rows[soon], cost, rows[:0])
         return replace(Draw.sure(chosen), due=self._due[np.isin(rows, chosen)])
 
     def _meet(self, pages: Pages, rows: Ints) -> None:
