@@ -89,7 +89,7 @@ def test_a_crawl_on_a_store_by_its_url(tmp_path: Path) -> None:
     """What a crawl leaves in a store in memory, commands that open it by its name find."""
 
     async def main() -> tuple[int, int, str | None]:
-        async with open_mall(offers=20) as mall:
+        async with open_mall(tmp_path, offers=20) as mall:
             config = settings(tmp_path, mall, store="memory:live", fetch=PATIENT)
             async with crawl_of(config, mall, once=True) as loop:
                 assert await holder_of(config) == str(os.getpid())
@@ -102,7 +102,7 @@ def test_a_crawl_on_a_store_by_its_url(tmp_path: Path) -> None:
     assert pages == 20
     assert 0 < visits <= 20
     assert holder is None
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.glob("*.db"))
 
 
 def test_laws_of_the_live_world(tmp_path: Path) -> None:
