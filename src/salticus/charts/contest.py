@@ -110,6 +110,7 @@ def table_of(report: dict[str, Any]) -> Table:
         "policy", "budget", "visits/page/day", "clicks fresh", "pages fresh", "age (days)",
         "caught", "missed",
     )  # fmt: skip
+    clicked = "stale_clicks" in report["rows"][0]
     rows = [
         (
             row["policy"],
@@ -120,10 +121,16 @@ def table_of(report: dict[str, Any]) -> Table:
             row["staleness_age_days"],
             round(row["changes_caught"]),
             round(row["changes_missed"]),
+            *(_clicked(row) if clicked else ()),
         )
         for row in report["rows"]
     ]
-    return header, rows
+    return (*header, *(("clicks stale", "urgent visits") if clicked else ())), rows
+
+
+def _clicked(row: dict[str, Any]) -> tuple[float | None, int]:
+    """Clicks one by one that found a copy out of date, and the visits that they brought."""
+    return row["stale_clicks"], round(row["visits_by_purpose"].get("insta", 0.0))
 
 
 def _tables(sheet: Sheet, report: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from salticus.config import Budget, Share
 if TYPE_CHECKING:
     from salticus.exchange.folder import Log
     from salticus.lab.simulate import SimulationSettings
+    from salticus.lab.simulate.stage import InstaSettings
 
 _Log = Annotated[Path, typer.Argument(metavar="LOG", help="A log: a folder of Parquet files.")]
 _Policies = Annotated[
@@ -63,14 +64,27 @@ def simulate(
     explore: Annotated[
         str, typer.Option(help="Share of the visits that go to pages drawn by a coin: 5%.")
     ] = "0%",
+    insta: Annotated[
+        str | None,
+        typer.Option(help="Let clicks bring visits at once; the share of the visits set aside."),
+    ] = None,
+    gate_share: Annotated[
+        str, typer.Option(help="With --insta: the share of the clicks that the gate lets through.")
+    ] = "20%",
+    delay: Annotated[
+        str | None, typer.Option(help="Between two visits to a host: 30s. [default: none]")
+    ] = None,
+    rendered: Annotated[
+        str, typer.Option(help="Share of the pages, drawn at random, that cost 5 visits.")
+    ] = "0%",
     requests: Annotated[
         bool, typer.Option("--requests", help="Replay InstaCrawl requests; budgets are shares.")
     ] = False,
     gate: Annotated[
         list[str] | None,
         typer.Option(
-            help="With --requests: instacrawl, threshold, uniform, or file.py:Class; may be "
-            "repeated. [default: uniform]"
+            help="instacrawl, threshold, uniform, or file.py:Class; with --requests it may be "
+            "repeated. [default: instacrawl with --insta, uniform with --requests]"
         ),
     ] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Each with its own chance.")] = None,
@@ -97,19 +111,36 @@ def simulate(
         observe=observe,
         frozen=frozen,
         explore=float(flag("explore", Share.parse, explore)),
+        insta=_insta(insta, gate, gate_share),
+        delay=span("delay", delay),
+        rendered=float(flag("rendered", Share.parse, rendered)),
         demand=demand,
         runs=runs,
         seed=seed,
     )
     budgets = budget or ["10%"]
+    if requests and insta is not None:
+        raise typer.BadParameter("--insta: leave out --requests, which has no policy beside it")
     if requests:
         report = _requests(source, rules, budgets, gate)
-    elif gate:
-        raise typer.BadParameter("--gate: gates decide on requests; add --requests")
+    elif gate and insta is None:
+        raise typer.BadParameter("--gate: gates decide on clicks; add --insta or --requests")
     else:
         policies = policy or usual_policies(source)
         report = _contest(source, rules, budgets, policies, plotted=plot is not None)
     _show(report, json, plot, requests=requests)
+
+
+def _insta(share: str | None, gates: list[str] | None, gate_share: str) -> InstaSettings | None:
+    from salticus.lab.simulate.stage import InstaSettings
+
+    if share is None:
+        return None
+    if len(gates or ()) > 1:
+        raise typer.BadParameter("--gate: --insta takes one")
+    gate = (gates or ["instacrawl"])[0]
+    parts = flag("insta", Share.parse, share), flag("gate-share", Share.parse, gate_share)
+    return InstaSettings(float(parts[0]), gate, float(parts[1]))
 
 
 def _contest(

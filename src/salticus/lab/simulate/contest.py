@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -105,7 +106,22 @@ class Contest:
             "seconds": round(entry.mean("seconds"), 3),
             "daily": entry.daily(),
         }
+        if self.rules["rendered"]:
+            row["cost_per_page_day"] = round(entry.mean("cost") / entry.mean("page_days"), 6)
+        if self.rules["insta"] is not None:
+            row |= _clicked(entry)
         return row if entry.bound is None else {**row, "bound": round(entry.bound, 6)}
+
+
+def _clicked(entry: ContestEntry) -> dict[str, Any]:
+    """What clicks found that may bring visits, and the visits for each purpose; means of runs."""
+    asked, runs = entry.mean("clicked"), len(entry.scores)
+    purposes = sum((score.purposes for score in entry.scores), Counter[str]())
+    return {
+        "clicks": asked,
+        "stale_clicks": round(entry.mean("stale_clicks") / asked, 6) if asked else None,
+        "visits_by_purpose": {name: purposes[name] / runs for name in sorted(purposes)},
+    }
 
 
 def _spent(entry: ContestEntry) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from salticus.lab.simulate.readers import Readership
 from salticus.lab.worlds.copies import SimulatedCopies
-from salticus.types import Floats, Ints, Outcomes, Status, Tick, days_between, instant
+from salticus.types import Floats, Ints, Outcomes, Purpose, Status, Tick, days_between, instant
 
 
 @dataclass
@@ -23,7 +24,9 @@ class Score:
     fresh but not untouched). `age` and `harmonic` are means over pages and
     ticks of the days since a copy went stale and of H of the changes it missed. `gap` is the mean,
     over the visits, of the days since the page's last answer. `visited` counts the visits of each
-    page, by its id.
+    page, by its id, `purposes` those for each purpose. `clicked` and `stale_clicks` count clicks
+    one by one, where they may bring visits, and those that found a copy out of date; `cost` is what
+    the visits cost.
     """
 
     days: list[date] = field(default_factory=list)
@@ -41,6 +44,10 @@ class Score:
     page_ticks: int = 0
     seconds: float = 0.0
     gap: float = float("nan")
+    clicked: int = 0
+    stale_clicks: int = 0
+    cost: float = 0.0
+    purposes: Counter[str] = field(default_factory=Counter)
     visited: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
 
     @property
@@ -84,6 +91,7 @@ class Referee:
         self.score.visits += int(np.count_nonzero(late))
         failed = ~np.isin(outcomes.status, (Status.OK, Status.NOT_MODIFIED, Status.GONE))
         self.score.failed += int(np.count_nonzero(late & failed))
+        self.score.purposes.update(Purpose(p).label for p in outcomes.purpose[late].tolist())
         self.score.visited = _counted(self.score.visited, outcomes.page[late])
         waited = days_between(outcomes.since[late], outcomes.at[late])
         self._gaps += int(np.count_nonzero(~np.isnan(waited)))

@@ -62,7 +62,7 @@ def read_requests(
     rows, times = asked["row"].to_numpy().astype(np.int64), times_of(asked["at"])
     born = truth.born[rows] <= times
     rows, times = rows[born], times[born]
-    true, first = _true_values(truth, rows, times, start)
+    true, first = true_values(truth, rows, times, start)
     number = truth.ids[rows] * (1 << 24) + rank_within(rows)
     return Requests(
         page=rows,
@@ -129,7 +129,7 @@ def _asked(log: Log, truth: Truth, start: datetime, end: datetime) -> pl.DataFra
     )
 
 
-def _true_values(truth: Truth, rows: Ints, times: Times, start: datetime) -> tuple[Ints, Ints]:
+def true_values(truth: Truth, rows: Ints, times: Times, start: datetime) -> tuple[Ints, Ints]:
     """The true value at each request, and of each page when its copy was made.
 
     Change points, copies and requests are put into one order by page and time; each of the latter

@@ -7,25 +7,34 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+
+import numpy as np
 
 from salticus import allocate, plugins
 from salticus.allocate.base import Policy
 from salticus.clock import VirtualClock
-from salticus.config import Budget, Config, Share, Span
+from salticus.config import Budget, Config, Desk, Share, Span
 from salticus.crawl.lessons import Learner
 from salticus.crawl.loop import Loop
+from salticus.crawl.opening import RENDERED
 from salticus.crawl.parts import Given, Parts, make_parts
 from salticus.crawl.snapshot import Memory
 from salticus.lab.simulate.clairvoyant import Clairvoyant
+from salticus.lab.simulate.clicking import clicks_of
 from salticus.lab.simulate.estimates import predictor_of
 from salticus.lab.simulate.logged import logged_visits
 from salticus.lab.simulate.referee import Referee, Score
-from salticus.lab.simulate.stage import Stage
-from salticus.lab.worlds.replay import Replay, fully_observed, visit_by_visit
+from salticus.lab.simulate.stage import InstaSettings, Stage
+from salticus.lab.worlds.clicked import ClickedReplay
+from salticus.lab.worlds.replay import Burden, Replay, fully_observed, visit_by_visit
 from salticus.predict.base import Meets, Predictor, ask
 from salticus.predict.learnt import Learnt
 from salticus.schedule.planner import Planner
-from salticus.types import Outcomes, Pages, Survival, Tick
+from salticus.types import Instant, Ints, Outcomes, Pages, Survival, Tick, instant
+from salticus.types.coins import coins
+
+_OTHERS = 37 << 32  # others flip coins of the same seed and page
 
 
 def run(
@@ -40,15 +49,18 @@ def run(
     if spacing:
         stage = replace(stage, rules=replace(stage.rules, spacing=spacing))
     referee = Referee(stage.readers, stage.score)
-    world = Replay(stage.truth, stage.readers, [referee], seed=stage.seed)
+    world = _world(stage, referee)
     _open(stage, world)
     parts = _parts(stage, _policy(stage, world, policy), budget)
     teach(stage, world, parts.predictor)
     if stage.rules.frozen:
         parts = replace(parts, predictor=Frozen(parts.predictor))
     loop = Loop(world, parts, Memory({}), watchers=[referee, *watchers])
+    if isinstance(world, ClickedReplay):
+        world.let_click(clicks_of(stage), partial(_urged, loop))
     asyncio.run(loop.run(stage.end))
     referee.close()
+    _judge(stage, world, referee.score)
     referee.score.seconds = time.perf_counter() - began
     return referee.score
 
@@ -70,6 +82,40 @@ class Frozen:
         """Nothing."""
 
 
+def _world(stage: Stage, referee: Referee) -> Replay:
+    """The replay, with clicks one by one if they may bring visits."""
+    truth, readers, rules, seed = stage.truth, stage.readers, stage.rules, stage.seed
+    dear = coins(seed + _OTHERS, truth.ids, 0) < rules.rendered
+    room = np.inf if rules.delay is None else rules.tick / rules.delay
+    burden = Burden(np.where(dear, float(RENDERED), 1.0), room)
+    made = Replay if rules.insta is None else ClickedReplay
+    return made(truth, readers, [referee], seed=seed, burden=burden)
+
+
+async def _urged(loop: Loop, pages: Ints, now: Instant) -> None:
+    """Let clicks ask for visits, by the same door as those that come in at the desk."""
+    await loop.urge(lambda: loop.parts.insta.ask(pages, now))
+
+
+def _judge(stage: Stage, world: Replay, score: Score) -> None:
+    """What the measured days' visits cost, and what their clicks found."""
+    known = stage.truth.ids < len(score.visited)
+    visits = score.visited[stage.truth.ids[known]]
+    score.cost = float(visits @ world.cost[known])
+    if isinstance(world, ClickedReplay):
+        late = world.clicks.at >= instant(stage.score)
+        score.clicked = int(np.count_nonzero(late))
+        score.stale_clicks = int(np.count_nonzero(late & world.stale_))
+
+
+def _desk(insta: InstaSettings | None) -> Desk:
+    """The settings under which a crawl would take these clicks."""
+    if insta is None:
+        return Desk()
+    share, through = Share(insta.share), Share(insta.gate_share)
+    return Desk(listen="127.0.0.1:0", insta=share, gate=insta.gate, share=through)
+
+
 def _parts(stage: Stage, policy: Policy, budget: Budget | None) -> Parts:
     rules = stage.rules
     config = Config(
@@ -78,6 +124,7 @@ def _parts(stage: Stage, policy: Policy, budget: Budget | None) -> Parts:
         seed=stage.seed,
         spacing=rules.spacing,
         explore=Share(rules.explore),
+        desk=_desk(rules.insta),
     )
     given = Given(policy, predictor_of(stage))
     parts = make_parts(config, VirtualClock(stage.crawl), given=given)

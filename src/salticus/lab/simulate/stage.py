@@ -20,6 +20,16 @@ _USUAL = {"history": 60 * _DAY, "warmup": 15 * _DAY, "days": 30 * _DAY}
 
 
 @dataclass(frozen=True, slots=True)
+class InstaSettings:
+    """InstaCrawl beside the policy, as in the `[desk]` settings: a `share` of the visits is set
+    aside for clicks, of which the `gate` lets `gate_share` through."""
+
+    share: float
+    gate: str = "instacrawl"
+    gate_share: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
 class SimulationSettings:
     """How a simulation is run; everything that holds for all policies alike.
 
@@ -31,6 +41,10 @@ class SimulationSettings:
     own visits are the history). With `frozen`, predictors learn nothing after the history. `runs`
     not given are 5 where something is drawn or imputed anew in each, else 1. The share `explore` of
     the visits goes to pages drawn by a coin of their own.
+
+    With `insta`, clicks may bring visits at once, on the same budget. `delay` is the time between
+    two visits to a host; not given, hosts take any number. The share `rendered` of the pages, drawn
+    by a hash of (seed, page), costs 5 visits each.
     """
 
     start: datetime | None = None
@@ -45,6 +59,9 @@ class SimulationSettings:
     observe: str = "full"
     frozen: bool = False
     explore: float = 0.0
+    insta: InstaSettings | None = None
+    delay: timedelta | None = None
+    rendered: float = 0.0
     demand: str | None = None
     runs: int | None = None
     seed: int = 0
@@ -121,6 +138,8 @@ def _check(log: Log, rules: SimulationSettings) -> None:
         raise ConfigError(f"--observe is full or partial, not {rules.observe!r}")
     if rules.observe == "partial" and not log.has("visits"):
         raise InputError(f"{log.path('visits')}: no such file; --observe partial needs it")
+    if rules.delay is not None and rules.delay <= timedelta(0):
+        raise ConfigError("--delay must be longer than nothing")
     if min(rules.days or 1, rules.runs or 1) < 1:
         raise ConfigError("--days and --runs must be 1 or more")
 

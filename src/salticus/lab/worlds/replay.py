@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -44,13 +44,22 @@ class TickObserver(Protocol):
     def read(self, tick: Tick, copies: SimulatedCopies) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Burden:
+    """What a log does not tell of visits: the `cost` of one to each page, in visits, and the `room`
+    that each host has for them in a tick."""
+
+    cost: Floats
+    room: float = np.inf
+
+
 class Replay:
     """The pages of a log, on a virtual clock.
 
     A simulated tick is one step: all changes of [start, end) happen, the visits see the result,
     then the `readers` look at the copies. A page is known from its birth on; a share `failure` of
     the visits fails, by a hash of (seed, page, tick), and teaches nothing. Hosts take any number
-    of visits, because a log does not tell what they could take.
+    of visits, and each costs 1, unless there is a `burden`.
 
     Cost: linear in the visits and change points of a tick; nothing is done for the other pages.
     """
@@ -62,7 +71,9 @@ class Replay:
         readers: Sequence[TickObserver] = (),
         *,
         seed: int = 0,
+        burden: Burden | None = None,
     ) -> None:
+        burden = burden or Burden(np.ones(len(truth)))
         self.truth = truth
         self.demand = demand
         self.readers = readers
@@ -76,7 +87,8 @@ class Replay:
         self._unpinned, self._unspaced = np.full(len(truth), np.nan), np.zeros(len(truth))
         self._unknown = np.full(len(truth), -1, dtype=np.int64)
         self._open = np.ones(len(truth), dtype=np.bool_)
-        self._capacity = np.full(int(truth.host.max(initial=0)) + 1, np.inf)
+        self.cost = burden.cost
+        self._capacity = np.full(int(truth.host.max(initial=0)) + 1, burden.room)
         self._cut: Pages | None = None
 
     def begin(self, start: datetime) -> None:
@@ -145,7 +157,7 @@ class Replay:
             last_answer=self.last_answer_[:n],
             demand=self._ones[:n],
             impressions=self._ones[:n],
-            cost=self._ones[:n],
+            cost=self.cost[:n],
             max_interval=self._unlimited[:n],
             interval=self._unpinned[:n],
             min_interval=self._unspaced[:n],
@@ -160,7 +172,8 @@ class Replay:
         self.copies.change(self.truth.page[now], self.truth.value[now], self.truth.at[now])
 
     def _outcomes(self, plan: Plan) -> Outcomes:
-        rows = plan.page if self._all else np.searchsorted(self.truth.ids, plan.page)
+        rows = self._rows(plan.page)
+        at = np.fmax(plan.due, self.last_visit_[rows])  # after an urgent visit of the same tick
         failed = self.fails(rows, plan.tick)
         here = np.flatnonzero(~failed)
         held, true = self.copies.held[rows], self.copies.true[rows]
@@ -170,7 +183,7 @@ class Replay:
         outcomes = Outcomes.known(
             visit=plan.visit,
             page=plan.page,
-            at=plan.due,
+            at=at,
             status=np.where(failed, Status.TIMEOUT, ended).astype(np.int8),
             changed=np.where(comparable, told, UNKNOWN).astype(np.int8),
             since=np.where(held == NOTHING, NEVER, self.last_answer_[rows]),
@@ -178,9 +191,12 @@ class Replay:
             propensity=plan.propensity,
             chance=plan.chance,
         )
-        self.hold(rows[here], true[here], plan.due[here])
-        self.last_visit_[rows] = plan.due
+        self.hold(rows[here], true[here], at[here])
+        self.last_visit_[rows] = at
         return outcomes
+
+    def _rows(self, ids: Ints) -> Ints:
+        return ids if self._all else np.searchsorted(self.truth.ids, ids)
 
 
 def fully_observed(
