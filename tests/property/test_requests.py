@@ -229,6 +229,31 @@ def test_a_gate_is_shown_what_a_plain_loop_finds(
     assert sorted(predictor.told) == sorted(told)
 
 
+class Introduced(Steady):
+    """Answers for pages that it has met in this tick, and for no others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.met: tuple[datetime, int] | None = None
+
+    def meet(self, pages: Pages, now: datetime) -> None:
+        self.met = (now, len(pages))
+
+    def survival(self, pages: Pages, now: datetime) -> Survival:
+        assert self.met == (now, len(pages)), "the predictor met the pages of the tick first"
+        return super().survival(pages, now)
+
+
+def test_a_predictor_meets_the_pages_before_it_is_asked(tmp_path: Path) -> None:
+    log = written(tmp_path, WORLD)
+    nothing = timedelta(0)
+    stage = set_stage(log, SimulationSettings(start=START, history=nothing, warmup=nothing, days=2))
+    requests = read_requests(log, stage.truth, stage.crawl, stage.end)
+    predictor = Introduced()
+    assert sent_through(UniformGate(share=1.0), stage, requests, predictor).all()
+    assert predictor.met is not None
+
+
 def test_a_frozen_predictor_is_told_nothing(tmp_path: Path) -> None:
     log = written(tmp_path, WORLD)
     nothing = timedelta(0)

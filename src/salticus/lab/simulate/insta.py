@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from salticus.lab.simulate.requests import WINDOW, Requests, judged, read_reques
 from salticus.lab.simulate.run import Frozen, teach
 from salticus.lab.simulate.stage import SimulationSettings, Stage, runs_of, set_stage
 from salticus.lab.worlds.replay import Replay
-from salticus.predict.base import Predictor
+from salticus.predict.base import Predictor, ask
 from salticus.types import (
     CHANGED,
     UNCHANGED,
@@ -31,11 +31,10 @@ from salticus.types import (
     Floats,
     Ints,
     Outcomes,
+    Pages,
     Purpose,
     Status,
-    Survival,
     Tick,
-    days_between,
     instant,
 )
 from salticus.types.state import rank_within
@@ -173,7 +172,7 @@ class _Gated:
         self.requests = requests
         self.predictor = predictor
         self.world = Replay(stage.truth, stage.readers, seed=stage.seed)
-        self.answered = self.world.last_visit_
+        self.answered = self.world.last_answer_
         self.answered[:] = np.maximum(stage.truth.born, instant(stage.crawl))
         self.held = np.zeros(len(stage.truth), dtype=np.int64)
         self.held[requests.page] = requests.first
@@ -182,8 +181,9 @@ class _Gated:
     async def run(self) -> Bools:
         for tick, rows in self._ticks():
             pages = await self.world.pages(tick)
-            survival = self.predictor.survival(pages, tick.start)
-            news = [self._ask(some, survival, len(pages)) for some in self._rounds(rows)]
+            survival = ask(self.predictor, pages, tick.start)
+            pages = replace(pages, survival=survival)
+            news = [self._ask(some, pages) for some in self._rounds(rows)]
             for outcomes in news:
                 self.predictor.learn(outcomes)
         return self.sent
@@ -205,38 +205,35 @@ class _Gated:
         for k in range(int(rank.max()) + 1):
             yield rows[rank == k]
 
-    def _ask(self, rows: Ints, survival: Survival, known: int) -> Outcomes:
+    def _ask(self, rows: Ints, pages: Pages) -> Outcomes:
         """Let the gate decide on requests of different pages; what the visits taught."""
-        decisions = self.gate.send(self._scores(rows, survival, known), self.requests.chance[rows])
+        decisions = self.gate.send(self._scores(rows, pages), self.requests.chance[rows])
         self.sent[rows] = decisions.sent
         return self._visited(rows, decisions)
 
-    def _scores(self, rows: Ints, survival: Survival, known: int) -> Floats:
+    def _scores(self, rows: Ints, pages: Pages) -> Floats:
+        """How likely each copy is out of date; `pages` holds a view of when they answered."""
         page = self.requests.page[rows]
-        ages = days_between(self.answered[page], self.requests.at[rows])
-        met = page < known
+        met = page < len(pages)
         scores = np.zeros(len(rows))
-        scores[met] = 1.0 - survival.take(page[met]).unchanged(ages[met])
+        scores[met] = pages.outdated(self.requests.at[rows[met]], page[met])
         return scores
 
     def _visited(self, rows: Ints, decisions: Decisions) -> Outcomes:
         decisions, rows = decisions.take(decisions.sent), rows[decisions.sent]
         page, true = self.requests.page[rows], self.requests.true[rows]
         at, failed = self.requests.at[rows], self.requests.failed[rows]
-        held, n = self.held[page], len(rows)
+        held = self.held[page]
         told = np.where(held == true, UNCHANGED, CHANGED)
         comparable = ~failed & (held >= 0) & (true >= 0)
         status = np.where(failed, Status.TIMEOUT, np.where(true < 0, Status.GONE, Status.OK))
-        outcomes = Outcomes(
-            visit=np.full(n, -1, dtype=np.int64),
+        outcomes = Outcomes.known(
             page=self.stage.truth.ids[page],
             at=at,
-            made=np.ones(n, dtype=np.bool_),
             status=status.astype(np.int8),
             changed=np.where(comparable, told, UNKNOWN).astype(np.int8),
             since=self.answered[page],
-            age_s=np.full(n, np.nan),
-            purpose=np.full(n, Purpose.INSTA, dtype=np.int8),
+            purpose=Purpose.INSTA,
             propensity=decisions.propensity,
         )
         self.held[page[~failed]] = true[~failed]

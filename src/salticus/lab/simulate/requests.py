@@ -4,7 +4,7 @@ A request is a click that asks for a visit. Whether the reader found a fresh cop
 the decision; then a gate sends the request, or not. Decisions that do not look at what earlier
 ones brought (a uniform probability, a score known beforehand) need no loop: a copy is what the
 page's last sent request found, and that is a running maximum. Those that do are made step by step
-in `gated`, and judged here.
+in `insta`, and judged here.
 """
 
 from __future__ import annotations
