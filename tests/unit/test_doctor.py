@@ -18,6 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
+from salticus.config import load
+from salticus.crawl.assembly import crawler
+from salticus.errors import SalticusError
 from salticus.fetch import AGENT
 from salticus.store.sqlite.lock import instance_lock
 from salticus.types import HostState, Value
@@ -27,6 +30,7 @@ from salticus.views.trial import deciding
 from .cli_stage import SETTINGS, TEA, Stage, seen
 
 PATIENCE_S = 600.0
+DESK = '[desk]\nlisten = "127.0.0.1:0"\ninsta = "10%"\n'
 OFFER = b"<script type='application/ld+json'>" + json.dumps(
     {"@type": "Product", "name": "Tea", "offers": {"price": 9.5, "priceCurrency": "EUR"}}
 ).encode() + b"</script>"  # fmt: skip
@@ -163,6 +167,51 @@ def test_an_interval_that_cannot_be_kept_fails(stage: Stage) -> None:
     stage.furnish()
     stage.file.write_text('max_interval = "1h"\n' + SETTINGS)
     assert "needs ticks of at most" in found(stage, "http://127.0.0.1:9/")["max_interval"]["said"]
+
+
+OWN = """\
+class Fussy:
+    predictor = "nosuch"
+    def expected(self, pages, visits): ...
+    def learn(self, outcomes): ...
+
+class Broken(Fussy):
+    def __init__(self): raise ValueError("no licence")
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "about", "said"),
+    [
+        ('policy = "own.py:Fussy"', "predictor", "no predictor is called 'nosuch'"),
+        ('policy = "own.py:Broken"', "parts", "ValueError: no licence"),
+        ('spacing = "nosuch"', "spacing", "no spacing is called 'nosuch'"),
+        (f'policy = "uniform"\n{DESK}gate = "nosuch"', "gate", "no gate is called 'nosuch'"),
+    ],
+)
+def test_what_run_cannot_build_fails(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, setting: str, about: str, said: str
+) -> None:
+    """The doctor and `run` refuse the same settings, for the same reason."""
+    monkeypatch.chdir(stage.folder)
+    (stage.folder / "own.py").write_text(OWN)
+    top, _, desk = setting.partition("\n")
+    stage.file.write_text(f"{top}\n{SETTINGS}\n{desk}")
+    stage.furnish()
+    assert said in found(stage, "http://127.0.0.1:9/")[about]["said"]
+    with pytest.raises((SalticusError, ValueError), match=said.removeprefix("ValueError: ")):
+        asyncio.run(_built(stage.file))
+
+
+async def _built(file: Path) -> None:
+    async with crawler(load(file)):
+        pass
+
+
+def test_what_run_can_build_is_well(stage: Stage) -> None:
+    stage.file.write_text('predictor = "serving"\n' + SETTINGS)
+    asyncio.run(_built(stage.file))
+    assert "predictor" not in found(stage, "http://127.0.0.1:9/")
 
 
 # ----------------------------------------------------------------------------------------- a trial

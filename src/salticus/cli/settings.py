@@ -39,7 +39,7 @@ def config_check(
     """
     from salticus.views.doctor import settings_of
 
-    found = [each for each in settings_of(file)[1] if each.level == "fail"]
+    found = [each for each in asyncio.run(settings_of(file))[1] if each.level == "fail"]
     if json:
         print_json({"file": str(file), "ok": not found, "problems": found})
     elif not found:

@@ -8,22 +8,24 @@ from pathlib import Path
 
 import numpy as np
 
-from salticus import allocate, plugins, predict, schedule
 from salticus.config import Config, load
-from salticus.crawl.opening import stored
+from salticus.crawl.opening import clock_of, stored
+from salticus.crawl.parts import make_parts
 from salticus.errors import ConfigError, PluginError, SalticusError, StoreMissing
+from salticus.store import open_store
 from salticus.store.base import Health, Query, Store
 from salticus.views.alerts import advice, headline
 from salticus.views.burden import burden
 from salticus.views.finding import Finding, bad, doubtful, good
 from salticus.views.trial import trial
 
+_ROLES = ("policy", "predictor", "spacing", "gate", "proposer")
 _LOW, _FULL = 1_000_000_000, 50_000_000  # bytes left on the disk
 
 
 async def examine(path: Path, url: str | None = None) -> AsyncIterator[Finding]:
     """All checks of the settings at `path`, then a trial of `url`, or of a page of the store."""
-    config, found = settings_of(path)
+    config, found = await settings_of(path)
     for finding in found:
         yield finding
     if config is None:
@@ -43,19 +45,19 @@ async def examine(path: Path, url: str | None = None) -> AsyncIterator[Finding]:
 # ---------------------------------------------------------------------------------------- settings
 
 
-def settings_of(path: Path) -> tuple[Config | None, list[Finding]]:
+async def settings_of(path: Path) -> tuple[Config | None, list[Finding]]:
     """The settings, if they can be understood, and what can be said of them alone."""
     try:
         config = load(path)
     except ConfigError as error:
         remedy = "`salticus config default` shows all settings."
         return None, [bad("settings", str(error), remedy)]
-    return config, [good("settings", f"{path} is understood"), *_settings(config)]
+    parts = await _parts(config)
+    return config, [good("settings", f"{path} is understood"), *_settings(config), *parts]
 
 
 def _settings(config: Config) -> Iterator[Finding]:
     yield _contact(config.fetch.contact)
-    yield from _parts(config)
     for section, problem in _problems(config):
         yield bad(section, problem)
     if any(rule.render for rule in config.pages):
@@ -81,17 +83,25 @@ def _contact(contact: str) -> Finding:
     return good("contact", f"site owners are told that they can turn to {contact}")
 
 
-def _parts(config: Config) -> Iterator[Finding]:
-    chosen = {
-        "policy": (config.policy, allocate.BUILTIN),
-        "predictor": (config.predictor or "gamma", predict.BUILTIN),
-        "spacing": (config.spacing, schedule.BUILTIN),
-    }
-    for role, (name, builtin) in chosen.items():
-        try:
-            plugins.load(role, name, builtin)
-        except PluginError as error:
-            yield bad(role, str(error))
+async def _parts(config: Config) -> list[Finding]:
+    """What keeps `run` from making what plans and learns. It is made as `run` makes it, on an empty
+    store, since the crawl's own may not be there yet."""
+    try:
+        make_parts(config, clock_of(config), await open_store("memory:"))
+    except PluginError as error:
+        return [bad(_role(str(error)), str(error))]
+    except Exception as error:  # a user's own part may do anything
+        return [bad("parts", f"{type(error).__name__}: {error}")]
+    return []
+
+
+def _role(said: str) -> str:
+    """The part that an error speaks of.
+
+    >>> _role("no predictor is called 'nosuch'")
+    'predictor'
+    """
+    return next((word for word in said.split() if word in _ROLES), "parts")
 
 
 def _problems(config: Config) -> Iterator[tuple[str, str]]:
