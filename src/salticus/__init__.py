@@ -11,35 +11,58 @@ from salticus.version import VERSION as __version__
 if TYPE_CHECKING:
     from salticus.allocate.base import Policy
     from salticus.config import Budget, Config
+    from salticus.crawl.adding import add
     from salticus.crawl.assembly import crawler
     from salticus.crawl.loop import Loop
+    from salticus.crawl.opened import Crawl, open_crawl
     from salticus.crawl.opening import stored
+    from salticus.crawl.running import run
     from salticus.crawl.world import World
     from salticus.errors import SalticusError
     from salticus.extract.base import Content, Extractor
     from salticus.predict.base import Predictor
     from salticus.schedule.base import Spacing
     from salticus.types import NewPage, Outcomes, Pages, Plan, Survival, Tick, Value
+    from salticus.views.changes import Changed, Wanted, changes
+    from salticus.views.fresh import Fresh, Unknown, fresh
+    from salticus.views.page import copy_of
+    from salticus.views.plan import plan
+    from salticus.views.search import search
+    from salticus.views.status import status
+    from salticus.views.why import Why, why
 
 _HOMES = {
     "salticus.allocate.base": ("Policy",),
-    "salticus.crawl.assembly": ("crawler",),
-    "salticus.crawl.opening": ("stored",),
     "salticus.config": ("Budget", "Config"),
+    "salticus.crawl.adding": ("add",),
+    "salticus.crawl.assembly": ("crawler",),
+    "salticus.crawl.loop": ("Loop",),
+    "salticus.crawl.opened": ("Crawl", "open_crawl"),
+    "salticus.crawl.opening": ("stored",),
+    "salticus.crawl.running": ("run",),
+    "salticus.crawl.world": ("World",),
     "salticus.errors": ("SalticusError",),
     "salticus.extract.base": ("Content", "Extractor"),
-    "salticus.crawl.loop": ("Loop",),
     "salticus.predict.base": ("Predictor",),
     "salticus.schedule.base": ("Spacing",),
     "salticus.types": ("NewPage", "Outcomes", "Pages", "Plan", "Survival", "Tick", "Value"),
-    "salticus.crawl.world": ("World",),
+    "salticus.views.changes": ("Changed", "Wanted", "changes"),
+    "salticus.views.fresh": ("Fresh", "Unknown", "fresh"),
+    "salticus.views.page": ("copy_of",),
+    "salticus.views.plan": ("plan",),
+    "salticus.views.search": ("search",),
+    "salticus.views.status": ("status",),
+    "salticus.views.why": ("Why", "why"),
 }
 
 __all__ = [
     "Budget",
+    "Changed",
     "Config",
     "Content",
+    "Crawl",
     "Extractor",
+    "Fresh",
     "Loop",
     "NewPage",
     "Outcomes",
@@ -51,11 +74,24 @@ __all__ = [
     "Spacing",
     "Survival",
     "Tick",
+    "Unknown",
     "Value",
+    "Wanted",
+    "Why",
     "World",
     "__version__",
+    "add",
+    "changes",
+    "copy_of",
     "crawler",
+    "fresh",
+    "open_crawl",
+    "plan",
+    "run",
+    "search",
+    "status",
     "stored",
+    "why",
 ]
 
 

@@ -5,10 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from salticus import allocate, plugins
+from salticus import (
+    NewPage,
+    Unknown,
+    Wanted,
+    Why,
+    add,
+    allocate,
+    changes,
+    fresh,
+    open_crawl,
+    plan,
+    plugins,
+    status,
+    why,
+)
 from salticus.allocate.base import Policy
 from salticus.checks.extract import check_extractor
 from salticus.checks.policy import check_policy
@@ -20,7 +36,7 @@ from salticus.store import open_store
 from salticus.store.base import Store
 from salticus.store.sqlite import SqliteStore
 from salticus.testing import START, MemoryStore, blank_pages
-from salticus.types import Bools, Floats, Ints, NewPage, Outcomes, Pages, Survival, Value
+from salticus.types import Bools, Floats, Ints, Outcomes, Pages, Survival, Value
 from salticus.types.state import Remembers, State
 
 
@@ -125,8 +141,27 @@ def needed(error: SalticusError) -> float | None:
     return error.needed if isinstance(error, Infeasible) else None
 
 
+async def looked(settings: Path) -> list[str]:
+    """A crawl as its owner looks at it."""
+    async with open_crawl(settings) as crawl:
+        added = await add(crawl, ["http://a.example/", NewPage("http://b.example/", tags=("x",))])
+        told = [f"{added.new} new"]
+        for page in await fresh(crawl, ["http://a.example/", "http://c.example/"]):
+            told.append(page.error if isinstance(page, Unknown) else f"{page.fresh:.0%}")
+        reasons: Why = await why(crawl, "http://b.example/")
+        visits = await plan(crawl)
+        told += [reasons.binds, visits[0].purpose, (await status(crawl)).predictor]
+        async for change in changes(crawl, Wanted(after=0), content=True):
+            told.append(change.after.value)
+        return told
+
+
 def main() -> None:
     """Use all of it."""
+    with TemporaryDirectory() as folder:
+        settings_file = Path(folder) / "salticus.toml"
+        settings_file.write_text('budget = "100%"')
+        assert asyncio.run(looked(settings_file))[:2] == ["2 new", "0%"]
     check_policy(Patient)
     check_extractor(extractor)
     settings = Config(

@@ -22,6 +22,7 @@ from salticus.store.sqlite import SqliteStore
 from salticus.types import Alert, Plan, Tick, Told, Value, instant
 from salticus.views.alerts import ADVICE, MEANING
 from salticus.views.page import STATES as STATE_WORDS
+from salticus.views.times import iso
 
 from .cli_stage import ABOUT, FRESH, GONE, MAP, NOW, PAGES, TEA, Stage, seen
 
@@ -147,7 +148,7 @@ def test_texts_are_shown_with_their_words(stage: Stage) -> None:
     assert "We are open from [-nine-] {+ten+} to five." in said
     assert "change of" not in stage.ok("show", ABOUT, "--diffs", "0")
     diffs = stage.json("show", ABOUT, "--diffs", "9")["diffs"]
-    assert [diff["at"] for diff in diffs] == [NOW - int(1.5 * 86_400_000_000)]
+    assert [diff["at"] for diff in diffs] == [iso(NOW - int(1.5 * 86_400_000_000))]
     assert "{+Welcome!+}" in diffs[0]["text"]
 
 

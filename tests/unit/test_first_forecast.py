@@ -15,9 +15,8 @@ from salticus.crawl.forecast import without_news
 from salticus.crawl.opening import stored
 from salticus.crawl.snapshot import recover
 from salticus.types import NewPage, Tick
-from salticus.views.why import why_report
 
-from .test_why import START, TICK, Scripted, crawler
+from .test_why import START, TICK, Scripted, crawler, why_report
 
 DEAD, LIVING = "http://dead.example/{}", "http://a.example/{}"
 FIRST_DAYS: dict[str, tuple[list[str], dict[str, Any], int]] = {
@@ -51,9 +50,9 @@ def test_the_crawl_visits_when_it_was_foreseen(
             loop = crawler(config, world, store)
             await loop.run(START + ticks * TICK)
         named = {
-            page["url"]: page["next_visit"]["tick"]
+            page.url: page.next_visit.tick
             for page in await why_report(config, urls, clock)
-            if page["next_visit"] is not None
+            if page.next_visit is not None
         }
         assert len(named) == len(urls), "every page has a next visit"
         async with stored(config) as store:
@@ -85,6 +84,7 @@ def test_a_single_page_that_failed_is_tried_again_when_the_budget_allows(tmp_pat
             await store.add([NewPage(url)], at=int(START.timestamp() * 1e6))
             await crawler(config, Scripted(store, config, clock), store).run(START + TICK)
         (page,) = await why_report(config, [url], clock)
-        assert page["next_visit"]["tick"] <= 13
+        assert page.next_visit is not None
+        assert page.next_visit.tick <= 13
 
     asyncio.run(main())

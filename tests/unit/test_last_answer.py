@@ -20,6 +20,7 @@ from salticus.allocate.leap import Leap
 from salticus.clock import VirtualClock
 from salticus.config import Config, parse
 from salticus.crawl.loop import Loop
+from salticus.crawl.opened import open_crawl
 from salticus.crawl.opening import stored
 from salticus.freshness.estimate import by_pages
 from salticus.freshness.note import Gauging
@@ -30,6 +31,7 @@ from salticus.predict.poisson import PoissonSurvival
 from salticus.store.base import Query
 from salticus.testing import START, blank_pages
 from salticus.types import (
+    Floats,
     NewPage,
     Observation,
     Outcomes,
@@ -40,9 +42,9 @@ from salticus.types import (
     instant,
 )
 from salticus.types.coins import coins
-from salticus.views.fresh import fresh_report
-from salticus.views.standing import chances
-from salticus.views.why import why_report
+from salticus.views.fresh import Fresh, fresh
+from salticus.views.search import Found, search
+from salticus.views.why import why_all
 from salticus.web.clicks import Clicks
 
 from .test_why import DAY, Scripted, crawler
@@ -141,23 +143,29 @@ def test_pages_that_do_not_answer_get_no_more_visits_than_those_that_do(tmp_path
     asyncio.run(main())
 
 
+def outdated(found: list[Found]) -> Floats:
+    return np.array([hit.outdated for hit in found], dtype=np.float64)
+
+
 def test_search_desk_fresh_and_why_give_one_answer(tmp_path: Path) -> None:
     async def main() -> None:
         async with crawled(tmp_path, BEFORE + 3, budget="100%") as (loop, config):
             world = cast(HalfBlocked, loop.world)
-            clock, store = world.clock, world.store
+            clock = world.clock
             clicks = Clicks(loop, cast(Any, world), clock)
             found = await clicks.search("teapot", N)
             await clicks.flush()
-            urls = [hit.url for hit, _ in found]
+            urls = [hit.url for hit in found]
             assert len(urls) == N
-            desk = np.array([outdated for _, outdated in found])
-            fresh = [1.0 - each["fresh"] for each in await fresh_report(config, urls, clock)]
-            why = [each["copy"]["changed_by_now"] for each in await why_report(config, urls, clock)]
-            assert desk == pytest.approx(np.array(fresh), abs=1e-9)
+            desk = outdated(found)
+            async with open_crawl(config, clock) as crawl:
+                told = [each for each in await fresh(crawl, urls) if isinstance(each, Fresh)]
+                why = [each.copy.changed_by_now for each in await why_all(crawl, urls)]
+                searched = {hit.url: hit for hit in await search(crawl, "teapot", N)}
+            assert desk == pytest.approx(1.0 - np.array([each.fresh for each in told]), abs=1e-9)
             assert desk == pytest.approx(np.array(why), abs=1e-9)
-            ids = np.array([hit.page for hit, _ in found])
-            assert desk == pytest.approx(await chances(config, store, ids, clock), abs=1e-9)
+            assert desk == pytest.approx(outdated([searched[url] for url in urls]), abs=1e-9)
+            ids = np.array([hit.page for hit in found])
             silent = ids % 2 == 1
             assert desk[silent].min() > desk[~silent].mean(), "they answered three days ago"
 

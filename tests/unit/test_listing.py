@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from salticus.store.base import PageState
 from salticus.urls import canonical
 from salticus.views.listing import HEADER, as_json, as_row, pattern
-from salticus.views.times import ago, iso, span, when
+from salticus.views.times import ago, iso, moment, plain, span, when
 
 urls = st.from_regex(r"https?://[a-z]{1,5}\.example/[a-zA-Z0-9/_.-]{0,12}", fullmatch=True)
 times = st.integers(0, 4 * 10**15)
@@ -50,13 +50,14 @@ def test_a_pattern_is_taken_as_it_is(url: str) -> None:
 
 @given(times, times)
 def test_times_are_told(at: int, now: int) -> None:
+    assert when(at) == when(moment(at))
     assert when(at)[:10] == (iso(at) or "")[:10]
-    assert ago(at, now).endswith(" ago")
-    assert span(max(0, now - at) / 1e6) + " ago" == ago(at, now)
+    assert plain({"at": moment(at)}) == {"at": iso(at)}
+    assert span(max(0, now - at) / 1e6) + " ago" == ago(moment(at), moment(now))
 
 
 def test_a_row_has_every_column() -> None:
-    row = as_row(page(value="long " * 30, changes=3), now=0)
+    row = as_row(page(value="long " * 30, changes=3), now=moment(0))
     assert len(row) == len(HEADER)
     assert len(row[HEADER.index("value")]) <= 24
     assert row[-1] == "http://a.example/"

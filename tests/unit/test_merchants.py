@@ -67,15 +67,15 @@ def test_accuracy_is_the_share_of_visits_that_find_what_was_told() -> None:
     shop = history.shop()
     assert (shop.sightings, shop.right, shop.right_price) == (4, 2, 3)
     known = facts("shop", shop)
-    assert (known["accuracy"], known["price_accuracy"], known["unchecked_pages"]) == (0.5, 0.75, 0)
+    assert (known.accuracy, known.price_accuracy, known.unchecked_pages) == (0.5, 0.75, 0)
 
 
 def test_what_no_visit_has_checked_is_not_wrong() -> None:
     shop = History().seen(0, IN).told(1, OUT).told(1, IN, page=2).shop()
     assert (shop.pages, shop.unchecked, shop.sightings) == (2, 2, 0)
     known = facts("shop", shop)
-    assert known["accuracy"] is None
-    assert known["lag_median_s"] is None
+    assert known.accuracy is None
+    assert known.lag_median_s is None
 
 
 def test_the_page_was_first() -> None:
@@ -87,14 +87,14 @@ def test_the_page_was_first() -> None:
 def test_the_feed_was_first() -> None:
     history = History().told(0, IN).seen(0.5, IN).told(1, OUT).seen(2, None).seen(4, OUT)
     assert history.lags() == [(-3, -1)]
-    assert facts("shop", history.shop())["feed_first"] == 1
+    assert facts("shop", history.shop()).feed_first == 1
 
 
 def test_between_two_visits_nobody_knows_who_was_first() -> None:
     history = History().told(0, IN).seen(1, IN).told(2, OUT).seen(4, OUT)
     assert history.lags() == [(-2, 1)]
     known = facts("shop", history.shop())
-    assert (known["feed_first"], known["page_first"], known["changes"]) == (0, 0, 1)
+    assert (known.feed_first, known.page_first, known.changes) == (0, 0, 1)
 
 
 def test_the_change_lies_between_the_last_old_and_the_first_new_sighting() -> None:
@@ -106,9 +106,9 @@ def test_what_the_feed_never_told_lags_for_ever() -> None:
     history = History().told(0, IN).seen(1, IN).seen(2, OUT).seen(3, "7 EUR").told(4, "7 EUR")
     assert history.lags() == [(float("inf"),) * 2, (1, 2)]
     known = facts("shop", history.shop())
-    assert known["untold_changes"] == 1
-    assert known["lag_median_s"] == [3600, 7200]
-    assert known["lag_p90_s"] == [None, None]
+    assert known.untold_changes == 1
+    assert known.lag_median_s == [3600, 7200]
+    assert known.lag_p90_s == [None, None]
 
 
 def test_a_change_since_the_last_feed_is_open() -> None:
@@ -144,7 +144,7 @@ def test_other_signals_do_not_count() -> None:
 def test_the_true_quantiles_lie_between_the_bounds() -> None:
     shop = Merchant(lags=[Lag(n * 1e6, (n + 5) * 1e6) for n in range(10)])
     known = facts("shop", shop)
-    assert (known["lag_median_s"], known["lag_p90_s"]) == ([4, 9], [8, 13])
+    assert (known.lag_median_s, known.lag_p90_s) == ([4, 9], [8, 13])
 
 
 # ------------------------------------------------------------------------------------ commands

@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from salticus.allocate import BUILTIN
 from salticus.charts.contest import write_contest
-from salticus.charts.policies import checked, describe, habits_chart, write_habits
+from salticus.charts.policies import habits_chart, write_habits
+from salticus.charts.sheet import checked
 from salticus.charts.spending import label, margin
 from salticus.cli.app import app
 from salticus.config import Budget
@@ -31,6 +32,7 @@ from salticus.lab.simulate.run import run
 from salticus.lab.simulate.spending import DEMANDS as DEMAND_BINS
 from salticus.lab.simulate.spending import RATES, Spending, spending, together
 from salticus.lab.simulate.stage import Stage, set_stage
+from salticus.views.policies import policy
 
 DAY = timedelta(days=1)
 RULES = SimulationSettings(tick=DAY, history=5 * DAY, warmup=5 * DAY, days=20, runs=2)
@@ -48,16 +50,16 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
 
 @pytest.mark.parametrize("name", BUILTIN)
 def test_every_policy_says_what_it_does_in_a_sentence(name: str) -> None:
-    about = describe(name, BUILTIN)
-    assert about["where"] == BUILTIN[name]
-    assert about["summary"].endswith("."), "the first line of the docstring is a whole sentence"
-    assert ">>>" not in about["text"]
+    about = policy(name)
+    assert about.where == BUILTIN[name]
+    assert about.summary.endswith("."), "the first line of the docstring is a whole sentence"
+    assert ">>>" not in about.text
 
 
 def test_a_policy_is_found_under_both_spellings_and_unknown_ones_are_named() -> None:
-    assert describe("round-robin", BUILTIN) == describe("round_robin", BUILTIN)
+    assert policy("round-robin") == policy("round_robin")
     with pytest.raises(PluginError, match="no policy is called 'nosuch'; known: change_prop"):
-        describe("nosuch", BUILTIN)
+        policy("nosuch")
 
 
 def test_the_command_lists_describes_and_draws(tmp_path: Path) -> None:
@@ -96,7 +98,7 @@ def test_habits_are_drawn_by_the_suffix(tmp_path: Path, suffix: str) -> None:
     some = [{"rate": r, "demand": d, "visits": r * d} for d in DEMANDS for r in (0.0, 0.1, 1.0)][1:]
     some = [{**one, "rate": one["rate"] or 0.01} for one in some]
     path = tmp_path / f"plot{suffix}"
-    write_habits(describe("uniform", BUILTIN), some, path)
+    write_habits({"name": "uniform", "summary": "All alike."}, some, path)
     begins = {".html": b"<!DOCTYPE", ".svg": b"<svg", ".png": b"\x89PNG"}
     assert path.read_bytes().startswith(begins[suffix])
     assert checked(path) == path

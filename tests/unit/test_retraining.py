@@ -16,7 +16,7 @@ from salticus.clock import SystemClock
 from salticus.crawl.beside import grown_up, next_training
 from salticus.crawl.contest import Foretold, verdict
 from salticus.crawl.retraining import Retraining
-from salticus.crawl.training import Terms, train_stored
+from salticus.crawl.training import Terms, Trained, train_stored
 from salticus.models.registry import Registry
 from salticus.models.training.run import ModelSpec
 from salticus.store.sqlite import SqliteStore
@@ -38,7 +38,7 @@ def bursts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-async def made(folder: Path, **world: Any) -> dict[str, Any]:
+async def made(folder: Path, **world: Any) -> Trained:
     store = await SqliteStore.open(folder / "salticus.db")
     await fill(store, days=24, **world)
     found = await train_stored(store, Registry(folder / "models"), SMALL, TERMS)
@@ -60,8 +60,8 @@ def test_a_model_that_knows_more_takes_over(bursts: Path) -> None:
 
 def test_with_too_little_to_learn_from_nothing_is_trained(tmp_path: Path) -> None:
     found = asyncio.run(made(tmp_path, pages=2, bursts=False))
-    assert found == {"version": None, "promoted": False, "why": found["why"]}
-    assert "visits to explore or of the panel" in found["why"]
+    assert (found.version, found.promoted) == (None, False)
+    assert "visits to explore or of the panel" in found.why
     assert not (tmp_path / "models").exists()
 
 

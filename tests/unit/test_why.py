@@ -17,6 +17,7 @@ from salticus.config import Config, parse
 from salticus.crawl.census import Census
 from salticus.crawl.forecast import HORIZON
 from salticus.crawl.loop import Loop
+from salticus.crawl.opened import open_crawl
 from salticus.crawl.opening import cost_of, stored
 from salticus.crawl.parts import make_parts
 from salticus.crawl.snapshot import Memory
@@ -40,11 +41,10 @@ from salticus.types import (
     Value,
     instant,
 )
-from salticus.views.fresh import fresh_report
+from salticus.views.fresh import Fresh, fresh
 from salticus.views.reasons import in_words
-from salticus.views.standing import chances
-from salticus.views.times import iso
-from salticus.views.why import why_report
+from salticus.views.standing import outdated_or_unknown, times
+from salticus.views.why import Why, why_all
 
 DAY = timedelta(days=1)
 TICK = timedelta(hours=2)
@@ -249,36 +249,39 @@ EVERYONE = [*KINDS.values(), *(page.url for page in CROWD)]
 
 
 @pytest.fixture(scope="module")
-def told(crawl: Crawl) -> dict[str, dict[str, Any]]:
+def told(crawl: Crawl) -> dict[str, Why]:
     found = asyncio.run(why_report(crawl[0], EVERYONE, crawl[1]))
-    return {page["url"]: page for page in found}
+    return {page.url: page for page in found}
 
 
-def named(told: dict[str, dict[str, Any]]) -> dict[str, int]:
+async def why_report(config: Config, urls: list[str], clock: VirtualClock) -> list[Why]:
+    async with open_crawl(config, clock) as crawl:
+        return await why_all(crawl, urls)
+
+
+def named(told: dict[str, Why]) -> dict[str, int]:
     """The tick that is named for each page that is visited at all."""
-    visits = {url: page["next_visit"] for url, page in told.items()}
-    return {url: visit["tick"] for url, visit in visits.items() if visit is not None}
+    visits = {url: page.next_visit for url, page in told.items()}
+    return {url: visit.tick for url, visit in visits.items() if visit is not None}
 
 
 # ------------------------------------------------------------------------------------------- when
 
 
-def test_the_planner_visits_in_the_tick_that_why_named(
-    crawl: Crawl, told: dict[str, dict[str, Any]]
-) -> None:
+def test_the_planner_visits_in_the_tick_that_why_named(crawl: Crawl, told: dict[str, Why]) -> None:
     assert len(KINDS) >= 20
     ticks = named(told)
     assert ticks == asyncio.run(planned(*crawl))
     assert len(set(ticks.values())) > 10, "they are not all visited at once"
-    assert any(told[url]["next_visit"]["planned"] for url in ticks), "some are planned already"
+    assert any(told[url].next_visit.planned for url in ticks), "some are planned already"
 
 
 def test_without_a_price_the_policy_itself_is_foreseen(tmp_path: Path) -> None:
     config, clock = asyncio.run(crawled(tmp_path, "uniform", days=1))
-    found = {page["url"]: page for page in asyncio.run(why_report(config, EVERYONE, clock))}
+    found = {page.url: page for page in asyncio.run(why_report(config, EVERYONE, clock))}
     assert named(found) == asyncio.run(planned(config, clock))
-    assert all(page["price"] is None for page in found.values())
-    assert {page["brought_by"] for page in found.values()} >= {"policy", "first visit", "pin"}
+    assert all(page.price is None for page in found.values())
+    assert {page.brought_by for page in found.values()} >= {"policy", "first visit", "pin"}
 
 
 @pytest.mark.parametrize(
@@ -302,24 +305,24 @@ def test_without_a_price_the_policy_itself_is_foreseen(tmp_path: Path) -> None:
     ],
 )
 def test_why_names_what_binds(
-    kind: str, binds: str, causes: set[str | None], told: dict[str, dict[str, Any]]
+    kind: str, binds: str, causes: set[str | None], told: dict[str, Why]
 ) -> None:
     page = told[KINDS[kind]]
-    assert (page["binds"], page["brought_by"] in causes) == (binds, True), page
+    assert (page.binds, page.brought_by in causes) == (binds, True), page
     if binds in ("pause", "rest", "pin", "min_interval", "hours", "host"):
-        assert binds in [bound["name"] for bound in page["bounds"]]
+        assert binds in [bound.name for bound in page.bounds]
 
 
-def test_the_lot_is_foreseen_too(told: dict[str, dict[str, Any]]) -> None:
-    assert "explore" in {page["brought_by"] for page in told.values()}
+def test_the_lot_is_foreseen_too(told: dict[str, Why]) -> None:
+    assert "explore" in {page.brought_by for page in told.values()}
 
 
 def test_while_a_crawl_runs_the_coming_tick_follows_the_present_one(crawl: Crawl) -> None:
     config, clock = crawl
     with instance_lock(Path(config.store)):
         (page,) = asyncio.run(why_report(config, [KINDS["never visited"]], clock))
-    assert page["next_visit"]["start"] > iso(_micros(clock))
-    assert page["next_visit"]["tick"] == page["coming_tick"]
+    assert page.next_visit.start > clock.now()
+    assert page.next_visit.tick == page.coming_tick
 
 
 # ------------------------------------------------------------------------------ how to be sooner
@@ -329,21 +332,21 @@ def test_so_much_more_demand_brings_a_visit_forward(tmp_path: Path) -> None:
     config, clock = asyncio.run(crawled(tmp_path, days=3))
     url = KINDS["steady"]
     (before,) = asyncio.run(why_report(config, [url], clock))
-    factor, coming = before["price"]["demand_factor"], before["coming_tick"]
-    assert before["next_visit"]["tick"] > coming
+    factor, coming = before.price.demand_factor, before.coming_tick
+    assert before.next_visit.tick > coming
     for more, sooner in ((0.999, False), (1.001, True)):
         asyncio.run(_demand(config, url, factor * more))
         (after,) = asyncio.run(why_report(config, [url], clock))
-        assert (after["next_visit"]["tick"] == coming) == sooner
+        assert (after.next_visit.tick == coming) == sooner
 
 
 def test_clicks_are_named_as_where_demand_comes_from(tmp_path: Path) -> None:
     config, clock = asyncio.run(crawled(tmp_path, days=1))
     asyncio.run(_clicked(config, KINDS["dear"], _micros(clock), 30))
     dear, other = asyncio.run(why_report(config, [KINDS["dear"], KINDS["steady"]], clock))
-    assert dear["demand"]["from"] == other["demand"]["from"] == "clicks"
-    assert dear["demand"]["clicks"] == pytest.approx(30, rel=0.01)
-    assert dear["demand"]["a_day"] > 50 * other["demand"]["a_day"] > 0
+    assert dear.demand.origin == other.demand.origin == "clicks"
+    assert dear.demand.clicks == pytest.approx(30, rel=0.01)
+    assert dear.demand.a_day > 50 * other.demand.a_day > 0
     assert "30 clicks, 0 impressions, times 50" in dict(in_words(dear))["demand"]
 
 
@@ -360,45 +363,47 @@ async def _demand(config: Config, url: str, demand: float) -> None:
 # --------------------------------------------------------------------------------- what is known
 
 
-def test_why_tells_what_the_estimate_rests_on(told: dict[str, dict[str, Any]]) -> None:
+def test_why_tells_what_the_estimate_rests_on(told: dict[str, Why]) -> None:
     fast, steady, new = (told[KINDS[kind]] for kind in ("fast", "steady", "never visited"))
-    assert fast["estimate"]["changes_a_day"] > 3 * steady["estimate"]["changes_a_day"]
-    assert fast["estimate"]["seen"]["changes"] > 3
+    assert fast.estimate.changes_a_day > 3 * steady.estimate.changes_a_day
+    assert fast.estimate.seen.changes > 3
     for page in (fast, steady):
-        parts, ahead = page["estimate"]["parts"], [*page["copy"]["changed_in_days"].values()]
-        assert parts["own_share"] + parts["prior_share"] == pytest.approx(1.0)
-        mean = parts["prior_share"] * parts["prior_changes_a_day"]
-        mean += parts["own_share"] * parts["own_changes"] / parts["own_days"]
-        assert mean == pytest.approx(page["estimate"]["changes_a_day"])
+        parts, ahead = page.estimate.parts, [*page.copy.changed_in_days.values()]
+        assert parts.own_share + parts.prior_share == pytest.approx(1.0)
+        mean = parts.prior_share * parts.prior_changes_a_day
+        mean += parts.own_share * parts.own_changes / parts.own_days
+        assert mean == pytest.approx(page.estimate.changes_a_day)
         assert ahead == sorted(ahead)
-        assert page["copy"]["changed_by_now"] <= ahead[0]
-        assert len(page["estimate"]["hours"]) == 4
-    assert new["estimate"]["parts"]["prior_share"] == pytest.approx(1.0)
-    assert new["copy"]["changed_by_now"] == 1.0, "there is no copy"
-    demand = told[KINDS["dear"]]["demand"]
-    assert (demand["a_day"], demand["from"], demand["importance"]) == (50.0, "uniform", 50.0)
+        assert page.copy.changed_by_now <= ahead[0]
+        assert page.estimate.hours is not None
+    assert new.estimate.parts.prior_share == pytest.approx(1.0)
+    assert new.copy.changed_by_now == 1.0, "there is no copy"
+    demand = told[KINDS["dear"]].demand
+    assert (demand.a_day, demand.origin, demand.importance) == (50.0, "uniform", 50.0)
 
 
 def test_a_copy_is_as_old_as_the_last_answer(crawl: Crawl) -> None:
     config, clock = crawl
 
     async def main() -> None:
-        async with stored(config) as store:
-            pages = await store.find(Query(sort="added"))
+        async with open_crawl(config) as late:
+            pages = await late.store.find(Query(sort="added"))
+            last = times([page.last_answer for page in pages])
             ids = np.array([page.page for page in pages])
-            old = await chances(config, store, ids)
-        answered = np.array([page.last_answer is not None for page in pages])
-        assert (old[~answered] == 1.0).all()
+            old = await outdated_or_unknown(late, ids, last)
+        assert (old[np.isnat(last)] == 1.0).all()
         assert ((old >= 0) & (old <= 1)).all()
-        now = await fresh_report(config, [page.url for page in pages], clock)
-        for page, fresh, chance in zip(pages, now, old, strict=True):
-            assert fresh["fresh"] >= 1.0 - chance - 1e-12, "by the true clock it is much later"
-            assert fresh["fresh"] <= (page.last_answer is not None and page.status != "gone")
+        async with open_crawl(config, clock) as crawl:
+            now = await fresh(crawl, [page.url for page in pages], foresee=True)
+        for page, found, chance in zip(pages, now, old, strict=True):
+            assert isinstance(found, Fresh)
+            assert found.fresh >= 1.0 - chance - 1e-12, "by the true clock it is much later"
+            assert found.fresh <= (page.last_answer is not None and page.status != "gone")
 
     asyncio.run(main())
 
 
-def test_explanations_can_be_read(told: dict[str, dict[str, Any]]) -> None:
+def test_explanations_can_be_read(told: dict[str, Why]) -> None:
     said = {kind: dict(in_words(told[url])) for kind, url in KINDS.items()}
     assert all(text and "None" not in text for page in said.values() for text in page.values())
     assert "would bring the visit into the coming tick" in said["steady"]["the visit price"]

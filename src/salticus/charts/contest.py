@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from salticus.charts.sheet import WIDTH, Sheet, Table
+from salticus.charts.kit import Table, colours, data, each, percent, tip
+from salticus.charts.sheet import WIDTH, Sheet
 from salticus.charts.spending import spending_charts
 
-_COLOURS = [
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A",
-]  # fmt: skip
+_INCREASE = ("policy", "against", "budget", "median_increase", "p_value")
 _MEASURES = {"click_freshness": "clicks that find a fresh copy", "page_freshness": "fresh pages"}
 
 
@@ -51,15 +50,15 @@ def _by_budget(alt: Any, rows: list[dict[str, Any]], measure: str) -> Any:
         for row in rows
         if row[measure]["median"] is not None
     ]
-    base = alt.Chart(alt.Data(values=points)).encode(
+    base = alt.Chart(data(points)).encode(
         x=alt.X("budget:Q", title="visits made per page and day", scale=alt.Scale(type="log")),
         color=_colour(alt, rows),
     )
-    share = {"scale": alt.Scale(zero=False), "axis": _percent(alt)}
+    share = {"scale": alt.Scale(zero=False), "axis": percent()}
     line = base.mark_line(point={"size": 50}).encode(
         y=alt.Y("median:Q", title=f"share of {_MEASURES[measure]}", **share),
-        tooltip=["policy:N", alt.Tooltip("budget:Q", format=".4f"),
-                 *(alt.Tooltip(f"{k}:Q", format=".4f") for k in ("median", "low", "high"))],
+        tooltip=["policy:N", tip("budget", ".4f"),
+                 *(tip(k, ".4f") for k in ("median", "low", "high"))],
     )  # fmt: skip
     bars = base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q", **share), y2="high:Q")
     return (bars + line).properties(width=WIDTH, height=340)
@@ -74,7 +73,7 @@ def _by_day(alt: Any, rows: list[dict[str, Any]], measure: str) -> Any:
     ]
     axis = alt.Axis(format="%d %b", tickCount=10)
     chart = (
-        alt.Chart(alt.Data(values=points))
+        alt.Chart(data(points))
         .mark_line()
         .encode(
             x=alt.X("day:T", title="day (UTC)", axis=axis),
@@ -82,10 +81,10 @@ def _by_day(alt: Any, rows: list[dict[str, Any]], measure: str) -> Any:
                 "share:Q",
                 title="share fresh",
                 scale=alt.Scale(zero=False),
-                axis=_percent(alt),
+                axis=percent(),
             ),
             color=_colour(alt, rows),
-            tooltip=["policy:N", "day:T", alt.Tooltip("share:Q", format=".4f")],
+            tooltip=["policy:N", "day:T", tip("share", ".4f")],
         )
         .properties(width=WIDTH, height=150)
     )
@@ -97,11 +96,8 @@ def _budgets(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _colour(alt: Any, rows: list[dict[str, Any]]) -> Any:
-    policies = list(dict.fromkeys(row["policy"] for row in rows))
-    colours = [_COLOURS[k % len(_COLOURS)] for k in range(len(policies))]
-    scale = alt.Scale(domain=policies, range=colours)
     legend = alt.Legend(orient="top", columns=4, labelLimit=200)
-    return alt.Color("policy:N", title="policy", scale=scale, legend=legend)
+    return colours("policy", each(rows, "policy"), title="policy", legend=legend)
 
 
 def table_of(report: dict[str, Any]) -> Table:
@@ -145,16 +141,7 @@ def _tables(sheet: Sheet, report: dict[str, Any]) -> None:
     if report["increases"]:
         sheet.heading("Against the first policy", rank=3).table(
             ("policy", "against", "budget", "median increase of clicks fresh", "Wilcoxon p"),
-            [
-                (
-                    row["policy"],
-                    row["against"],
-                    row["budget"],
-                    row["median_increase"],
-                    row["p_value"],
-                )
-                for row in report["increases"]
-            ],
+            [tuple(row[name] for name in _INCREASE) for row in report["increases"]],
         )
     known = [row for row in report["savings"] if row["saving"] is not None]
     if known:
@@ -162,7 +149,3 @@ def _tables(sheet: Sheet, report: dict[str, Any]) -> None:
             ("policy", "against", "at its budget", "clicks fresh", "saved", "95 % from", "to"),
             [tuple(row.values()) for row in known],
         )
-
-
-def _percent(alt: Any) -> Any:
-    return alt.Axis(format=".2~%")

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from salticus.charts.sheet import BLUE, GREY, WIDTH, Sheet, Table
+from salticus.charts.kit import BLUE, GREY, Table, data, each, percent, tip
+from salticus.charts.sheet import WIDTH, Sheet
 
 _FIGURES = {
     "rows": "rows", "events": "events", "share": "share", "auc": "AUC", "auc_mean": "of 20",
@@ -98,19 +99,19 @@ def reliability_chart(found: dict[str, Any]) -> Any:
     points = [{**row, "within": spelt(row["edge"])} for row in found["reliability"]]
     most = max((max(p["predicted"], p["observed"]) for p in points), default=1.0)
     scale = alt.Scale(type="sqrt", domain=[0, most], nice=False, padding=8)
-    axis = alt.Axis(format=".2~%")
-    right = alt.Chart(_data(alt, [{"p": 0.0}, {"p": most}])).encode(
+    axis = percent()
+    right = alt.Chart(data([{"p": 0.0}, {"p": most}])).encode(
         x=alt.X("p:Q", scale=scale), y=alt.Y("p:Q", scale=scale)
     )
-    lines = alt.Chart(_data(alt, points)).encode(
+    lines = alt.Chart(data(points)).encode(
         x=alt.X("predicted:Q", title="said", scale=scale, axis=axis),
         y=alt.Y("observed:Q", title="came", scale=scale, axis=axis),
         color=_within(alt, found),
         tooltip=[
             alt.Tooltip("within:N"),
-            alt.Tooltip("predicted:Q", title="said", format=".4~%"),
-            alt.Tooltip("observed:Q", title="came", format=".4~%"),
-            alt.Tooltip("rows:Q", format=","),
+            tip("predicted", ".4~%", "said"),
+            tip("observed", ".4~%", "came"),
+            tip("rows", ","),
         ],
     )
     grey = right.mark_line(color=GREY, strokeDash=[4, 4])
@@ -123,17 +124,16 @@ def known_chart(found: dict[str, Any]) -> Any:
 
     rows = [r for r in found["figures"] if r["by"] == "known" and r["auc"] is not None]
     points = [{**row, "within": spelt(row["edge"])} for row in rows]
-    order = list(dict.fromkeys(row["group"] for row in rows))
+    order = each(rows, "group")
     return (
-        alt.Chart(_data(alt, points))
+        alt.Chart(data(points))
         .mark_line(point={"size": 50})
         .encode(
             x=alt.X("group:O", title="known observations of the page", sort=order,
                     axis=alt.Axis(labelAngle=0)),
             y=alt.Y("auc:Q", title="AUC", scale=alt.Scale(zero=False)),
             color=_within(alt, found),
-            tooltip=["within:N", "group:N", alt.Tooltip("auc:Q", format=".4f"),
-                     alt.Tooltip("rows:Q", format=",")],
+            tooltip=["within:N", "group:N", tip("auc", ".4f"), tip("rows", ",")],
         )
         .properties(width=WIDTH - 120, height=280)
     )  # fmt: skip
@@ -145,7 +145,3 @@ def _within(alt: Any, found: dict[str, Any]) -> Any:
         return alt.value(BLUE)
     scale = alt.Scale(domain=names, scheme="viridis")
     return alt.Color("within:N", title="within", scale=scale, sort=names)
-
-
-def _data(alt: Any, rows: list[dict[str, Any]]) -> Any:
-    return alt.Data(values=rows)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from salticus import plugins
-from salticus.charts.sheet import LOOK, Sheet
-from salticus.errors import ConfigError
-from salticus.exchange.place import in_place
+from salticus.charts.kit import colours, data, log_axis
+from salticus.charts.sheet import Sheet, draw
 
-SUFFIXES = (".html", ".svg", ".png")
 _COLOURS = ("#56B4E9", "#0072B2", "#D55E00")
 _SIZES = (110, 50, 14)  # of dots: those that lie upon one another are all seen
 _RANGE = (0.001, 6.0)  # visits a day: the same for all policies, unless it does not suffice
@@ -25,47 +21,10 @@ _CAPTION = (
 )
 
 
-def describe(name: str, builtin: Mapping[str, str]) -> dict[str, str]:
-    """A policy in words: `name`, `where`, `summary` (a sentence) and `text` (the rest)."""
-    part = plugins.load("policy", name, builtin)
-    plain = name.replace("-", "_")
-    known = plain if plain in builtin else name
-    lines = (inspect.getdoc(part) or "").split("\n>>> ")[0].strip().splitlines() or [""]
-    return {
-        "name": known,
-        "where": builtin.get(known, name),
-        "summary": lines[0],
-        "text": "\n".join(lines[1:]).strip(),
-    }
-
-
-def checked(path: Path) -> Path:
-    """The file to draw to, if its name tells what it is to be."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise ConfigError(f"{path}: a plot is a file that ends in {', '.join(SUFFIXES)}")
-    return path
-
-
 def write_habits(about: Mapping[str, str], habits: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Draw `habits` (rate, demand, visits) to an HTML, SVG or PNG file, by its suffix."""
     chart = habits_chart(habits, title=about["name"])
-    kind = checked(path).suffix.lower()
-    if kind == ".html":
-        sheet = Sheet(about["name"]).words(about["summary"])
-        sheet.chart(chart, _CAPTION).write(path)
-        return
-    with in_place(path) as part:
-        part.write_bytes(picture(chart, kind))
-
-
-def picture(chart: Any, kind: str) -> bytes:
-    """A chart as SVG or PNG, by the suffix."""
-    import vl_convert
-
-    spec = chart.to_dict()
-    if kind == ".svg":
-        return vl_convert.vegalite_to_svg(spec, config=LOOK).encode()
-    return vl_convert.vegalite_to_png(spec, config=LOOK, scale=2)
+    draw(chart, path, Sheet(about["name"]).words(about["summary"]), _CAPTION)
 
 
 def habits_chart(habits: Sequence[Mapping[str, Any]], title: str = "") -> Any:
@@ -76,22 +35,20 @@ def habits_chart(habits: Sequence[Mapping[str, Any]], title: str = "") -> Any:
     rows = [{**one, "shown": _named(one["demand"])} for one in habits]
     floor, ceiling = _ends([one["visits"] for one in rows], _RANGE, 1.3)
     ends = _ends([one["rate"] for one in rows], (np.inf, 0.0), 1.3)
+    legend = alt.Legend(symbolSize=80)
     base = {
-        "x": _axis(alt, alt.X, "rate", "changes of a page a day (log scale)", ends),
-        "y": _axis(alt, alt.Y, "visits", "visits to it a day (log scale)", (floor, ceiling)),
-        "color": _scale(alt, alt.Color, shown, _COLOURS, alt.Legend(symbolSize=80)),
+        "x": _axis(alt.X, "rate", "changes of a page a day (log scale)", ends),
+        "y": _axis(alt.Y, "visits", "visits to it a day (log scale)", (floor, ceiling)),
+        "color": colours("shown", shown, _COLOURS, title="demand", legend=legend),
     }
     tips = ["shown:N", *(alt.Tooltip(f"{n}:Q", format=".3~g") for n in ("rate", "visits"))]
-    some = _data(alt, (one for one in rows if one["visits"] > 0))
-    none = _data(
-        alt,
-        (
-            {**one, "visits": floor * 1.35 ** shown.index(one["shown"])}
-            for one in rows
-            if one["visits"] <= 0
-        ),
+    some = data(one for one in rows if one["visits"] > 0)
+    none = data(
+        {**one, "visits": floor * 1.35 ** shown.index(one["shown"])}
+        for one in rows
+        if one["visits"] <= 0
     )
-    size = _scale(alt, alt.Size, shown, _SIZES, None)
+    size = alt.Size("shown:N", scale=alt.Scale(domain=shown, range=list(_SIZES)), legend=None)
     lines = alt.Chart(some).mark_line(strokeWidth=1.5)
     dots = alt.Chart(some).mark_circle(opacity=1).encode(size=size, tooltip=tips)
     marks = alt.Chart(none).mark_point(
@@ -108,21 +65,12 @@ def _ends(values: Sequence[float], usual: tuple[float, float], room: float) -> t
     return min(low, usual[0]), max(high, usual[1])
 
 
-def _axis(alt: Any, channel: Any, name: str, title: str, ends: tuple[float, float]) -> Any:
+def _axis(channel: Any, name: str, title: str, ends: tuple[float, float]) -> Any:
+    import altair as alt
+
     scale = alt.Scale(type="log", domain=list(ends), nice=False)
-    axis = alt.Axis(format="~g", values=[10.0**power for power in range(-6, 3)])
-    return channel(f"{name}:Q", title=title, scale=scale, axis=axis)
-
-
-def _scale(alt: Any, channel: Any, shown: list[str], values: Sequence[Any], legend: Any) -> Any:
-    """A colour or a size for each demand."""
-    scale = alt.Scale(domain=shown, range=list(values))
-    return channel("shown:N", title="demand", scale=scale, legend=legend)
+    return channel(f"{name}:Q", title=title, scale=scale, axis=log_axis((-6, 3)))
 
 
 def _named(demand: float) -> str:
     return f"{demand:g} × mean" if demand != 1 else "the mean"
-
-
-def _data(alt: Any, values: Any) -> Any:
-    return alt.Data(values=list(values))

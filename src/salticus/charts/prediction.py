@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from salticus.charts.sheet import BLUE, ORANGE, WIDTH, Sheet, Table
+from salticus.charts.kit import Table, colours, data, each, tip
+from salticus.charts.sheet import WIDTH, Sheet
 
 Row = dict[str, Any]
 
@@ -62,21 +63,21 @@ def _changes(rows: Sequence[Row]) -> Table:
     lines = []
     for name, some in _by(rows, "name"):
         cells = {(row["group"], row["observe"]): row for row in some}
-        each = [_pair(cells.get(cell)) for cell in _CELLS]
-        lines.append((name, *(text for pair in each for text in pair)))
+        pairs = [_pair(cells.get(cell)) for cell in _CELLS]
+        lines.append((name, *(text for pair in pairs for text in pair)))
     return tuple(header), lines
 
 
 def _tasks(rows: Sequence[Row]) -> Table:
-    tasks = [*dict.fromkeys(row["task"] for row in rows)]
+    tasks = each(rows, "task")
     header = ["model"]
     for task in tasks:
         header += [task, "published"]
     lines = []
     for name, some in _by(rows, "name"):
         cells = {row["task"]: row for row in some}
-        each = [_pair(cells.get(task)) for task in tasks]
-        lines.append((name, *(text for pair in each for text in pair)))
+        pairs = [_pair(cells.get(task)) for task in tasks]
+        lines.append((name, *(text for pair in pairs for text in pair)))
     return tuple(header), lines
 
 
@@ -94,7 +95,7 @@ def _daily(rows: Sequence[Row]) -> Table:
 
 
 def _cold(rows: Sequence[Row]) -> Table:
-    groups = [*dict.fromkeys(row["known"] for row in rows)]
+    groups = each(rows, "known")
     lines: list[tuple[Any, ...]] = []
     for name, some in _by(rows, "name"):
         cells = {row["known"]: row for row in some}
@@ -151,20 +152,14 @@ def auc_chart(rows: Sequence[Row]) -> Any:
         for source, value in (("ours", row["auc"]), ("published", row.get("published"))):
             if value is not None:
                 points.append({**known, "auc": value, "source": source})
-    told = [*dict.fromkeys(point["source"] for point in points)]
+    told = each(points, "source")
     legend = alt.Legend() if len(told) > 1 else None
-    data = alt.Data(values=points)  # type: ignore[no-untyped-call]
-    base = alt.Chart(data).encode(
+    base = alt.Chart(data(points)).encode(
         x=alt.X("auc:Q", title="AUC", scale=alt.Scale(zero=False)),
-        y=alt.Y("model:N", title=None, sort=[*dict.fromkeys(row["name"] for row in rows)]),
-        color=alt.Color(
-            "source:N",
-            title=None,
-            scale=alt.Scale(domain=told, range=[BLUE, ORANGE][: len(told)]),
-            legend=legend,
-        ),
+        y=alt.Y("model:N", title=None, sort=each(rows, "name")),
+        color=colours("source", told, title=None, legend=legend),
         shape=alt.Shape("source:N", title=None, scale=alt.Scale(domain=told), legend=legend),
-        tooltip=["model:N", "panel:N", "source:N", alt.Tooltip("auc:Q", format=".4f")],
+        tooltip=["model:N", "panel:N", "source:N", tip("auc", ".4f")],
     )
     dots = base.mark_point(size=60, filled=True).properties(width=(WIDTH - 300) // 2)
     return dots.facet(facet=alt.Facet("panel:N", title=None, sort=None), columns=2)

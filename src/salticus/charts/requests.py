@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from salticus.charts.sheet import BLUE, ORANGE, WIDTH, Sheet, Table
-
-_COLOURS = [BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+from salticus.charts.kit import Table, colours, data, each, percent, tip
+from salticus.charts.sheet import WIDTH, Sheet
 
 
 def requests_table(report: dict[str, Any]) -> Table:
@@ -67,14 +66,15 @@ def _by_share(alt: Any, rows: list[dict[str, Any]]) -> Any:
         for row in rows
         if row["freshness"]["mean"] is not None
     ]
+    top = alt.Legend(orient="top")
     return (
-        alt.Chart(alt.Data(values=points))
+        alt.Chart(data(points))
         .mark_line(point={"size": 50})
         .encode(
-            x=alt.X("share:Q", title="requests sent", axis=_percent(alt)),
-            y=alt.Y("fresh:Q", scale=alt.Scale(zero=False), **_fresh(alt)),
-            color=_colour(alt, rows),
-            tooltip=["gate:N", *(alt.Tooltip(f"{k}:Q", format=".4f") for k in ("share", "fresh"))],
+            x=alt.X("share:Q", title="requests sent", axis=percent()),
+            y=alt.Y("fresh:Q", scale=alt.Scale(zero=False), **_fresh()),
+            color=colours("gate", each(rows, "gate"), title="gate", legend=top),
+            tooltip=["gate:N", *(tip(k, ".4f") for k in ("share", "fresh"))],
         )
         .properties(width=WIDTH, height=340)
     )
@@ -88,32 +88,18 @@ def _by_day(alt: Any, rows: list[dict[str, Any]]) -> Any:
         if fresh is not None
     ]
     chart = (
-        alt.Chart(alt.Data(values=points))
+        alt.Chart(data(points))
         .mark_line()
         .encode(
             x=alt.X("day:Q", title="days since all copies were fresh"),
-            y=alt.Y("fresh:Q", scale=alt.Scale(zero=False), **_fresh(alt)),
+            y=alt.Y("fresh:Q", scale=alt.Scale(zero=False), **_fresh()),
             color=alt.Color("share:O", title="share sent", scale=alt.Scale(scheme="viridis")),
-            tooltip=["gate:N", "share:O", "day:Q", alt.Tooltip("fresh:Q", format=".4f")],
+            tooltip=["gate:N", "share:O", "day:Q", tip("fresh", ".4f")],
         )
         .properties(width=WIDTH, height=240)
     )
-    return chart.facet(row=alt.Row("gate:N", title=None, sort=_gates(rows)))
+    return chart.facet(row=alt.Row("gate:N", title=None, sort=each(rows, "gate")))
 
 
-def _fresh(alt: Any) -> dict[str, Any]:
-    return {"title": "requests that find a fresh copy", "axis": _percent(alt)}
-
-
-def _gates(rows: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(row["gate"] for row in rows))
-
-
-def _colour(alt: Any, rows: list[dict[str, Any]]) -> Any:
-    gates = _gates(rows)
-    scale = alt.Scale(domain=gates, range=[_COLOURS[k % len(_COLOURS)] for k in range(len(gates))])
-    return alt.Color("gate:N", title="gate", scale=scale, legend=alt.Legend(orient="top"))
-
-
-def _percent(alt: Any) -> Any:
-    return alt.Axis(format=".2~%")
+def _fresh() -> dict[str, Any]:
+    return {"title": "requests that find a fresh copy", "axis": percent()}

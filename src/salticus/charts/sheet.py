@@ -10,11 +10,10 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
+from salticus.errors import ConfigError
 from salticus.exchange.place import in_place
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#767676"
-"""Colours that people with any colour vision tell apart (Okabe and Ito)."""
-
+SUFFIXES = (".html", ".svg", ".png")
 WIDTH = 780
 """Of a chart without its axes, in pixels: with them it fits into a page of 1000."""
 
@@ -55,9 +54,6 @@ LOOK = {
 }  # fmt: skip
 _NUMBER = re.compile(r"[+−-]?[\d.,]+(e[+-]\d+)?( %)?|–")
 _ACTIONS = {"export": True, "source": False, "compiled": False, "editor": False}
-
-Table = tuple[tuple[str, ...], list[tuple[Any, ...]]]
-"""The head of a table and its rows."""
 
 
 class Sheet:
@@ -132,6 +128,34 @@ class Sheet:
             for k, spec in enumerate(self._charts, start=1)
         )
         return [f"<script>{code}</script>" for code in (_bundle(), *calls)]
+
+
+def draw(chart: Any, path: Path, sheet: Sheet, caption: str) -> None:
+    """Write a chart to an SVG or PNG file, or at the end of the sheet to an HTML file, by the
+    suffix of the path."""
+    kind = checked(path).suffix.lower()
+    if kind == ".html":
+        sheet.chart(chart, caption).write(path)
+        return
+    with in_place(path) as part:
+        part.write_bytes(picture(chart, kind))
+
+
+def checked(path: Path) -> Path:
+    """The file to draw to, if its name tells what it is to be."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise ConfigError(f"{path}: a plot is a file that ends in {', '.join(SUFFIXES)}")
+    return path
+
+
+def picture(chart: Any, kind: str) -> bytes:
+    """A chart as SVG or PNG, by the suffix."""
+    import vl_convert
+
+    spec = chart.to_dict()
+    if kind == ".svg":
+        return vl_convert.vegalite_to_svg(spec, config=LOOK).encode()
+    return vl_convert.vegalite_to_png(spec, config=LOOK, scale=2)
 
 
 def _text(text: str) -> str:

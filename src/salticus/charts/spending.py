@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from salticus.charts.kit import data, log_axis, percent, tip
 from salticus.charts.sheet import WIDTH, Sheet
 
 _AXES = {
@@ -61,7 +62,7 @@ def _maps(rows: Rows) -> Any:
 
 def _map(alt: Any, row: dict[str, Any], axes: dict[str, Any]) -> Any:
     visited = "datum.visits_per_page_day > 0"
-    base = alt.Chart(_data(alt, _fields(row))).encode(**axes, tooltip=_tips(alt))
+    base = alt.Chart(data(_fields(row))).encode(**axes, tooltip=_tips(alt))
     none = base.transform_filter(f"!({visited})").mark_rect(color="#d9d9d9")
     seen = base.transform_filter(visited).mark_rect().encode(color=_heat(alt))
     return alt.layer(none, seen).properties(title=row["policy"], width=184, height=220)
@@ -115,13 +116,13 @@ def _lines(rows: Rows, colour: Any) -> Any:
 def _panel(alt: Any, rows: Rows, name: str, measure: str, colour: Any) -> Any:
     points = [point for row in rows for point in margin(row, name)]
     if measure == "share":
-        y = alt.Y("share:Q", title=_SHARE, axis=alt.Axis(format=".2~%"))
+        y = alt.Y("share:Q", title=_SHARE, axis=percent())
     else:
         points = [point for point in points if point["visits_per_page_day"] > 0]
-        y = alt.Y(f"{measure}:Q", title=_VISITS, scale=alt.Scale(type="log"))
-        y = y.axis(format="~g", values=[k * 10.0**p for p in range(-6, 3) for k in (1, 3)])
+        scale = alt.Scale(type="log")
+        y = alt.Y(f"{measure}:Q", title=_VISITS, scale=scale, axis=log_axis((-6, 3), (1, 3)))
     return (
-        alt.Chart(_data(alt, points))
+        alt.Chart(data(points))
         .mark_line(point={"size": 40})
         .encode(x=_ordinal(alt, alt.X, name, points), y=y, color=colour, tooltip=_tips(alt, name))
         .properties(width=WIDTH // 2 - 50, height=220)
@@ -152,11 +153,7 @@ def _tips(alt: Any, *names: str) -> list[Any]:
     return [
         "policy:N",
         *(alt.Tooltip(f"{name}_bin:N", title=_AXES[name]) for name in names or _AXES),
-        alt.Tooltip("pages:Q", format=",.4~r"),
-        alt.Tooltip("visits_per_page_day:Q", title=_VISITS, format=".3~g"),
-        alt.Tooltip("share:Q", title=_SHARE, format=".2~%"),
+        tip("pages", ",.4~r"),
+        tip("visits_per_page_day", ".3~g", _VISITS),
+        tip("share", ".2~%", _SHARE),
     ]
-
-
-def _data(alt: Any, values: Any) -> Any:
-    return alt.Data(values=list(values))

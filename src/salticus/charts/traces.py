@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from salticus.charts.sheet import WIDTH, Sheet, Table
+from salticus.charts.kit import Table, colours, data, log_axis, tip
+from salticus.charts.sheet import WIDTH, Sheet
 
 _COLOURS = {
     "leap": "#D55E00",
@@ -85,37 +86,34 @@ def staleness_chart(rows: Sequence[dict[str, Any]]) -> Any:
         if row["staleness"] and row["visits_per_page_day"]
     ]
     known = [name for name in (*_COLOURS, _OTHERS) if name in {p["shown"] for p in points}]
-    colours = [_COLOURS.get(name, "#c4c4c4") for name in known]
-    base = alt.Chart(alt.Data(values=points)).encode(  # type: ignore[no-untyped-call]
+    shades = [_COLOURS.get(name, "#c4c4c4") for name in known]
+    base = alt.Chart(data(points)).encode(
         x=alt.X(
             "visits_per_page_day:Q",
             title="visits made per page and day (log scale)",
             scale=alt.Scale(type="log", nice=False, padding=12),
-            axis=alt.Axis(format="~g", values=_marks(-4, 1)),
+            axis=log_axis((-4, 2), (1, 2, 5)),
         ),
         y=alt.Y(
             "staleness:Q",
             title="share of clicks that find a stale copy (log scale)",
             scale=alt.Scale(type="log", nice=False, padding=12),
-            axis=alt.Axis(format="~%", values=_marks(-6, 0)),
+            axis=log_axis((-6, 1), (1, 2, 5), "~%"),
         ),
         detail="policy:N",
-        color=alt.Color(
-            "shown:N",
+        color=colours(
+            "shown",
+            known,
+            shades,
             title="policy",
-            scale=alt.Scale(domain=known, range=colours),
             legend=alt.Legend(orient="right", symbolOpacity=1),
         ),
         tooltip=[
             "policy:N",
-            alt.Tooltip("visits_per_page_day:Q", title="visits per page and day", format=".4~g"),
-            alt.Tooltip("staleness:Q", format=".4~%"),
+            tip("visits_per_page_day", ".4~g", "visits per page and day"),
+            tip("staleness", ".4~%"),
         ],
     )
     grey = base.transform_filter(f"datum.shown == '{_OTHERS}'").mark_line(point=True, opacity=0.6)
     named = base.transform_filter(f"datum.shown != '{_OTHERS}'")
     return (grey + named.mark_line(point={"size": 45})).properties(width=WIDTH - 120, height=420)
-
-
-def _marks(low: int, high: int) -> list[float]:
-    return [k * 10.0**power for power in range(low, high + 1) for k in (1, 2, 5)]

@@ -264,8 +264,15 @@ async def _keeps_hosts_and_run_state(store: Store) -> None:
     assert await store.hosts() == hosts, "law: hosts are kept as they were last"
     assert await store.recall() is None, "law: nothing is recalled before it is remembered"
     for state in (b"first", b"", bytes(range(256))):
+        before = await store.stamp()
         await store.remember(state)
         assert await store.recall() == state, "law: run state is what was last remembered"
+        assert (await store.stamp()).state != before.state, "law: another run state is noticed"
+    before = await store.stamp()
+    await record(store, visit(5, page))
+    after = await store.stamp()
+    assert after.data != before.data, "law: a visit is noticed"
+    assert after.state == before.state, "law: the run state is left alone by visits"
 
 
 async def _scans_in_order_of_time(store: Store) -> None:

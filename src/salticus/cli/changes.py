@@ -8,20 +8,17 @@ import select
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from datetime import datetime
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from msgspec.structs import replace
 
-from salticus.cli.options import DEFAULT, ConfigFile, OfKind, OfTag, moment, settings
+from salticus.cli.options import DEFAULT, ConfigFile, OfKind, OfTag, ask, moment
 from salticus.cli.output import print_line, print_now
-from salticus.config import Config
 
 if TYPE_CHECKING:
-    from salticus.types import Change
-    from salticus.views.changes import Wanted
+    from salticus.crawl.opened import Crawl
+    from salticus.views.changes import Changed, Wanted
 
 _LOOK_S = 0.5  # between two looks whether anybody reads what we write
 
@@ -62,60 +59,43 @@ def changes(
     One JSON object a line, oldest first. With --follow and neither --since nor
     --after, only changes from now on.
     """
-    from salticus.crawl.opening import clock_of
-    from salticus.views.changes import Wanted, as_json, as_words
+    from salticus.views.changes import Wanted, cursor
     from salticus.views.listing import pattern
 
-    chosen = settings(config)
-    start = moment("since", since, clock_of(chosen).now())
-    wanted = Wanted(
-        after=after or 0,
-        since=None if start is None else _micros(start),
-        tag=tag,
-        kind=kind,
-        url=None if url is None else pattern(url),
-        first=first,
-        limit=limit,
-    )
-
-    def tell(change: Change) -> None:
+    def tell(change: Changed) -> None:
         if human and not json:
-            print_now(as_words(change))
+            print_now(change.words())
         else:
-            print_line(as_json(change, diff=diff))
+            print_line(change)
 
-    from_now = follow and after is None and since is None
+    async def told(crawl: Crawl) -> None:
+        start = moment("since", since, crawl.now())
+        from_now = follow and after is None and since is None
+        wanted = Wanted(
+            after=await cursor(crawl) if from_now else after or 0,
+            since=None if start is None else int(start.timestamp() * 1e6),
+            tag=tag,
+            kind=kind,
+            url=None if url is None else pattern(url),
+            first=first,
+            limit=limit,
+        )
+        await _tell(crawl, wanted, tell, follow=follow, diff=diff)
+
     try:
-        asyncio.run(_tell(chosen, wanted, tell, follow=follow, from_now=from_now))
+        ask(config, told)
     except BrokenPipeError:  # whoever read this has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _micros(when: datetime) -> int:
-    return int(when.timestamp() * 1e6)
-
-
 async def _tell(
-    config: Config,
-    wanted: Wanted,
-    tell: Callable[[Change], None],
-    *,
-    follow: bool,
-    from_now: bool,
+    crawl: Crawl, wanted: Wanted, tell: Callable[[Changed], None], *, follow: bool, diff: bool
 ) -> None:
-    from salticus.crawl.opening import stored
-    from salticus.views.changes import stream
+    from salticus.views.changes import changes
 
-    async with stored(config) as store:
-        if from_now:
-            wanted = replace(wanted, after=await store.last_change())
-        if not follow:
-            async for change in stream(store, wanted):
-                tell(change)
-            return
-        async with _until_stopped() as stopped:
-            async for change in stream(store, wanted, stopped):
-                tell(change)
+    async with _until_stopped() if follow else nullcontext() as stopped:
+        async for change in changes(crawl, wanted, diff=diff, stopped=stopped):
+            tell(change)
 
 
 @asynccontextmanager

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from salticus.cli.options import DEFAULT, ConfigFile, Json, settings
+from salticus.cli.options import DEFAULT, ConfigFile, Json, ask
 from salticus.cli.output import bar, clean, print_facts, print_json, steps
-from salticus.config import Config
 from salticus.errors import InputError
 
 if TYPE_CHECKING:
-    from salticus.signals.counting import ClickFile, ClickFileOptions
-    from salticus.signals.tally import LineTally
+    from salticus.crawl.clicks import LineTally
+    from salticus.crawl.opened import Crawl
 
 Format = Literal["csv", "jsonl", "access"]
 
@@ -50,22 +48,19 @@ def clicks_import(
 
     Lines that are wrong, and pages that are not in the store, are reported.
     """
-    from salticus.crawl.opening import clock_of
-    from salticus.signals.access import click_of
-    from salticus.signals.counting import ClickFile, ClickFileOptions
-    from salticus.urls import canonical
+    from salticus.crawl.clicks import ClickReading, count_clicks
 
-    chosen = settings(config)
-    terms = ClickFileOptions(
-        spell=canonical,
-        now=int(clock_of(chosen).now().timestamp() * 1e6),
-        format=format,
-        click=None if click is None else click_of(click),
-        base=None if base is None else canonical(base)[0],
-        again=again,
-    )
-    opened = [ClickFile(file) for file in files]
-    tallies = asyncio.run(_import(chosen, opened, terms, None if json else _tell))
+    how = ClickReading(format, click, base, again)
+
+    async def counted(crawl: Crawl) -> list[LineTally]:
+        tallies = []
+        async for tally in count_clicks(crawl, files, how, _progress):
+            tallies.append(tally)
+            if not json:
+                _tell(tally)
+        return tallies
+
+    tallies = ask(config, counted)
     if json:
         print_json({"files": [tally.as_json() for tally in tallies]})
     passed = [tally for tally in tallies if tally.earlier and not tally.lines]
@@ -83,26 +78,6 @@ def _earlier(tally: LineTally) -> str:
     return f"{tally.file}: counted before, as {tally.earlier.file}, {when(tally.earlier.at)}"
 
 
-async def _import(
-    config: Config,
-    files: list[ClickFile],
-    terms: ClickFileOptions,
-    tell: Callable[[LineTally], None] | None,
-) -> list[LineTally]:
-    from salticus.crawl.opening import stored
-    from salticus.signals.counting import take_in
-
-    sizes = [file.size for file in files]  # a file that is not there is noticed before any counts
-    tallies = []
-    async with stored(config) as store:
-        for file, size in zip(files, sizes, strict=True):
-            with _progress(file.name, size) as progress:
-                tallies.append(await take_in(store, file, terms, progress))
-            if tell is not None:
-                tell(tallies[-1])
-    return tallies
-
-
 @contextmanager
 def _progress(name: str, size: int) -> Iterator[Callable[[int], None]]:
     if size:
@@ -114,10 +89,10 @@ def _progress(name: str, size: int) -> Iterator[Callable[[int], None]]:
 
 
 def _tell(tally: LineTally) -> None:
-    from salticus.signals.tally import SHOWN
+    from salticus.crawl.clicks import strangers
 
     if tally.earlier and not tally.lines:
         return
     print_facts(tally.file, tally.as_facts())
-    for url, lines in tally.strangers.top(SHOWN):
+    for url, lines in strangers(tally):
         typer.echo(clean(f"unknown: {url} ({lines:,})"))

@@ -8,10 +8,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from salticus.cli.options import DEFAULT, ConfigFile, Json, OfTag, Pattern, settings, span
+from salticus.cli.options import DEFAULT, ConfigFile, Json, OfTag, Pattern, ask, settings, span
 from salticus.cli.output import print_facts, print_json
-from salticus.config import Config
-from salticus.errors import InputError
 
 
 def log_convert(
@@ -107,29 +105,12 @@ def export(
     as WARC, the web's archive format, with the content that is kept. PATTERN and
     --tag choose a part of the content; the others are exported whole.
     """
-    if format_ != "warc" and (pattern or tag):
-        raise InputError("only content can be exported in part: --format warc")
-    rows = asyncio.run(_export(settings(config), out, format_, pattern, tag))
+    from salticus.views.export import export
+    from salticus.views.listing import query
+
+    chosen = query(pattern, tag=tag)
+    rows = ask(config, lambda crawl: export(crawl, out, format_, chosen))
     if json:
         print_json({"out": str(out), "rows": rows})
     else:
         print_facts(f"wrote {out}", rows)
-
-
-async def _export(
-    config: Config, out: Path, format_: Format, pattern: str | None, tag: str | None
-) -> dict[str, int]:
-    from salticus.crawl.opening import stored
-    from salticus.exchange.write import export_log, export_rows
-
-    async with stored(config) as store:
-        if format_ == "log":
-            return export_log(store.scan, out, name=Path(config.store).stem)
-        if format_ != "warc":
-            return {"visits": export_rows(store.scan("visits"), out, format_)}
-        from salticus.store.base import Query
-        from salticus.views import listing
-        from salticus.views.warc import export_warc
-
-        query = Query(url=None if pattern is None else listing.pattern(pattern), tag=tag)
-        return {"records": await export_warc(store, out, query=query)}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from salticus.cli.options import DEFAULT, ConfigFile, Json, settings, span
-from salticus.cli.output import print_facts, print_json, print_table, print_wrapped
+from salticus.cli.options import DEFAULT, ConfigFile, Json, ask, span
+from salticus.cli.output import facts_of, print_facts, print_json, print_table, print_wrapped
+
+if TYPE_CHECKING:
+    from salticus.views.freshness import Freshness
 
 
 def freshness(
@@ -26,37 +28,40 @@ def freshness(
     By pages and by clicks, each with an interval that holds in 95 % of the cases. With
     `freshness_target` in the settings, also the budget that it needs.
     """
-    from salticus.views.freshness import freshness_of, freshness_over_time
+    from salticus.views import freshness
+    from salticus.views.times import plain
 
-    read, length = settings(config), span("window", window) or timedelta(days=1)
-    told = asyncio.run(freshness_of(read, length))
+    length = span("window", window) or timedelta(days=1)
+    told = ask(config, lambda crawl: freshness.freshness(crawl, length))
     if plot is not None:
         from salticus.charts.freshness import write_chart
 
-        write_chart(asyncio.run(freshness_over_time(read, length)), plot)
+        past = ask(config, lambda crawl: freshness.freshness_over_time(crawl, length))
+        write_chart(plain(past), plot)
     if json:
         print_json(told)
     else:
         _print(told)
 
 
-def _print(told: dict[str, Any]) -> None:
-    from salticus.views.freshness import target_in_words
+def _print(told: Freshness) -> None:
+    from salticus.views.times import when
 
-    names = ("freshness", "low", "high", "model")
     rows = [
-        (f"by {name}", *(_percent(told[name][n]) for n in names)) for name in ("pages", "clicks")
+        (f"by {name}", *map(_percent, (share.freshness, share.low, share.high, share.model)))
+        for name, share in (("pages", told.pages), ("clicks", told.clicks))
     ]
-    title = f"freshness from {told['from']} to {told['to']}"
+    title = f"freshness from {when(told.start)} to {when(told.end)}"
     print_table(title, ("", "estimate", "95 % from", "to", "predictor alone"), rows)
     rest = ("exploring visits", "of them failed", "share of the visits", "found over foretold")
-    print_facts("it rests on", {name: told[name] for name in rest})
-    if told["pages"]["half_width"] is None:
+    facts = facts_of(told)
+    print_facts("it rests on", {name: facts[name] for name in rest})
+    if told.pages.half_width is None:
         print_wrapped(
             "no exploring visit in this time; is `explore` above 0, and the crawl running?"
         )
-    if told.get("target"):
-        print_wrapped(target_in_words(told["target"]))
+    if "target" in facts:
+        print_wrapped(facts["target"].words())
 
 
 def _percent(share: float | None) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import math
-from datetime import timedelta
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -18,16 +17,16 @@ from salticus.cli.options import (
     OfTag,
     PageKind,
     Pattern,
-    settings,
+    ask,
     span,
 )
 from salticus.cli.output import print_columns, print_json
-from salticus.config import Config
 from salticus.errors import InputError
 from salticus.views.words import counted
 
 if TYPE_CHECKING:
-    from salticus.store.base import Edit, PageState, Query
+    from salticus.crawl.opened import Crawl
+    from salticus.views.listing import Edit, PageState, Query
 
 _SHOWN = 100  # pages that are listed if nothing is said
 _NAMED = 10  # pages that are named before they are forgotten
@@ -88,12 +87,13 @@ def pages(
 
     The options whose help begins with "Edit" change the pages.
     """
-    from salticus.store.base import Edit, Query
+    from salticus.views.listing import Edit, days, query
 
     if pause and resume:
         raise InputError("--pause and --resume exclude each other")
-    query = Query(
-        url=_pattern(pattern),
+    limit_ = "none" if set_max_interval == "none" else span("set-max-interval", set_max_interval)
+    wanted = query(
+        pattern,
         host=host,
         tag=tag,
         kind=kind,
@@ -107,81 +107,43 @@ def pages(
         add_tags=tuple(set_tag or ()),
         remove_tags=tuple(drop_tag or ()),
         kind=set_kind,
-        max_interval=_days(set_max_interval),
+        max_interval=days(limit_),
         demand=set_demand,
         paused=pause if pause or resume else None,
     )
-    chosen = settings(config)
     if edit != Edit():
-        _edited(chosen, query, edit, everything=all_, json=json)
+        _edited(config, wanted, edit, everything=all_, json=json)
     else:
-        _listed(chosen, query, json=json)
+        _listed(config, wanted, json=json)
 
 
-def _pattern(text: str | None) -> str | None:
-    from salticus.views.listing import pattern
+def _edited(config: Path, query: Query, edit: Edit, *, everything: bool, json: bool) -> None:
+    from salticus.views.listing import edit_pages
 
-    return None if text is None else pattern(text)
-
-
-def _days(text: str | None) -> float | None:
-    if text == "none":
-        return math.inf
-    limit = span("set-max-interval", text)
-    return None if limit is None else limit / timedelta(days=1)
-
-
-def _chooses(query: Query) -> bool:
-    """Whether a query asks for some pages only."""
-    conditions = (query.url, query.host, query.tag, query.kind, query.status, query.state)
-    return any(each is not None for each in conditions)
-
-
-def _edited(config: Config, query: Query, edit: Edit, *, everything: bool, json: bool) -> None:
-    if not _chooses(query) and not everything:
-        raise InputError("this would edit every page; choose some, or say --all")
-    count = asyncio.run(_edit(config, query, edit))
+    count = ask(config, lambda crawl: edit_pages(crawl, query, edit, everything=everything))
     if json:
         print_json({"edited": count})
     else:
         typer.echo(f"{counted(count, 'page')} edited")
 
 
-async def _edit(config: Config, query: Query, edit: Edit) -> int:
-    from salticus.crawl.opening import stored
+def _listed(config: Path, query: Query, *, json: bool) -> None:
+    from salticus.views.listing import HEADER, as_json, as_row, chooses, pages
 
-    async with stored(config) as store:
-        return await store.edit(query, edit)
+    async def listed(crawl: Crawl) -> tuple[list[PageState], datetime]:
+        return await pages(crawl, query), crawl.now()
 
-
-def _listed(config: Config, query: Query, *, json: bool) -> None:
-    from salticus.crawl.opening import clock_of
-    from salticus.views.listing import HEADER, as_json, as_row
-
-    found = asyncio.run(_find(config, [query]))
+    found, now = ask(config, listed)
     if json:
         print_json([as_json(page) for page in found])
         return
-    now = int(clock_of(config).now().timestamp() * 1e6)
     if found:
         print_columns(HEADER, [as_row(page, now) for page in found])
     else:
-        typer.echo(
-            "no page fits" if _chooses(query) else "there are no pages yet; see `salticus add`"
-        )
+        none = "no page fits" if chooses(query) else "there are no pages yet; see `salticus add`"
+        typer.echo(none)
     if len(found) == query.limit:
         typer.echo(f"(the first {query.limit:,}; --limit shows more)", err=True)
-
-
-async def _find(config: Config, queries: list[Query]) -> list[PageState]:
-    """Pages that fit any of the queries, each once."""
-    from salticus.crawl.opening import stored
-
-    found: dict[int, PageState] = {}
-    async with stored(config) as store:
-        for query in queries:
-            found |= {page.page: page for page in await store.find(query)}
-    return list(found.values())
 
 
 def forget(
@@ -204,28 +166,21 @@ def forget(
     Values, visits and content go; there is no way back. Without --yes nothing
     is deleted: it says what would go, and exits with 1.
     """
-    from salticus.store.base import Query
+    from salticus.views.listing import chooses, forget_pages, query
+    from salticus.views.listing import pages as pages_of
 
-    urls = [_pattern(text) for text in patterns] if patterns else [None]
-    queries = [Query(url=url, host=host, tag=tag, kind=kind, state=state) for url in urls]
-    if not all(map(_chooses, queries)):
+    texts: list[str | None] = [*patterns] if patterns else [None]
+    queries = [query(text, host=host, tag=tag, kind=kind, state=state) for text in texts]
+    if not all(map(chooses, queries)):
         raise InputError("say which pages: a URL or pattern, --tag, --host, --kind or --state")
-    chosen = settings(config)
-    found = asyncio.run(_find(chosen, queries))
-    count = asyncio.run(_forget(chosen, queries)) if yes else 0
+    found = ask(config, lambda crawl: pages_of(crawl, *queries))
+    count = ask(config, lambda crawl: forget_pages(crawl, queries)) if yes else 0
     if json:
         print_json({"forgotten": count, "urls": [page.url for page in found]})
     else:
         _tell_forgotten(found, count, yes=yes)
     if found and not yes:
         raise typer.Exit(1)
-
-
-async def _forget(config: Config, queries: list[Query]) -> int:
-    from salticus.crawl.opening import stored
-
-    async with stored(config) as store:
-        return sum([await store.forget(query) for query in queries])
 
 
 def _tell_forgotten(found: list[PageState], count: int, *, yes: bool) -> None:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from salticus.cli.options import Json
 from salticus.cli.output import print_json, print_table, steps
-from salticus.clock import run_fast
-
-if TYPE_CHECKING:
-    from salticus.lab.worlds.mall.folder import Plot
 
 Folder = Annotated[Path, typer.Argument(help="A new folder.")]
 
@@ -36,6 +29,7 @@ def demo(
     import tempfile
     from dataclasses import replace
 
+    from salticus.crawl.running import run_fast
     from salticus.lab.demo.compare import FULL, PAGE, SMALL, run_demo, table_of
 
     where = folder or Path(tempfile.mkdtemp(prefix="salticus-demo-"))
@@ -79,8 +73,9 @@ def mall(
     json: Json = False,
 ) -> None:
     """Open a mall on loopback to crawl, with settings and addresses for it, until stopped."""
+    from salticus.crawl.running import run_fast
     from salticus.lab.worlds.mall.faults import parse_fault
-    from salticus.lab.worlds.mall.folder import Plot, paths
+    from salticus.lab.worlds.mall.folder import Plot, mall_until_stopped, paths
 
     plot = Plot(
         shops=shops,
@@ -110,16 +105,7 @@ def mall(
             "stop the mall with Ctrl-C"
         )
 
-    run_fast(_serve(folder, plot, opened))
-
-
-async def _serve(folder: Path, plot: Plot, opened: Callable[[int], None]) -> None:
-    from salticus.lab.worlds.mall.folder import open_mall
-
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await open_mall(folder, plot, stop, opened)
+    run_fast(mall_until_stopped(folder, plot, opened))
 
 
 def bench_fetch(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import msgspec
 import typer
 
 from salticus.config import Budget, Config, duration, load
+
+if TYPE_CHECKING:
+    from salticus.crawl.opened import Crawl
 
 ConfigFile = Annotated[
     Path, typer.Option("--config", "-c", help="The settings, a TOML file.", show_default=True)
@@ -52,6 +56,17 @@ def settings(
     }
     found = {key: value for key, value in given.items() if value is not None}
     return msgspec.structs.replace(load(path), **found)
+
+
+def ask(config: Path, question: Callable[[Crawl], Awaitable[T]]) -> T:
+    """What the crawl of a settings file answers."""
+    from salticus.crawl.opened import open_crawl
+
+    async def asked() -> T:
+        async with open_crawl(settings(config)) as crawl:
+            return await question(crawl)
+
+    return asyncio.run(asked())
 
 
 def span(name: str, text: str | None) -> timedelta | None:

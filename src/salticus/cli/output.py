@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import shorten, wrap
@@ -23,14 +24,33 @@ _WIDE = 140  # columns of a table that is not shown on a terminal
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
 
-def print_json(data: Any) -> None:
+def print_json(answer: Any) -> None:
     """One JSON document on standard output."""
-    typer.echo(msgspec.json.format(msgspec.json.encode(data, enc_hook=_plain)).decode())
+    typer.echo(msgspec.json.format(_json(answer)).decode())
 
 
-def print_line(data: Any) -> None:
+def print_line(answer: Any) -> None:
     """One JSON document in one line."""
-    _now(msgspec.json.encode(data, enc_hook=_plain).decode())
+    _now(_json(answer).decode())
+
+
+def _json(answer: Any) -> bytes:
+    from salticus.views.times import plain
+
+    return msgspec.json.encode(plain(answer))
+
+
+def facts_of(answer: msgspec.Struct) -> dict[str, Any]:
+    """The fields of an answer by the names that they have in JSON; those not set are left out."""
+    names = ((field.encode_name, field.name) for field in msgspec.structs.fields(answer))
+    every = {name: getattr(answer, field) for name, field in names}
+    return {name: fact for name, fact in every.items() if fact is not msgspec.UNSET}
+
+
+def table_of(answers: Sequence[msgspec.Struct]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Header and rows of answers of one kind."""
+    rows = [facts_of(answer) for answer in answers]
+    return tuple(rows[0]), [tuple(row.values()) for row in rows]
 
 
 def print_now(text: str) -> None:
@@ -50,7 +70,7 @@ def write_json(data: Any, path: Path) -> None:
         print_json(data)
         return
     try:
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(data, enc_hook=_plain)) + b"\n")
+        path.write_bytes(msgspec.json.format(_json(data)) + b"\n")
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
 
@@ -82,10 +102,6 @@ def _stderr() -> Console:
     return Console(file=sys.stderr)
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else str(value)
-
-
 def clean(text: str) -> str:
     """Text of pages without what a terminal would obey instead of show.
 
@@ -113,6 +129,8 @@ def _shown(fact: Any) -> str:
         fact = [f"{name} {count}" for name, count in fact.items()]
     if isinstance(fact, bool):
         return "yes" if fact else "no"
+    if isinstance(fact, datetime):
+        return _when(fact)
     if isinstance(fact, int | float):
         return f"{fact:,}"
     if isinstance(fact, list):
@@ -165,4 +183,12 @@ def _cell(cell: Any) -> str:
     """
     if cell is None:
         return "-"
+    if isinstance(cell, datetime):
+        return _when(cell)
     return f"{cell:.4g}" if isinstance(cell, float) and abs(cell) < 1e4 else str(cell)
+
+
+def _when(time: datetime) -> str:
+    from salticus.views.times import when
+
+    return when(time)

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from salticus.cli.options import DEFAULT, ConfigFile, Json, PageKind, settings, span
-from salticus.cli.output import print_json, print_wrapped, steps
+from salticus.cli.options import DEFAULT, ConfigFile, Json, PageKind, ask, settings, span
+from salticus.cli.output import facts_of, print_json, print_wrapped, steps
 from salticus.cli.urls import given_urls
 from salticus.config import Config
 from salticus.errors import StoreLocked
 from salticus.views.words import counted
 
 if TYPE_CHECKING:
-    from salticus.store.base import PageState
-    from salticus.types import NewPage
+    from salticus.views.listing import PageState
 
 
 def add(
@@ -56,9 +55,9 @@ def add(
     All of them are added, or none if one is not a URL. Sitemaps and feeds are
     read at once, and from then on whenever the crawl visits them.
     """
-    from salticus.types import NewPage
+    from salticus.crawl.adding import NewPage
+    from salticus.crawl.adding import add as add_pages
 
-    chosen = settings(config)
     limit = span("max-interval", max_interval)
     days = None if limit is None else limit / timedelta(days=1)
     named = [*(sitemap or ()), *(feed or ())]
@@ -68,33 +67,27 @@ def add(
         NewPage(url, kind=what, tags=tuple(tag or ()), max_interval=days, demand=demand)
         for url, what in [*((url, kind) for url in plain), *((url, "source") for url in sources)]
     ]
-    new = asyncio.run(_add(chosen, wanted))
-    told: dict[str, Any] = {"new": new, "known": len(wanted) - new}
+    told = facts_of(ask(config, lambda crawl: add_pages(crawl, wanted)))
     if not json:
-        typer.echo(f"{new:,} new, {len(wanted) - new:,} known already")
+        typer.echo(f"{told['new']:,} new, {told['known']:,} known already")
     sources += plain if kind == "source" else []
     failed = False
     if sources and not no_visit:
-        told["sources"], failed = _read(chosen, sources, json=json)
+        told["sources"], failed = _read(settings(config), sources, json=json)
     if json:
         print_json(told)
     if failed:
         raise typer.Exit(1)
 
 
-async def _add(config: Config, pages: list[NewPage]) -> int:
-    from salticus.crawl.opening import clock_of, stored
-
-    async with stored(config) as store:
-        return await store.add(pages, at=int(clock_of(config).now().timestamp() * 1e6))
-
-
 def _read(config: Config, sources: list[str], *, json: bool) -> tuple[dict[str, Any], bool]:
     """Read sources now, and tell what they name; True if one of them cannot be read."""
+    from salticus.crawl.adding import read_sources
+
     try:
         with steps() as step:
             step("reading")
-            read, found, waiting = asyncio.run(_visit_sources(config, sources))
+            read, found, waiting = asyncio.run(read_sources(config, sources))
     except StoreLocked:
         if not json:
             typer.echo("a crawl is running: it will read them at its next tick")
@@ -111,20 +104,6 @@ def _read(config: Config, sources: list[str], *, json: bool) -> tuple[dict[str, 
     faults = {page.url: _why(page) for page in poor}
     told = {"read": len(well), "found": found, "waiting": waiting, "failed": faults}
     return told, bool(poor)
-
-
-async def _visit_sources(config: Config, urls: list[str]) -> tuple[list[PageState], int, int]:
-    """The sources visited, those that they name included; how many pages are new by them; how many
-    sources are still to be read."""
-    from salticus.crawl.opening import stored
-    from salticus.crawl.visiting import unread_sources, visit_now
-
-    async with stored(config) as store:
-        before = (await store.summary()).pages
-    visited = await visit_now(config, urls)
-    async with stored(config) as store:
-        found = (await store.summary()).pages - before
-        return visited, found, len(await unread_sources(store))
 
 
 def _why(page: PageState) -> str:

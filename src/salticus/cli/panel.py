@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from salticus.cli.options import DEFAULT, ConfigFile, Json, settings, span
-from salticus.cli.output import print_facts, print_json, print_table
+from salticus.cli.options import DEFAULT, ConfigFile, Json, ask, span
+from salticus.cli.output import facts_of, print_facts, print_json, print_table, table_of
+
+if TYPE_CHECKING:
+    from salticus.views.panel import PanelView
 
 
 def panel_plan(
@@ -27,7 +29,7 @@ def panel_plan(
 
     often = span("every", every) or timedelta(hours=4)
     length = None if days is None else timedelta(days=days)
-    _print(asyncio.run(plan_panel(settings(config), pages, often, length)), json)
+    _print(ask(config, lambda crawl: plan_panel(crawl, pages, often, length)), json)
 
 
 def panel_(context: typer.Context) -> None:
@@ -38,33 +40,26 @@ def panel_(context: typer.Context) -> None:
 
 def panel_show(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Show the panel and what it found."""
-    from salticus.views.panel import panel_of
+    from salticus.views.panel import panel
 
-    _print(asyncio.run(panel_of(settings(config))), json)
+    _print(ask(config, panel), json)
 
 
 def panel_end(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """End the panel; what it found stays."""
     from salticus.views.panel import end_panel
 
-    _print(asyncio.run(end_panel(settings(config))), json)
+    _print(ask(config, end_panel), json)
 
 
-def _print(told: dict[str, Any], json: bool) -> None:
+def _print(told: PanelView, json: bool) -> None:
     if json:
         print_json(told)
         return
-    strata = told.pop("strata", [])
-    for name in ("pages fresh", "clicks fresh"):
-        if name in told:
-            told[name] = _line(told[name])
-    print_facts("panel", told)
+    facts = facts_of(told)
+    strata = facts.pop("strata", [])
+    for name in {"pages fresh", "clicks fresh"} & facts.keys():
+        facts[name] = facts[name].words()
+    print_facts("panel", facts)
     if strata:
-        print_table("strata", tuple(strata[0]), [tuple(row.values()) for row in strata])
-
-
-def _line(fresh: dict[str, float | None]) -> str:
-    share, half = fresh["freshness"], fresh["half_width"]
-    if share is None or half is None:
-        return "not known yet"
-    return f"{100 * share:.1f} % ± {100 * half:.1f}"
+        print_table("strata", *table_of(strata))

@@ -8,9 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from salticus import allocate
 from salticus.cli.options import Json
-from salticus.cli.output import print_columns, print_json, steps
+from salticus.cli.output import facts_of, print_columns, print_json, steps
 from salticus.errors import ConfigError
 
 
@@ -37,21 +36,23 @@ def policies(
 
 
 def _list(json: bool) -> None:
-    from salticus.charts.policies import describe
+    from salticus.views.policies import policies
 
-    every = [describe(name, allocate.BUILTIN) for name in allocate.BUILTIN]
+    every = policies()
     if json:
         print_json(every)
         return
-    print_columns(("policy", "what it does"), [(one["name"], one["summary"]) for one in every])
+    print_columns(("policy", "what it does"), [(one.name, one.summary) for one in every])
 
 
 def _about(name: str, plot: Path | None) -> dict[str, Any]:
-    from salticus.charts.policies import checked, describe, write_habits
+    from salticus.views.policies import policy
 
-    about = describe(name, allocate.BUILTIN)
+    about = facts_of(policy(name))
     if plot is None:
         return about
+    from salticus.charts.policies import write_habits
+    from salticus.charts.sheet import checked
     from salticus.lab.simulate.habits import habits
 
     checked(plot)

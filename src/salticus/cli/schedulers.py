@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 from typing import Annotated
 
 import typer
 
-from salticus.cli.options import DEFAULT, ConfigFile, Json, settings, span
-from salticus.cli.output import print_facts, print_json, print_table
+from salticus.cli.options import DEFAULT, ConfigFile, Json, ask, span
+from salticus.cli.output import facts_of, print_facts, print_json, print_table, table_of
 
 
 def insta(
@@ -18,24 +17,26 @@ def insta(
     json: Json = False,
 ) -> None:
     """Tell what became of clicks, and what the visits that the gate saved have found elsewhere."""
-    from salticus.views.schedulers import insta_of
+    from salticus.views.schedulers import insta
+    from salticus.views.times import when
 
-    told = asyncio.run(insta_of(settings(config), span("window", window) or timedelta(days=1)))
+    length = span("window", window) or timedelta(days=1)
+    told = ask(config, lambda crawl: insta(crawl, length))
     if json:
         print_json(told)
-    else:
-        print_facts(f"from {told.pop('from')} to {told.pop('to')}", told)
+        return
+    facts = facts_of(told)
+    print_facts(f"from {when(facts.pop('from'))} to {when(facts.pop('to'))}", facts)
 
 
 def arms(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Show the arms of a bandit: how likely each is drawn, and what its steps earned."""
-    from salticus.views.schedulers import SHOWN, arms_of
+    from salticus.views.schedulers import SHOWN, arms
 
-    told = asyncio.run(arms_of(settings(config)))
+    told = ask(config, arms)
     if json:
         print_json(told)
         return
-    rows = told["arms"]
-    print_table(f"arms of {told['policy']}", tuple(rows[0]), [tuple(row.values()) for row in rows])
-    steps = [(s["at"], s["arm"], s["reward"]) for s in told["steps"][-SHOWN:]]
+    print_table(f"arms of {told.policy}", *table_of(told.arms))
+    steps = [(step.at, step.arm, step.reward) for step in told.steps[-SHOWN:]]
     print_table("last steps", ("at", "arm", "reward"), steps)

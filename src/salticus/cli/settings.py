@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +12,6 @@ import typer
 from salticus.cli.options import DEFAULT, ConfigFile, Json, settings
 from salticus.cli.output import print_json, print_wrapped
 from salticus.config.default import default_text
-from salticus.errors import InputError
 
 if TYPE_CHECKING:
     from salticus.views.finding import Finding
@@ -64,28 +61,13 @@ def config_show(config: ConfigFile = DEFAULT, json: Json = False) -> None:
 
 def config_reload(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Let the crawl that is running read its settings again."""
-    from salticus.crawl.opening import holder_of
+    from salticus.crawl.running import reload
 
-    read = settings(config)
-    holder, store = asyncio.run(holder_of(read)), read.store
-    if holder is None:
-        raise InputError(f"no crawl is running on {store}; `salticus run` reads the settings anew")
-    process = _crawler(store, holder)
-    os.kill(process, signal.SIGHUP)
+    process = reload(settings(config))
     if json:
         print_json({"process": process})
     else:
         typer.echo(f"process {process} reads its settings again; its messages say how it went")
-
-
-def _crawler(store: str, holder: str) -> int:
-    """The process that crawls on the store; other commands that hold it must not get a signal."""
-    if not holder.isdecimal():
-        raise InputError(f"it is not known which process crawls on {store}; send it SIGHUP")
-    words = Path("/proc", holder, "cmdline")
-    if words.exists() and b"run" not in words.read_bytes().split(b"\0"):
-        raise InputError(f"process {holder} works on {store}, but it is no `salticus run`")
-    return int(holder)
 
 
 def doctor(

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from itertools import pairwise
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from salticus.cli.options import DEFAULT, ConfigFile, Json, settings
-from salticus.cli.output import clean, print_facts, print_json, print_table, print_wrapped
-from salticus.config import Config
+from salticus.cli.options import DEFAULT, ConfigFile, Json, ask
+from salticus.cli.output import (
+    clean,
+    facts_of,
+    print_facts,
+    print_json,
+    print_table,
+    print_wrapped,
+)
 from salticus.errors import InputError
 
 if TYPE_CHECKING:
-    from salticus.store.base import AlertState
     from salticus.views.diff import Piece
+    from salticus.views.page import Held, Seen
 
 Url = Annotated[str, typer.Argument(help="A page's URL, as it was added.")]
 
@@ -35,36 +40,36 @@ def show(
     json: Json = False,
 ) -> None:
     """Show a page: its value, its changes, its last visits."""
-    from salticus.views.page import page_report
+    from salticus.views.page import page_of
 
-    page = asyncio.run(page_report(settings(config), url, diffs=diffs))
+    page = ask(config, lambda crawl: page_of(crawl, url, diffs=diffs))
     if json:
         print_json(page)
         return
-    print_facts(page["url"], page["facts"])
-    if page["values"]:
-        _print_values(page["values"], diffs)
-    if page["visits"]:
-        _print_visits(page["visits"][-_LAST:])
+    print_facts(page.url, page.facts)
+    if page.values:
+        _print_values(page.values, diffs)
+    if page.visits:
+        _print_visits(page.visits[-_LAST:])
 
 
-def _print_values(values: list[dict[str, Any]], diffs: int) -> None:
+def _print_values(values: list[Held], diffs: int) -> None:
     from salticus.views.diff import move, pieces
     from salticus.views.times import when
 
-    texts: list[str | None] = [None, *(v["value"] for v in values)]
-    moves = [before and move(before, v["value"]) for before, v in zip(texts, values, strict=False)]
+    texts: list[str | None] = [None, *(v.value for v in values)]
+    moves = [before and move(before, v.value) for before, v in zip(texts, values, strict=False)]
     header = ("from", "value", "difference") if any(moves) else ("from", "value")
     rows = [
-        (when(v["at"]), shorten(v["value"], 200, placeholder=" …"), went.short() if went else "")
+        (v.at, shorten(v.value, 200, placeholder=" …"), went.short() if went else "")
         for v, went in zip(values, moves, strict=True)
     ]
     print_table("values", header, [row[: len(header)] for row in rows[-_LAST:]])
     pairs = list(zip(pairwise(values), moves[1:], strict=True))
     for (old, new), went in pairs[-diffs:] if diffs else ():
         if went is None:
-            typer.echo(f"change of {when(new['at'])}")
-            _print_diff(pieces(old["value"], new["value"]))
+            typer.echo(f"change of {when(new.at)}")
+            _print_diff(pieces(old.value, new.value))
 
 
 def _print_diff(found: list[Piece]) -> None:
@@ -84,14 +89,9 @@ def _print_diff(found: list[Piece]) -> None:
     Console().print(line)
 
 
-def _print_visits(visits: list[dict[str, Any]]) -> None:
-    from salticus.views.times import when
-
+def _print_visits(visits: list[Seen]) -> None:
     changed = {True: "yes", False: "no", None: "?"}
-    rows = [
-        (when(v["at"]), v["purpose"], v["status"], changed[v["changed"]], v.get("fault") or "")
-        for v in visits
-    ]
+    rows = [(v.at, v.purpose, v.status, changed[v.changed], v.fault or "") for v in visits]
     faulty = any(row[-1] for row in rows)
     header = ("at", "purpose", "status", "changed", *(("fault",) if faulty else ()))
     print_table("last visits", header, [row[: len(header)] for row in rows])
@@ -106,17 +106,18 @@ def get(
     json: Json = False,
 ) -> None:
     """Write the latest content of a page to standard output."""
-    from salticus.views.page import latest
+    from salticus.views.page import copy_of
 
-    found = asyncio.run(latest(settings(config), url))
+    found = ask(config, lambda crawl: copy_of(crawl, url))
     if json:
-        print_json({**found, "content": (found["content"] or b"").decode("utf-8", "replace")})
+        content = (found.content or b"").decode("utf-8", "replace")
+        print_json({**facts_of(found), "content": content})
     elif value:
-        typer.echo(found["value"] or "")
-    elif found["content"] is None:
+        typer.echo(found.value or "")
+    elif found.content is None:
         raise InputError(f"no content of {url} is kept yet; see `salticus show {url}`")
     else:
-        sys.stdout.buffer.write(found["content"])
+        sys.stdout.buffer.write(found.content)
 
 
 def alerts(
@@ -125,23 +126,16 @@ def alerts(
     json: Json = False,
 ) -> None:
     """Show which hosts have a problem, and what to do."""
-    from salticus.views.alerts import advice, as_json, headline
+    from salticus.views.alerts import alerts_of, headline
 
-    found = asyncio.run(_alerts(settings(config), past=all_))
+    found = ask(config, lambda crawl: alerts_of(crawl, past=all_))
     if json:
-        print_json([as_json(alert) for alert in found])
+        print_json(found)
         return
     for alert in found:
         print_wrapped(headline(alert))
         print_wrapped(f"what was seen: {alert.fault}", "  ")
-        if advice(alert):
-            print_wrapped(advice(alert), "  ")
+        if alert.advice:
+            print_wrapped(alert.advice, "  ")
     if not found:
         typer.echo("no alerts" if all_ else "no open alerts; all hosts are as they should be")
-
-
-async def _alerts(config: Config, *, past: bool) -> list[AlertState]:
-    from salticus.crawl.opening import stored
-
-    async with stored(config) as store:
-        return await store.alerts(past=past)

@@ -16,7 +16,6 @@ from salticus.cli.options import Json, day, flag
 from salticus.cli.output import print_json, print_table, steps, write_json
 from salticus.config import Budget
 from salticus.errors import ConfigError
-from salticus.exchange.place import in_place
 
 T = TypeVar("T")
 
@@ -42,6 +41,8 @@ def calibrate(
     else:
         table = run.calibrate_log(log, presets if preset else None, seed=seed, tell=_tell)
     if out is not None:
+        from salticus.exchange.place import in_place  # its folder takes a while
+
         with in_place(out) as part:
             part.write_text(markdown(table), "utf-8")
     if json:

@@ -7,36 +7,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from salticus.errors import InputError
-from salticus.urls import canonical
-
-_SHOWN = 10
 
 
 def given_urls(words: list[str], file: Path | None = None) -> list[str]:
     """All URLs given, in canonical form, each once. InputError names every line that is none."""
-    bad: list[str] = []
-    found: dict[str, None] = {}
-    for where, text in _lines(words, file):
-        try:
-            found[canonical(text)[0]] = None
-        except InputError as error:
-            bad.append(f"{where}: {error}{_hint(text)}")
-    if bad:
-        more = f"\n(and {len(bad) - _SHOWN} more)" if len(bad) > _SHOWN else ""
-        raise InputError("nothing was added\n" + "\n".join(bad[:_SHOWN]) + more)
-    if not found:
-        raise InputError("no URL was given; name some, or use --file, or - for standard input")
-    return list(found)
+    from salticus.crawl.adding import canonical_urls
 
-
-def _hint(text: str) -> str:
-    """What was probably meant.
-
-    >>> _hint("shop.example/tea"), _hint("nonsense")
-    ('; did you mean https://shop.example/tea ?', '')
-    """
-    bare = "://" not in text and "." in text and " " not in text
-    return f"; did you mean https://{text} ?" if bare else ""
+    return canonical_urls(_lines(words, file))
 
 
 def _lines(words: list[str], file: Path | None) -> Iterator[tuple[str, str]]:

@@ -107,10 +107,15 @@ class Census:
         """The columns of all pages, also of those that rest."""
         return self._wanted(self._columns(tick, capacity))
 
-    def copies(self, ids: Ints, predictor: Predictor, at: datetime) -> Pages:
-        """These pages, which must be there, with curves as the predictor draws them at a time."""
+    def copies(
+        self, ids: Ints, predictor: Predictor, at: datetime, answered: Times | None = None
+    ) -> Pages:
+        """These pages, which must be there, with curves as the predictor draws them at a time.
+        Whoever has just read when they were `answered` last knows it better."""
         pages = self._columns(Tick(0, at, at), lambda _: 0.0)
         pages = pages.take(pages.rows(ids))
+        if answered is not None:
+            pages = replace(pages, last_answer=answered)
         return replace(pages, survival=predictor.survival(pages, at))
 
     def up(self, tick: Tick) -> Bools:

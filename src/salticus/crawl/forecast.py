@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Self
 
 import numpy as np
 
@@ -69,30 +70,48 @@ class Outlook:
         """The columns of all pages, also of those that rest."""
         return self.census.everyone(tick, lambda host: self.room(host, tick))
 
+    def planned(self, ids: Ints) -> dict[int, Visit]:
+        """The visits to these pages that are planned and not made yet, by page."""
+        found: dict[int, Visit] = {}
+        if self.now < self.open.tick.end:
+            _note(found, self.open, ids, planned=True)
+        return found
+
+    def plan(self) -> Plan:
+        """All visits of the coming tick."""
+        return self._ahead()._decided(self.coming)
+
     def next_visits(self, ids: Ints) -> Forecast:
         """The next visit of each of these pages, if it comes within 30 days.
 
         The crawl plans tick after tick. Visits are answered when they are due, and nothing is
         learnt from them.
         """
-        ahead = replace(self, parts=self.parts.forked(), census=self.census.forked())
-        found: dict[int, Visit] = {}
-        if self.now < self.open.tick.end:
-            _note(found, self.open, ids, planned=True)
-            ahead._pass(without_news(self.open))
-        else:
-            ahead._pass(Outcomes.dropped(self.open, instant(self.now)))
+        ahead, found = self._ahead(), self.planned(ids)
         tick, last = self.coming, self.coming.start + HORIZON
         wanted = ids[self._ever(ids, replace(tick, start=last, end=last + HORIZON))]
         coming: Plan | None = None
         while tick.start < last and not found.keys() >= set(wanted.tolist()):
-            decision = decide(ahead.parts, ahead.parts.panel.veil(ahead.pages(tick)))
-            advance(ahead.parts, decision)
-            coming = decision.plan if coming is None else coming
-            _note(found, decision.plan, ids, planned=False)
-            ahead._pass(without_news(decision.plan))
+            plan = ahead._decided(tick)
+            coming = plan if coming is None else coming
+            _note(found, plan, ids, planned=False)
+            ahead._pass(without_news(plan))
             tick = Tick(tick.number + 1, tick.end, tick.end + (tick.end - tick.start))
         return Forecast(found, coming)
+
+    def _ahead(self) -> Self:
+        """The same crawl, to plan ahead with, once the open visits are made; those of a tick that
+        is over are dropped."""
+        ahead = replace(self, parts=self.parts.forked(), census=self.census.forked())
+        over = self.now >= self.open.tick.end
+        dropped = Outcomes.dropped(self.open, instant(self.now))
+        ahead._pass(dropped if over else without_news(self.open))
+        return ahead
+
+    def _decided(self, tick: Tick) -> Plan:
+        decision = decide(self.parts, self.parts.panel.veil(self.pages(tick)))
+        advance(self.parts, decision)
+        return decision.plan
 
     def _pass(self, outcomes: Outcomes) -> None:
         """Let visits have ended so."""

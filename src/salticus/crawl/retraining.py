@@ -105,4 +105,4 @@ async def _end(
 
 def train_command(settings: Path) -> list[str]:
     """Train on the store that a settings file names."""
-    return [sys.executable, "-m", "salticus", "train", "--config", str(settings), "--json", "-"]
+    return [sys.executable, "-m", "salticus.crawl.training", str(settings)]

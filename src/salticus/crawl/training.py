@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -9,9 +11,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from salticus.config import Config
 from salticus.crawl.contest import FAIR, Foretold, Stretch, contest, verdict
+from salticus.crawl.opened import Crawl, open_crawl
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.write import export_log
@@ -42,23 +47,52 @@ class Terms:
     seed: int = 0
 
 
+class Trained(msgspec.Struct, frozen=True):
+    """What came of a training: the model's number (None if there is too little to learn from),
+    whether it serves now, and why."""
+
+    version: int | None
+    promoted: bool
+    why: str
+    judgement: Judgement | msgspec.UnsetType = msgspec.UNSET
+
+
+async def train_crawl(
+    crawl: Crawl,
+    *,
+    model: str = "trees",
+    features: str = "both",
+    seed: int = 0,
+    told: Told = lambda step: None,
+) -> Trained:
+    """Train a model on the crawl's own visits, and let it serve if it is the better one."""
+    config = crawl.config
+    request = ModelSpec(model=model, features=features)
+    terms = Terms(config.tick, config.models.least, crawl.now(), seed)
+    return await train_stored(crawl.store, registry_of(config), request, terms, told)
+
+
+def registry_of(config: Config) -> Registry:
+    """Where the models of a crawl are kept."""
+    return Registry(Path(config.models.path))
+
+
 async def train_stored(
     store: Store,
     registry: Registry,
     request: ModelSpec,
     terms: Terms,
     told: Told = lambda step: None,
-) -> dict[str, Any]:
+) -> Trained:
     """Train a model on the visits of a store, judge it, and let it serve if it is the better one.
 
-    Returns its `version` (None if there is too little to learn from), whether it is `promoted`,
-    and `why`. The latest fifth of the time is kept from it, and is what it is judged on.
+    The latest fifth of the time is kept from it, and is what it is judged on.
     """
     told("looking at the visits")
     start, end, fair = _known(store)
     when = Stretch(moment(start + (end - start) * (1 - SPARE)), moment(end), terms.tick)
     if (lack := _lacking(moment(start), moment(end), fair, terms)) is not None:
-        return {"version": None, "promoted": False, "why": lack}
+        return Trained(None, False, lack)
     version = registry.following()
     with TemporaryDirectory(prefix="salticus-") as space:
         log = crawled_log(store, Path(space) / "log")
@@ -83,7 +117,7 @@ async def train_stored(
     )
     registry.judge(version, judgement)
     serves = registry.pointer().serving == version
-    return {"version": version, "promoted": serves, "why": why, "judgement": judgement}
+    return Trained(version, serves, why, judgement)
 
 
 async def compare(
@@ -173,3 +207,12 @@ def _incumbent(registry: Registry) -> tuple[int, Saved | None]:
 
 def _iso(at: datetime) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+async def _main(settings: str) -> Trained:
+    async with open_crawl(settings) as crawl:
+        return await train_crawl(crawl)
+
+
+if __name__ == "__main__":  # beside a crawl, in a process of its own; see `retraining`
+    sys.stdout.buffer.write(msgspec.json.encode(asyncio.run(_main(sys.argv[1]))))

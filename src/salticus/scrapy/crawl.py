@@ -29,7 +29,7 @@ from salticus.web.desk import desk
 _CALLBACK = "callback:"  # the tag that names the method which makes a page's items
 
 
-class Crawl:
+class ScrapyCrawl:
     """The loop beside a running spider.
 
     Laws: a visit of the plan is one request, and ends once, as an observation or refunded; a page

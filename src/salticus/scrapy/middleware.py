@@ -15,7 +15,7 @@ from scrapy.spidermiddlewares.httperror import HttpError
 
 from salticus.crawl.opening import clock_of
 from salticus.errors import ConfigError, SalticusError
-from salticus.scrapy.crawl import Crawl
+from salticus.scrapy.crawl import ScrapyCrawl
 from salticus.scrapy.faults import status_of, words_for
 from salticus.scrapy.fetcher import VISIT, broken, fetched_of
 from salticus.scrapy.items import taken
@@ -35,7 +35,7 @@ class Revisits:
         self.crawler = crawler
         self.options = Options.of(crawler.settings)
         self.clock = clock_of(self.options.config)
-        self.crawl: Crawl | None = None
+        self.crawl: ScrapyCrawl | None = None
         self._noted: set[asyncio.Future[None]] = set()
 
     @classmethod
@@ -57,14 +57,14 @@ class Revisits:
             logger.error("salticus: %s", error)
             raise CloseSpider("salticus") from error
 
-    async def _opened(self) -> Crawl:
+    async def _opened(self) -> ScrapyCrawl:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             raise ConfigError(
                 "the add-on needs Scrapy's asyncio reactor; leave TWISTED_REACTOR as it is"
             ) from None
-        crawl = Crawl(self.crawler, self.options, self.clock)
+        crawl = ScrapyCrawl(self.crawler, self.options, self.clock)
         crawl.failed = self.failed
         await crawl.open()
         self.crawl = crawl

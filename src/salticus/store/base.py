@@ -25,6 +25,7 @@ from salticus.store.nouns import (
     Loaded,
     PageState,
     Query,
+    Stamp,
     Summary,
     known,
     plain,
@@ -79,6 +80,7 @@ __all__ = [
     "ReaderStore",
     "RunStore",
     "Store",
+    "Stamp",
     "Summary",
     "VisitStore",
     "known",
@@ -263,6 +265,9 @@ class RunStore(Protocol):
 
     async def recall(self) -> bytes | None:
         """The run state last remembered."""
+
+    async def stamp(self) -> Stamp:
+        """Numbers by which whoever keeps something of the store in memory sees that it is old."""
 
     async def outcomes(self, visits: Ints) -> Outcomes:
         """The outcomes of those of the given visits that are stored, ordered by visit."""

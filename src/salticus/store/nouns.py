@@ -165,6 +165,14 @@ class Summary(msgspec.Struct):
     resting: int = 0  # pages that are not visited: paused, merged, dropped
 
 
+class Stamp(NamedTuple):
+    """If `data` is what it was, nothing in the store has changed; if `state` is, the run state has
+    not. Another number may mean nothing. They compare within one open store only."""
+
+    data: int
+    state: int
+
+
 class Health(msgspec.Struct, frozen=True):
     """How the store itself is: what is wrong with it, None if nothing is; its size; and the bytes
     that are left where it lies, None if nobody knows."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
 
+import msgspec
+
+from salticus.crawl.opened import Crawl
 from salticus.store.base import AlertState
-from salticus.views.times import iso, when
+from salticus.views.times import known, moment, when
 
 MEANING = {
     "blocked": "it does not let us in",
@@ -42,35 +45,46 @@ ADVICE = {
 }
 
 
-def as_json(alert: AlertState) -> dict[str, Any]:
-    """An alert for machines."""
-    return {
-        "host": alert.host,
-        "kind": alert.kind,
-        "since": iso(alert.since),
-        "until": iso(alert.until),
-        "fault": alert.fault,
-        "meaning": MEANING.get(alert.kind, alert.kind),
-        "advice": advice(alert),
-    }
+class AlertView(msgspec.Struct, frozen=True):
+    """What is wrong with a host, or was; `advice` says what can be done while it lasts."""
+
+    host: str
+    kind: str
+    since: datetime
+    until: datetime | None
+    fault: str
+    meaning: str
+    advice: str
 
 
-def headline(alert: AlertState) -> str:
+async def alerts_of(crawl: Crawl, *, past: bool = False) -> list[AlertView]:
+    """Alerts that last, or with `past` all of them, oldest first."""
+    return [told(alert) for alert in await crawl.store.alerts(past=past)]
+
+
+def told(alert: AlertState) -> AlertView:
+    """An alert with what it means."""
+    advice = ADVICE.get(alert.kind, "") if alert.until is None else ""
+    return AlertView(
+        host=alert.host,
+        kind=alert.kind,
+        since=moment(alert.since),
+        until=known(alert.until),
+        fault=alert.fault,
+        meaning=MEANING.get(alert.kind, alert.kind),
+        advice=advice.replace("HOST", alert.host),
+    )
+
+
+def headline(alert: AlertView) -> str:
     """An alert for people, in one line.
 
-    >>> headline(AlertState("a.example", "blocked", 0, None, "the server answered 403"))
+    >>> headline(told(AlertState("a.example", "blocked", 0, None, "the server answered 403")))
     'a.example: blocked since 1970-01-01 00:00:00Z: it does not let us in'
     """
-    meaning = MEANING.get(alert.kind, alert.fault)
     where = "all hosts" if alert.host == "*" else alert.host
+    meaning = alert.fault if alert.meaning == alert.kind else alert.meaning
     if alert.until is None:
         return f"{where}: {alert.kind} since {when(alert.since)}: {meaning}"
     span = f"from {when(alert.since)} to {when(alert.until)}"
     return f"{where}: {alert.kind} {span} (over): {meaning}"
-
-
-def advice(alert: AlertState) -> str:
-    """What can be done about it; nothing once it is over."""
-    if alert.until is not None:
-        return ""
-    return ADVICE.get(alert.kind, "").replace("HOST", alert.host)

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from salticus.allocate.capacity import optional
 from salticus.allocate.limits import deadlines
 from salticus.config import Rule
-from salticus.crawl.forecast import Visit
 from salticus.crawl.standing import Standing
 from salticus.store.base import DROPPED, PageState
-from salticus.types import Pages, Purpose, Times, instant, moment
+from salticus.types import Pages, Times, moment
 from salticus.types.state import later
+from salticus.views.standing import NextVisit
 from salticus.views.times import when
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """Something that bears on when a page is visited."""
+
+    name: str
+    says: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +37,17 @@ class Case:
     pages: Pages
     rests: bool
     reached: bool | None
-    visit: Visit | None
+    visit: NextVisit | None
     full: bool
 
 
-def bounds(standing: Standing, case: Case) -> list[dict[str, Any]]:
+def bounds(standing: Standing, case: Case) -> list[Bound]:
     """Everything that bears on when the page is visited, each with what it says."""
     pages, rule = case.pages, case.rule
     found = [_resting(standing, case), _host(standing, case)]
     if rule is not None and rule.hours is not None:
         opens = rule.hours.opening(pages.tick.start)
-        said = "open" if pages.open[0] else f"next open at {_at(opens)}"
+        said = "open" if pages.open[0] else f"next open at {when(opens)}"
         found.append(("hours", f"visited only in the hours of its rule; {said}"))
     if not np.isnan(pages.interval[0]):
         ends = _ends(later(pages.last_visit, pages.interval), "at once")
@@ -51,13 +58,13 @@ def bounds(standing: Standing, case: Case) -> list[dict[str, Any]]:
     if pages.min_interval[0] > 0:
         ends = _ends(later(pages.last_visit, pages.min_interval), "any time")
         found.append(("min_interval", f"left alone by policy and lot: {ends} at the earliest"))
-    return [{"name": one[0], "says": one[1]} for one in found if one]
+    return [Bound(*one) for one in found if one]
 
 
 def binding(standing: Standing, case: Case) -> str:
     """What keeps the page from being visited in the coming tick; "none" if nothing does."""
     pages, visit = case.pages, case.visit
-    if visit is not None and (visit.planned or visit.tick.number == standing.coming.number):
+    if visit is not None and (visit.planned or visit.tick == standing.coming.number):
         return "none"
     if case.rests:
         return "pause" if _paused(case) else "rest"
@@ -80,10 +87,10 @@ def cause(case: Case) -> str | None:
     """What brings the next visit."""
     if case.visit is None:
         return None
-    if case.visit.purpose is Purpose.LIMIT:
+    if case.visit.purpose == "limit":
         return "max_interval" if np.isnan(case.pages.interval[0]) else "pin"
-    if case.visit.purpose is not Purpose.POLICY:
-        return case.visit.purpose.label
+    if case.visit.purpose != "policy":
+        return case.visit.purpose
     if np.isnat(case.pages.last_visit[0]):
         return "first visit"
     return "policy" if case.reached is None else "price"
@@ -118,18 +125,14 @@ def _host(standing: Standing, case: Case) -> tuple[str, str]:
     said = f"{host.name} can take {many} in the coming tick (a request every {host.delay:g} s)"
     hours = standing.config.hours(host.name)
     if room <= 0 and hours is not None:
-        said += f"; its hours begin at {_at(hours.opening(case.pages.tick.start))}"
+        said += f"; its hours begin at {when(hours.opening(case.pages.tick.start))}"
     if host.strikes:
         said += f"; it failed {host.strikes} times in a row and is left alone for a while"
     return "host", said
 
 
 def _ends(times: Times, never: str) -> str:
-    return never if np.isnat(times[0]) else _at(moment(times[0]))
-
-
-def _at(time: Any) -> str:
-    return when(int(instant(time).astype(np.int64)))
+    return never if np.isnat(times[0]) else when(moment(times[0]))
 
 
 def _span(days: float) -> str:

@@ -10,10 +10,9 @@ import numpy as np
 from salticus.allocate.limits import check_feasible
 from salticus.config import Config, Hours
 from salticus.crawl.census import Census
-from salticus.crawl.opening import clock_of
+from salticus.crawl.opened import Crawl
 from salticus.errors import Infeasible
 from salticus.fetch.robots import Robots
-from salticus.store.base import Store
 from salticus.types import Tick
 from salticus.views.finding import Finding, bad, doubtful, good
 from salticus.views.times import span
@@ -23,9 +22,9 @@ _DAY_S = 86_400.0
 _NAMED = 3
 
 
-async def burden(config: Config, store: Store) -> list[Finding]:
+async def burden(crawl: Crawl) -> list[Finding]:
     """Pages, visits a day, and hosts that cannot take their share of them."""
-    clock = clock_of(config)
+    config, store, clock = crawl.config, crawl.store, crawl.clock
     census = Census(store, max_interval=config.max_interval_days, rules=config.pages)
     await census.refresh()
     now = clock.now()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import datetime
 from fnmatch import fnmatchcase
 from textwrap import shorten
 from typing import Any, Protocol
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from salticus.crawl.opened import Crawl
 from salticus.errors import StoreError
 from salticus.types import Change, Value
 from salticus.views.diff import difference, in_words
-from salticus.views.times import iso, when
+from salticus.views.times import moment, when
 
 CHUNK = 1000
 _LONG = 300  # characters of a line for people
@@ -101,32 +104,78 @@ async def _pause(stopped: asyncio.Event) -> None:
         return
 
 
-def as_json(change: Change, *, diff: bool = False) -> dict[str, Any]:
-    """A change for machines."""
-    told: dict[str, Any] = {
-        "seq": change.seq,
-        "at": iso(change.at),
-        "url": change.url,
-        "tags": change.tags,
-        "kind": change.after.kind,
-        "changed": change.changed,
-        "before": _value(change.before),
-        "after": _value(change.after),
-    }
-    if diff:
-        before = change.before
-        told["diff"] = None if before is None else difference(before.text, change.after.text)
-    return told
+class Side(msgspec.Struct, frozen=True):
+    """A value before or after a change."""
+
+    value: str
+    fields: dict[str, str]
 
 
-def _value(value: Value | None) -> dict[str, Any] | None:
-    return None if value is None else {"value": value.text, "fields": value.fields}
+class Changed(msgspec.Struct, frozen=True):
+    """A change of a page. `seq` is the cursor to go on from; `changed` and `before` are None for
+    the first value of a page. `content` is what the page is now, if it was asked for and is kept.
+    """
+
+    seq: int
+    at: datetime
+    url: str
+    tags: tuple[str, ...]
+    kind: str
+    changed: bool | None
+    before: Side | None
+    after: Side
+    diff: dict[str, Any] | None | UnsetType = UNSET
+    content: bytes | None | UnsetType = UNSET
+    content_type: str | None | UnsetType = UNSET
+
+    def words(self) -> str:
+        """For people, in one line: when, where, what."""
+        before, after = self.before, self.after.value
+        what = f"first seen: {after}" if before is None else in_words(before.value, after)
+        return f"{when(self.at)}  {self.url}  {shorten(what, _LONG, placeholder=' …')}"
 
 
-def as_words(change: Change) -> str:
-    """A change for people, in one line: when, where, what."""
-    if change.before is None:
-        what = f"first seen: {change.after.text}"
-    else:
-        what = in_words(change.before.text, change.after.text)
-    return f"{when(change.at)}  {change.url}  {shorten(what, _LONG, placeholder=' …')}"
+async def changes(
+    crawl: Crawl,
+    wanted: Wanted | None = None,
+    *,
+    content: bool = False,
+    diff: bool = False,
+    stopped: asyncio.Event | None = None,
+) -> AsyncIterator[Changed]:
+    """Changes in the order in which they were stored; with `stopped`, also those to come until it
+    is set. To go on where you stopped, ask for those ``after`` the last `seq`."""
+    async for change in stream(crawl.store, wanted or Wanted(), stopped):
+        told = told_of(change, diff=diff)
+        if content:
+            body, kind = await crawl.store.content(change.page) or (None, None)
+            told = msgspec.structs.replace(told, content=body, content_type=kind)
+        yield told
+
+
+async def cursor(crawl: Crawl) -> int:
+    """The number of the newest change; 0 if there is none."""
+    return await crawl.store.last_change()
+
+
+def told_of(change: Change, *, diff: bool = False) -> Changed:
+    """A change as it is told."""
+    before, after = change.before, change.after
+    changed = Changed(
+        seq=change.seq,
+        at=moment(change.at),
+        url=change.url,
+        tags=change.tags,
+        kind=after.kind,
+        changed=change.changed,
+        before=None if before is None else _side(before),
+        after=_side(after),
+    )
+    if not diff:
+        return changed
+    different = None if before is None else difference(before.text, after.text)
+    return msgspec.structs.replace(changed, diff=different)
+
+
+def _side(value: Value) -> Side:
+    return Side(value.text, value.fields)

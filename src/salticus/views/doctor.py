@@ -9,14 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from salticus.config import Config, load
+from salticus.crawl.opened import Crawl, open_crawl
 from salticus.crawl.opening import clock_of, stored
 from salticus.crawl.parts import make_parts
 from salticus.errors import ConfigError, PluginError, SalticusError, StoreMissing
 from salticus.store import open_store
-from salticus.store.base import Health, Query, Store
-from salticus.views.alerts import advice, headline
+from salticus.store.base import Health, Query
+from salticus.views.alerts import alerts_of, headline
 from salticus.views.burden import burden
 from salticus.views.finding import Finding, bad, doubtful, good
+from salticus.views.listing import pages
 from salticus.views.trial import trial
 
 _ROLES = ("policy", "predictor", "spacing", "gate", "proposer")
@@ -153,7 +155,7 @@ async def _store(config: Config) -> AsyncIterator[Finding]:
                 if health.free is not None:
                     yield _disk(health.free)
                 yield _holder(await store.holder())
-                async for finding in _held(config, store):
+                async for finding in _held(Crawl(config, store, clock_of(config))):
                     yield finding
     except StoreMissing:
         yield doubtful("store", f"{config.store} is not there yet", "`salticus add URL` makes it.")
@@ -182,24 +184,25 @@ def _holder(holder: str | None) -> Finding:
     return good("running", f"a crawl is running (process {holder})")
 
 
-async def _held(config: Config, store: Store) -> AsyncIterator[Finding]:
-    for finding in await burden(config, store):
+async def _held(crawl: Crawl) -> AsyncIterator[Finding]:
+    config, store = crawl.config, crawl.store
+    for finding in await burden(crawl):
         yield finding
     ids = (await store.table()).ids if config.pages else None
     for rule in config.pages:
         if ids is not None and not np.any(await store.fitting(ids, [rule]) >= 0):
             yield doubtful("[[pages]]", f"the store has no {rule.named}")
-    open_ = await store.alerts()
+    open_ = await alerts_of(crawl)
     for alert in open_:
-        yield doubtful("alert", headline(alert), advice(alert))
+        yield doubtful("alert", headline(alert), alert.advice)
     if not open_:
         yield good("alerts", "no host has an alert")
 
 
 async def _sample(config: Config) -> str | None:
     """A page to try: the last that was visited and is no source, else any."""
-    async with stored(config) as store:
+    async with open_crawl(config) as crawl:
         query = Query(sort="last_visit", descending=True, limit=100)
-        found = [page for page in await store.find(query) if page.kind != "source"]
+        found = [page for page in await pages(crawl, query) if page.kind != "source"]
     well = [page for page in found if page.state in ("well", "new")]
     return next((page.url for page in well or found), None)

@@ -3,111 +3,193 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from salticus.config import Config
-from salticus.crawl.opening import clock_of, stored
-from salticus.crawl.standing import recalled
+from salticus.crawl.opened import Crawl
 from salticus.freshness.drift import SPAN, drift_of
 from salticus.freshness.estimate import Estimate, by_demand, by_pages
 from salticus.freshness.target import Market, Needed, needed
-from salticus.store.base import PageStore, Store
 from salticus.types import Findings, Gauge, Pages
-from salticus.views.times import iso
+from salticus.views.times import moment
 
 DAY = timedelta(days=1)
 _SAMPLE = 50_000  # pages from which the budget of a target is found
+_MICRO = timedelta(microseconds=1)
 
 
-async def freshness_of(config: Config, window: timedelta = DAY) -> dict[str, Any]:
+class ShareView(msgspec.Struct, frozen=True):
+    """A freshness with its interval, and the word of the predictor alone; None = not known."""
+
+    freshness: float | None
+    low: float | None
+    high: float | None
+    half_width: float | None
+    model: float | None
+
+    def words(self) -> str:
+        """For people.
+
+        >>> ShareView(0.91, 0.87, 0.95, 0.04, 0.9).words()
+        '91.0 % ± 4.0'
+        """
+        return percent_within(self.freshness, self.half_width)
+
+
+class TargetView(msgspec.Struct, frozen=True):
+    """A share of clicks to be fresh, the visits a day that there are and that it needs (None = no
+    budget is enough), and what the largest budget would reach."""
+
+    target: float
+    budget: float
+    needed: float | None
+    reachable: float
+
+    def words(self) -> str:
+        """In a sentence.
+
+        >>> TargetView(0.95, 100, None, 0.9).words()
+        '95 % of clicks is out of reach: 90.0 % at most, however large the budget is'
+        """
+        aim = f"{100 * self.target:g} % of clicks"
+        if self.needed is None:
+            best = f"{100 * self.reachable:.1f} % at most"
+            return f"{aim} is out of reach: {best}, however large the budget is"
+        return f"{aim} needs about {self.needed:,.0f} visits a day; there are {self.budget:,.0f}"
+
+
+class Freshness(
+    msgspec.Struct,
+    frozen=True,
+    rename={
+        "exploring_visits": "exploring visits",
+        "failed": "of them failed",
+        "share_of_visits": "share of the visits",
+        "by_model_only": "share of pages by model only",
+        "start": "from",
+        "end": "to",
+        "found_over_foretold": "found over foretold",
+    },
+):
+    """How fresh the copy was from `start` to `end`, and the sample that this rests on."""
+
+    pages: ShareView
+    clicks: ShareView
+    exploring_visits: int
+    failed: int
+    share_of_visits: float | None
+    by_model_only: float | None
+    ticks: int
+    start: datetime
+    end: datetime
+    found_over_foretold: float | None | msgspec.UnsetType = msgspec.UNSET
+    target: TargetView | msgspec.UnsetType = msgspec.UNSET
+
+    def words(self) -> str:
+        """One line: both estimates."""
+        return f"pages {self.pages.words()}, clicks {self.clicks.words()}"
+
+
+async def freshness(crawl: Crawl, window: timedelta = DAY) -> Freshness:
     """The estimate over the last `window` that was crawled, and what it rests on."""
-    async with stored(config) as store:
-        end = await _last(config, store)
-        start = end - round(window.total_seconds() * 1e6)
-        ticks, found = await store.gauged(start, end)
-        drift = drift_of(*await store.gauged(end - SPAN, end))
-        told = report_of(ticks, found)
-        if config.freshness_target is not None and ticks:
-            told["target"] = await _target(config, store, by_demand(ticks, found))
-    told |= {"from": iso(start), "to": iso(end)}
-    told["found over foretold"] = round(drift.ratio, 3) if drift.visits else None
-    return told
+    end = await _last(crawl)
+    start = end - window // _MICRO
+    ticks, found = await crawl.store.gauged(start, end)
+    drift = drift_of(*await crawl.store.gauged(end - SPAN, end))
+    told = msgspec.structs.replace(
+        estimate_of(ticks, found, start, end),
+        found_over_foretold=round(drift.ratio, 3) if drift.visits else None,
+    )
+    if crawl.config.freshness_target is None or not ticks:
+        return told
+    target = await _target(crawl, by_demand(ticks, found), float(crawl.config.freshness_target))
+    return msgspec.structs.replace(told, target=msgspec.UNSET if target is None else target)
 
 
-async def _last(config: Config, store: PageStore) -> int:
+async def freshness_over_time(crawl: Crawl, window: timedelta = DAY) -> list[Freshness]:
+    """The estimates of one window after the other, from the first tick kept to the last."""
+    end = await _last(crawl)
+    ticks, found = await crawl.store.gauged(0, end)
+    step = window // _MICRO
+    first = ticks[0].at if ticks else end
+    told = []
+    for start in range(end - step, first - step, -step):
+        some = [tick for tick in ticks if start <= tick.at < start + step]
+        if some:
+            part = found.take((found.at >= start) & (found.at < start + step))
+            told.append(estimate_of(some, part, start, start + step))
+    return told[::-1]
+
+
+async def _last(crawl: Crawl) -> int:
     """The end of the last tick that was crawled, or now (µs)."""
-    now = int(clock_of(config).now().timestamp() * 1e6)
-    last = (await store.summary()).last
-    return now if last is None else min(now, last + round(config.tick.total_seconds() * 1e6))
+    last = (await crawl.store.summary()).last
+    now = crawl.micros
+    return now if last is None else min(now, last + crawl.config.tick // _MICRO)
 
 
-def report_of(ticks: list[Gauge], found: Findings) -> dict[str, Any]:
+def estimate_of(ticks: list[Gauge], found: Findings, start: int, end: int) -> Freshness:
     """The estimates by pages and by clicks, and the sample that they rest on."""
     visits = sum(tick.visits for tick in ticks)
-    pages, coins = (sum(getattr(t, name) for t in ticks) for name in ("pages", "coins"))
-    return {
-        "pages": _told(by_pages(ticks, found)),
-        "clicks": _told(by_demand(ticks, found)),
-        "exploring visits": len(found),
-        "of them failed": int(np.count_nonzero(np.isnan(found.found))),
-        "share of the visits": round(len(found) / visits, 4) if visits else None,
-        "share of pages by model only": round(1.0 - coins / pages, 4) if pages else None,
-        "ticks": len(ticks),
-    }
+    pages, coins = sum(tick.pages for tick in ticks), sum(tick.coins for tick in ticks)
+    return Freshness(
+        pages=_share(by_pages(ticks, found)),
+        clicks=_share(by_demand(ticks, found)),
+        exploring_visits=len(found),
+        failed=int(np.count_nonzero(np.isnan(found.found))),
+        share_of_visits=round(len(found) / visits, 4) if visits else None,
+        by_model_only=round(1.0 - coins / pages, 4) if pages else None,
+        ticks=len(ticks),
+        start=moment(start),
+        end=moment(end),
+    )
 
 
-def _told(estimate: Estimate) -> dict[str, float | None]:
-    """An estimate for machines; what is not known is null."""
-    names = ("freshness", "low", "high", "half_width", "model")
-    return {
-        name: None if np.isnan(value := getattr(estimate, name)) else round(value, 4)
-        for name in names
-    }
+def _share(estimate: Estimate) -> ShareView:
+    names = ShareView.__struct_fields__
+    values = (getattr(estimate, name) for name in names)
+    return ShareView(*(None if np.isnan(value) else round(value, 4) for value in values))
 
 
-def in_words(told: dict[str, Any]) -> str:
-    """One line: both estimates.
+def percent_within(share: float | None, half_width: float | None) -> str:
+    """A share and its interval for people.
 
-    >>> in_words({"pages": {"freshness": 0.91, "half_width": 0.04}, "clicks": {"freshness": None}})
-    'pages 91.0 % ± 4.0, clicks not known yet'
+    >>> percent_within(0.91, 0.04), percent_within(None, None)
+    ('91.0 % ± 4.0', 'not known yet')
     """
-    return ", ".join(f"{name} {_line(told[name])}" for name in ("pages", "clicks"))
-
-
-def _line(estimate: dict[str, Any]) -> str:
-    if estimate["freshness"] is None or estimate["half_width"] is None:
+    if share is None or half_width is None:
         return "not known yet"
-    return f"{100 * estimate['freshness']:.1f} % ± {100 * estimate['half_width']:.1f}"
+    return f"{100 * share:.1f} % ± {100 * half_width:.1f}"
 
 
-async def foreseen(config: Config, store: Store) -> tuple[Pages, list[str]]:
+async def foreseen(crawl: Crawl) -> tuple[Pages, list[str]]:
     """All pages with the curves that the crawl has learnt, and the names of their hosts."""
-    standing = await recalled(config, store)
+    standing = await crawl.foreseeing()
     standing.study()
     pages = standing.pages(standing.coming)
     curves = standing.parts.predictor.survival(pages, standing.coming.start)
     return replace(pages, survival=curves), standing.census.hosts
 
 
-async def _target(config: Config, store: Store, estimate: Estimate) -> dict[str, Any]:
+async def _target(crawl: Crawl, estimate: Estimate, target: float) -> TargetView | None:
     """What the target needs, by the curves that the last run had learnt."""
-    pages, hosts = await foreseen(config, store)
-    target = config.freshness_target
-    if target is None or not len(pages):
-        return {}
+    pages, hosts = await foreseen(crawl)
+    if not len(pages):
+        return None
+    config = crawl.config
     budget = config.per_day(len(pages), int(pages.found.sum()))
     delays = np.array([max(config.delay(host), 1e-3) for host in hosts])
     room = 86_400 / config.clock.speed / delays
-    found = _needed(pages, room, (budget, estimate.freshness, float(target)), config.tick / DAY)
-    return {
-        "target": found.target,
-        "budget": round(budget, 1),
-        "needed": None if found.budget is None else round(found.budget, 1),
-        "reachable": round(found.best, 4),
-    }
+    found = _needed(pages, room, (budget, estimate.freshness, target), config.tick / DAY)
+    return TargetView(
+        target=found.target,
+        budget=round(budget, 1),
+        needed=None if found.budget is None else round(found.budget, 1),
+        reachable=round(found.best, 4),
+    )
 
 
 def _needed(
@@ -123,35 +205,3 @@ def _needed(
     budget, freshness, target = now
     found = needed(market, budget * part, freshness, target)
     return Needed(target, None if found.budget is None else found.budget / part, found.best)
-
-
-def target_in_words(found: dict[str, Any]) -> str:
-    """What the target needs, in a sentence.
-
-    >>> target_in_words({"target": 0.95, "budget": 100, "needed": None, "reachable": 0.9})
-    '95 % of clicks is out of reach: 90.0 % at most, however large the budget is'
-    """
-    aim = f"{100 * found['target']:g} % of clicks"
-    if found["needed"] is None:
-        best = f"{100 * found['reachable']:.1f} % at most"
-        return f"{aim} is out of reach: {best}, however large the budget is"
-    return (
-        f"{aim} needs about {found['needed']:,.0f} visits a day; there are {found['budget']:,.0f}"
-    )
-
-
-async def freshness_over_time(config: Config, window: timedelta) -> list[dict[str, Any]]:
-    """The estimates of one window after the other, from the first tick kept to the last."""
-    async with stored(config) as store:
-        end = await _last(config, store)
-        ticks, found = await store.gauged(0, end)
-    step = round(window.total_seconds() * 1e6)
-    first = ticks[0].at if ticks else end
-    spans = [(at, at + step) for at in range(end - step, first - step, -step)][::-1]
-    told = []
-    for start, stop in spans:
-        some = [tick for tick in ticks if start <= tick.at < stop]
-        if some:
-            part = found.take((found.at >= start) & (found.at < stop))
-            told.append({"from": iso(start), "to": iso(stop), **report_of(some, part)})
-    return told

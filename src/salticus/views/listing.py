@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from textwrap import shorten
 from typing import Any
 
 import msgspec
 
+from salticus.crawl.opened import Crawl
 from salticus.errors import InputError
-from salticus.store.base import PageState
+from salticus.store.base import Edit as Edit
+from salticus.store.base import PageState as PageState
+from salticus.store.base import Query as Query
 from salticus.urls import canonical
-from salticus.views.times import ago, iso
+from salticus.views.times import ago, iso, known
 
 HEADER = ("kind", "state", "value", "visited", "changed", "changes", "url")
 
@@ -36,14 +42,52 @@ def pattern(text: str) -> str:
         return text
 
 
-def as_row(page: PageState, now: int) -> tuple[Any, ...]:
+def query(pattern_: str | None = None, **conditions: Any) -> Query:
+    """Which pages: those whose URL fits what people write for it, and the other conditions."""
+    return Query(url=None if pattern_ is None else pattern(pattern_), **conditions)
+
+
+def chooses(query: Query) -> bool:
+    """Whether a query asks for some pages only."""
+    conditions = (query.url, query.host, query.tag, query.kind, query.status, query.state)
+    return any(each is not None for each in conditions)
+
+
+def days(limit: timedelta | str | None) -> float | None:
+    """A maximum interval as pages have it: in days, inf to have none."""
+    if isinstance(limit, str):
+        return math.inf
+    return None if limit is None else limit / timedelta(days=1)
+
+
+async def pages(crawl: Crawl, *queries: Query) -> list[PageState]:
+    """Pages that fit any of the queries, each once."""
+    found: dict[int, PageState] = {}
+    for query in queries or (Query(),):
+        found |= {page.page: page for page in await crawl.store.find(query)}
+    return list(found.values())
+
+
+async def edit_pages(crawl: Crawl, query: Query, edit: Edit, *, everything: bool = False) -> int:
+    """Edit all pages that fit; how many. InputError if that is every page and nobody said so."""
+    if not chooses(query) and not everything:
+        raise InputError("this would edit every page; choose some, or say --all")
+    return await crawl.store.edit(query, edit)
+
+
+async def forget_pages(crawl: Crawl, queries: Sequence[Query]) -> int:
+    """Delete all pages that fit, with everything known of them; how many."""
+    return sum([await crawl.store.forget(query) for query in queries])
+
+
+def as_row(page: PageState, now: datetime) -> tuple[Any, ...]:
     """A page for people: the columns of `HEADER`."""
     return (
         page.kind,
         page.state,
         shorten(_value(page), _SHORT, placeholder="…"),
-        ago(page.last_visit, now),
-        ago(page.last_change, now),
+        ago(known(page.last_visit), now),
+        ago(known(page.last_change), now),
         page.changes,
         page.url,
     )

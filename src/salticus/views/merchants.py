@@ -22,11 +22,14 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from salticus.config import Config
-from salticus.crawl.opening import stored
+import msgspec
+
+from salticus.crawl.opened import Crawl
+from salticus.views.times import moment
 
 _KIND = "feed:"
 _ANSWERED = ("ok", "not_modified")
@@ -63,10 +66,30 @@ class Merchant:
     lags: list[Lag] = field(default_factory=list)
 
 
-async def merchants(config: Config) -> list[dict[str, Any]]:
+class MerchantView(msgspec.Struct, frozen=True):
+    """What is known of a merchant's feed, as figures; lags in seconds, None where nothing can be
+    said."""
+
+    merchant: str
+    rows: int
+    pages: int
+    last: datetime
+    visits: int
+    accuracy: float | None
+    price_accuracy: float | None
+    unchecked_pages: int
+    changes: int
+    untold_changes: int
+    open_changes: int
+    feed_first: int
+    page_first: int
+    lag_median_s: list[float | None] | None
+    lag_p90_s: list[float | None] | None
+
+
+async def merchants(crawl: Crawl) -> list[MerchantView]:
     """One row a merchant, by name."""
-    async with stored(config) as store:
-        return [facts(name, known) for name, known in measure(store.scan).items()]
+    return [facts(name, known) for name, known in measure(crawl.store.scan).items()]
 
 
 def measure(scan: Scan) -> dict[str, Merchant]:
@@ -145,26 +168,26 @@ def _told_at(said: list[Said], new: Said, end: float) -> int | None:
     return next(later, None)
 
 
-def facts(name: str, known: Merchant) -> dict[str, Any]:
-    """What is known, as figures; times in µs, lags in seconds, None where nothing can be said."""
+def facts(name: str, known: Merchant) -> MerchantView:
+    """What is known, as figures."""
     told = [lag for lag in known.lags if math.isfinite(lag.least)]
-    return {
-        "merchant": name,
-        "rows": known.rows,
-        "pages": known.pages,
-        "last": known.last,
-        "visits": known.sightings,
-        "accuracy": _share(known.right, known.sightings),
-        "price_accuracy": _share(known.right_price, known.sightings),
-        "unchecked_pages": known.unchecked,
-        "changes": len(known.lags),
-        "untold_changes": len(known.lags) - len(told),
-        "open_changes": known.open,
-        "feed_first": sum(lag.most <= 0 for lag in told),
-        "page_first": sum(lag.least > 0 for lag in told),
-        "lag_median_s": _bounds(known.lags, 0.5),
-        "lag_p90_s": _bounds(known.lags, 0.9),
-    }
+    return MerchantView(
+        merchant=name,
+        rows=known.rows,
+        pages=known.pages,
+        last=moment(known.last),
+        visits=known.sightings,
+        accuracy=_share(known.right, known.sightings),
+        price_accuracy=_share(known.right_price, known.sightings),
+        unchecked_pages=known.unchecked,
+        changes=len(known.lags),
+        untold_changes=len(known.lags) - len(told),
+        open_changes=known.open,
+        feed_first=sum(lag.most <= 0 for lag in told),
+        page_first=sum(lag.least > 0 for lag in told),
+        lag_median_s=_bounds(known.lags, 0.5),
+        lag_p90_s=_bounds(known.lags, 0.9),
+    )
 
 
 def _share(part: int, whole: int) -> float | None:

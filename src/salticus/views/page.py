@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from salticus.config import Config
-from salticus.crawl.opening import clock_of, stored
+from salticus.crawl.opened import Crawl
 from salticus.crawl.snapshot import Memory
 from salticus.predict.gamma import Gamma, posterior
-from salticus.store.base import PageState, RunStore
+from salticus.store.base import PageState
+from salticus.types import ANSWERED, STATUS
 from salticus.views.diff import difference
-from salticus.views.times import when
+from salticus.views.times import known, moment, when
 
 STATES = {
     "new": "not visited yet",
@@ -26,76 +28,115 @@ STATES = {
 }
 
 
-async def page_report(config: Config, url: str, *, diffs: int = 0) -> dict[str, Any]:
+class Held(msgspec.Struct, frozen=True):
+    """A value of a page, from a time on."""
+
+    page_id: int
+    at: datetime
+    value: str
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """A visit, as it stands in a log."""
+
+    page_id: int
+    at: datetime
+    purpose: str
+    policy: str | None
+    propensity: float
+    status: str
+    changed: bool | None
+    value: str | None
+    age_s: float | None
+    code: int | None
+    fault: str | None
+    chance: float | None
+
+
+class PageView(msgspec.Struct, frozen=True):
+    """What is known of a page; `diffs` are its last changes, newest first."""
+
+    url: str
+    facts: dict[str, Any]
+    values: list[Held]
+    visits: list[Seen]
+    diffs: list[dict[str, Any]]
+
+
+class Copy(msgspec.Struct, frozen=True):
+    """What is held of a page. The value is what a merchant's feed says, if that is newer than the
+    last answer: see `origin`."""
+
+    url: str
+    value: str | None
+    fields: dict[str, str]
+    origin: str
+    visited: datetime | None
+    content_type: str | None
+    content: bytes | None
+
+
+async def page_of(crawl: Crawl, url: str, *, diffs: int = 0) -> PageView:
     """What is known of a page, with its last `diffs` changes word by word; raises UnknownPage."""
-    async with stored(config) as store:
-        page = await store.page(url)
-        visits = list(store.scan("visits", page.page))
-        values = list(store.scan("values", page.page))
-        following = await _next(store, page, clock_of(config).now().timestamp() * 1e6)
-    return {
-        "url": page.url,
-        "facts": _facts(page, _rate(visits), following),
-        "values": values,
-        "visits": visits,
-        "diffs": _diffs(values, diffs),
-    }
+    page = await crawl.store.page(url)
+    visits = [_seen(row) for row in crawl.store.scan("visits", page.page)]
+    rows = crawl.store.scan("values", page.page)
+    values = [Held(row["page_id"], moment(row["at"]), row["value"] or "") for row in rows]
+    facts = _facts(page, rate_of(visits), await _next(crawl, page))
+    return PageView(page.url, facts, values, visits, _diffs(values, diffs))
 
 
-async def latest(config: Config, url: str) -> dict[str, Any]:
-    """Latest value and content of a page; raises UnknownPage.
-
-    The value is what a merchant's feed says, if that is newer than the last answer: see `origin`.
-    """
-    async with stored(config) as store:
-        page = await store.page(url)
-        content = await store.content(page.page)
-    body, content_type = content or (None, None)
+async def copy_of(crawl: Crawl, url: str) -> Copy:
+    """Latest value and content of a page; raises UnknownPage."""
+    page = await crawl.store.page(url)
+    body, content_type = await crawl.store.content(page.page) or (None, None)
     told = page.told
-    return {
-        "url": page.url,
-        "value": told.value.text if told else page.value,
-        "fields": told.value.fields if told else page.fields,
-        "origin": f"feed:{told.origin}" if told else "visit",
-        "visited": page.last_answer,
-        "content_type": content_type,
-        "content": body,
-    }
+    return Copy(
+        url=page.url,
+        value=told.value.text if told else page.value,
+        fields=told.value.fields if told else page.fields,
+        origin=f"feed:{told.origin}" if told else "visit",
+        visited=known(page.last_answer),
+        content_type=content_type,
+        content=body,
+    )
 
 
-def _diffs(values: list[dict[str, Any]], last: int) -> list[dict[str, Any]]:
-    """The last changes: when, and what is different; the newest first."""
+def _seen(row: dict[str, Any]) -> Seen:
+    return Seen(**row | {"at": moment(row["at"])})
+
+
+def _diffs(values: list[Held], last: int) -> list[dict[str, Any]]:
     pairs = list(pairwise(values))[-last:] if last else []
-    found = [(new["at"], difference(old["value"], new["value"])) for old, new in reversed(pairs)]
-    return [{"at": at, **told} for at, told in found]
+    return [{"at": new.at, **difference(old.value, new.value)} for old, new in reversed(pairs)]
 
 
-async def _next(store: RunStore, page: PageState, now: float) -> str | None:
+async def _next(crawl: Crawl, page: PageState) -> datetime | None:
     """When the page's next visit is due, if it is planned already."""
-    recalled = await Memory({}, store).recall()
+    recalled = await Memory({}, crawl.store).recall()
     if recalled is None or page.state in ("paused", "moved"):
         return None
     plan, made = recalled
     plan = plan.without(made.visit)
     due = plan.due[plan.page == page.page].astype(np.int64)
-    ahead = due[due >= now]
-    return when(int(ahead.min())) if len(ahead) else None
+    ahead = due[due >= crawl.micros]
+    return moment(int(ahead.min())) if len(ahead) else None
 
 
-def _rate(visits: list[dict[str, Any]]) -> float:
-    """Estimated changes a day, by the Gamma filter over the page's answered visits."""
-    answered = [v for v in visits if v["status"] in ("ok", "not_modified")]
-    pairs = [(a, b) for a, b in pairwise(answered) if b["changed"] is not None]
-    days = np.array([(b["at"] - a["at"]) / 86_400e6 for a, b in pairs])
-    changed = np.array([b["changed"] for _, b in pairs], dtype=np.bool_)
+def rate_of(visits: list[Seen]) -> float:
+    """Estimated changes a day, by the Gamma filter over the answered ones of a page's visits."""
+    answered = [v for v in visits if STATUS[v.status] in ANSWERED]
+    pairs = [(a, b) for a, b in pairwise(answered) if b.changed is not None]
     model = Gamma()
     a, b = np.array([model.prior_changes]), np.array([model.prior_days])
-    for gap, flag in zip(days[days > 0], changed[days > 0], strict=True):
-        a, b = posterior(a, b, np.array([gap]), np.array([flag]))
+    for before, after in pairs:
+        if (days := (after.at - before.at).total_seconds() / 86_400) > 0:
+            a, b = posterior(a, b, np.array([days]), np.array([after.changed]))
     return float(a[0] / b[0])
 
 
-def _facts(page: PageState, rate: float, following: str | None) -> dict[str, Any]:
+def _facts(page: PageState, rate: float, following: datetime | None) -> dict[str, Any]:
+    times = ("added", "last_visit", "last_answer", "last_change")
     return {
         "kind": page.kind,
         "state": f"{page.state} ({STATES[page.state]})",
@@ -103,10 +144,7 @@ def _facts(page: PageState, rate: float, following: str | None) -> dict[str, Any
         **page.fields,
         **_elsewhere(page),
         "tags": ", ".join(page.tags),
-        "added": when(page.added),
-        "last visit": when(page.last_visit),
-        "last answer": when(page.last_answer),
-        "last change": when(page.last_change),
+        **{name.replace("_", " "): known(getattr(page, name)) or "never" for name in times},
         "next visit": following or "not planned yet",
         "last status": page.status,
         "last fault": page.fault,
@@ -121,11 +159,10 @@ def _facts(page: PageState, rate: float, following: str | None) -> dict[str, Any
 def _elsewhere(page: PageState) -> dict[str, Any]:
     """What others say of the page, and it of itself; only what there is."""
     told = page.told
-    said = told and f"{told.value.text} ({told.origin}, {when(told.at)})"
-    known = {
+    found = {
         "moved to": page.moved,
         "calls itself": page.canonical if page.canonical != page.url else None,
         "named by": ", ".join(page.sources),
-        "a feed says": said,
+        "a feed says": told and f"{told.value.text} ({told.origin}, {when(told.at)})",
     }
-    return {name: value for name, value in known.items() if value}
+    return {name: value for name, value in found.items() if value}

@@ -4,79 +4,115 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 from math import nan, sqrt
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from salticus.allocate.panel import Terms, choose
-from salticus.config import Config
-from salticus.crawl.opening import clock_of, stored
+from salticus.crawl.opened import Crawl
 from salticus.errors import InputError
 from salticus.types import Floats, Member, Sighting
-from salticus.views.freshness import foreseen
-from salticus.views.times import when
+from salticus.views.freshness import foreseen, percent_within
+from salticus.views.times import moment
 
 _DAY_US = 86_400_000_000
+_MICRO = timedelta(microseconds=1)
 _Z = 1.96
+_KINDS = ("uniform", "click")
+
+
+class Stratum(msgspec.Struct, frozen=True, rename={"changes_a_day": "changes a day"}):
+    """The pages of the panel that were drawn together; `caught` is the share of their changes of
+    which the crawl's own visits saw the value."""
+
+    stratum: str
+    pages: int
+    visits: int
+    failed: int
+    changes_a_day: float | None
+    caught: float | None
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """A freshness as the panel found it; None = not known yet."""
+
+    freshness: float | None
+    half_width: float | None
+
+    def words(self) -> str:
+        """For people."""
+        return percent_within(self.freshness, self.half_width)
+
+
+class PanelView(
+    msgspec.Struct,
+    frozen=True,
+    rename={
+        "every_h": "every (h)",
+        "visits_a_day": "visits a day",
+        "pages_fresh": "pages fresh",
+        "clicks_fresh": "clicks fresh",
+    },
+):
+    """The panel, and what it found, if that was asked for."""
+
+    pages: int
+    every_h: float
+    visits_a_day: float
+    since: datetime
+    until: datetime | str
+    strata: list[Stratum] | msgspec.UnsetType = msgspec.UNSET
+    pages_fresh: Measured | msgspec.UnsetType = msgspec.UNSET
+    clicks_fresh: Measured | msgspec.UnsetType = msgspec.UNSET
 
 
 async def plan_panel(
-    config: Config, count: int, every: timedelta, length: timedelta | None
-) -> dict[str, Any]:
+    crawl: Crawl, count: int, every: timedelta, length: timedelta | None
+) -> PanelView:
     """Choose a panel, and let the crawl visit it from now on; InputError if it cannot be."""
+    config, store, now = crawl.config, crawl.store, crawl.micros
     if every < config.tick:
         raise InputError(f"--every {every} is shorter than a tick ({config.tick}); set `tick`")
-    clock = clock_of(config)
-    async with stored(config) as store:
-        if _open(await store.panel(), now := int(clock.now().timestamp() * 1e6)):
-            raise InputError("there is a panel already; `salticus panel end` ends it")
-        pages, _ = await foreseen(config, store)
-        if not 0 < count <= len(pages):
-            raise InputError(f"--pages {count}: a panel has from 1 to {len(pages)} pages")
-        until = None if length is None else now + round(length.total_seconds() * 1e6)
-        terms = Terms(every / timedelta(days=1), now, until)
-        await store.empanel(choose(pages, count, terms, seed=config.seed))
-        return _about(await store.panel())
+    if _open(await store.panel(), now):
+        raise InputError("there is a panel already; `salticus panel end` ends it")
+    pages, _ = await foreseen(crawl)
+    if not 0 < count <= len(pages):
+        raise InputError(f"--pages {count}: a panel has from 1 to {len(pages)} pages")
+    until = None if length is None else now + length // _MICRO
+    terms = Terms(every / timedelta(days=1), now, until)
+    await store.empanel(choose(pages, count, terms, seed=config.seed))
+    return _about(await store.panel())
 
 
-async def end_panel(config: Config) -> dict[str, Any]:
+async def end_panel(crawl: Crawl) -> PanelView:
     """End the panel; what it found stays."""
-    now = int(clock_of(config).now().timestamp() * 1e6)
-    async with stored(config) as store:
-        members = await store.panel()
-        if not _open(members, now):
-            raise InputError("there is no panel; `salticus panel plan` plans one")
-        await store.empanel([_ended(member, now) for member in members])
-        return _about(await store.panel())
+    members, now = await crawl.store.panel(), crawl.micros
+    if not _open(members, now):
+        raise InputError("there is no panel; `salticus panel plan` plans one")
+    await crawl.store.empanel([_ended(member, now) for member in members])
+    return _about(await crawl.store.panel())
 
 
-async def panel_of(config: Config) -> dict[str, Any]:
+async def panel(crawl: Crawl) -> PanelView:
     """The panel, and what it found, by stratum."""
-    async with stored(config) as store:
-        members = await store.panel()
-        if not members:
-            raise InputError("there is no panel; `salticus panel plan` plans one")
-        seen = await store.sightings()
-        table = await store.table()
+    members = await crawl.store.panel()
+    if not members:
+        raise InputError("there is no panel; `salticus panel plan` plans one")
+    table = await crawl.store.table()
     demand = dict(zip(table.ids.tolist(), table.demand.tolist(), strict=True))
-    lives = lives_of(members, seen)
+    lives = lives_of(members, await crawl.store.sightings())
     strata = sorted({member.stratum for member in members})
-    by_stratum = {name: [life for life in lives if life.member.stratum == name] for name in strata}
     uniform, click = ([x for x in lives if x.member.stratum.startswith(k)] for k in _KINDS)
-    return {
-        **_about(members),
-        "strata": [{"stratum": name, **_summed(some)} for name, some in by_stratum.items()],
-        "pages fresh": _fresh(uniform, np.array([x.member.weight for x in uniform])),
-        "clicks fresh": _fresh(
-            click, np.array([x.member.weight * demand.get(x.member.page, 0.0) for x in click])
-        ),
-    }
-
-
-_KINDS = ("uniform", "click")
+    clicks = np.array([x.member.weight * demand.get(x.member.page, 0.0) for x in click])
+    return msgspec.structs.replace(
+        _about(members),
+        strata=[_summed(name, [x for x in lives if x.member.stratum == name]) for name in strata],
+        pages_fresh=_fresh(uniform, np.array([x.member.weight for x in uniform])),
+        clicks_fresh=_fresh(click, clicks),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,28 +166,29 @@ def _life(member: Member, seen: Sequence[Sighting]) -> Life:
     return Life(member, len(panel), failed, days, changes, caught, checks, right)
 
 
-def _summed(lives: Sequence[Life]) -> dict[str, Any]:
+def _summed(name: str, lives: Sequence[Life]) -> Stratum:
     days, changes = sum(x.days for x in lives), sum(x.changes for x in lives)
-    return {
-        "pages": len(lives),
-        "visits": sum(x.visits for x in lives),
-        "failed": sum(x.failed for x in lives),
-        "changes a day": round(changes / days, 4) if days else None,
-        "caught": round(sum(x.caught for x in lives) / changes, 4) if changes else None,
-    }
+    return Stratum(
+        stratum=name,
+        pages=len(lives),
+        visits=sum(x.visits for x in lives),
+        failed=sum(x.failed for x in lives),
+        changes_a_day=round(changes / days, 4) if days else None,
+        caught=round(sum(x.caught for x in lives) / changes, 4) if changes else None,
+    )
 
 
-def _fresh(lives: Sequence[Life], weight: Floats) -> dict[str, float | None]:
+def _fresh(lives: Sequence[Life], weight: Floats) -> Measured:
     """Freshness of the crawl without the panel: weighted mean over pages, with an interval."""
     some = np.array([x.checks > 0 for x in lives], dtype=np.bool_)
     share = np.array([x.right / x.checks for x in lives if x.checks])
     w = weight[some] if len(weight) else weight
     if not len(share) or w.sum() <= 0:
-        return {"freshness": None, "half_width": None}
+        return Measured(None, None)
     mean, n = float(w @ share / w.sum()), len(share)
     spread = float(w**2 @ (share - mean) ** 2) * n / (n - 1) if n > 1 else nan
     half = _Z * sqrt(spread) / float(w.sum()) if n > 1 else nan
-    return {"freshness": round(mean, 4), "half_width": None if n < 2 else round(half, 4)}
+    return Measured(round(mean, 4), None if n < 2 else round(half, 4))
 
 
 def _open(members: Sequence[Member], now: int) -> bool:
@@ -163,12 +200,12 @@ def _ended(member: Member, now: int) -> Member:
     return Member(member.page, member.stratum, member.weight, member.every, member.since, until)
 
 
-def _about(members: Sequence[Member]) -> dict[str, Any]:
+def _about(members: Sequence[Member]) -> PanelView:
     first = members[0]
-    return {
-        "pages": len(members),
-        "every (h)": round(24 * first.every, 3),
-        "visits a day": round(sum(1.0 / member.every for member in members), 1),
-        "since": when(first.since),
-        "until": "it is ended" if first.until is None else when(first.until),
-    }
+    return PanelView(
+        pages=len(members),
+        every_h=round(24 * first.every, 3),
+        visits_a_day=round(sum(1.0 / member.every for member in members), 1),
+        since=moment(first.since),
+        until="it is ended" if first.until is None else moment(first.until),
+    )

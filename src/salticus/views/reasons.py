@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+
+from salticus.views.times import when
+from salticus.views.why import CopyAge, PriceView, RateEstimate, Why
 
 _BINDS = {
     "none": "nothing holds it back",
@@ -40,93 +42,90 @@ _ORIGINS = {
 }
 
 
-def in_words(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def in_words(told: Why) -> Iterator[tuple[str, str]]:
     """Heading and text of each paragraph."""
     yield "next visit", _next(told)
-    yield "what holds it back", _BINDS[told["binds"]]
+    yield "what holds it back", _BINDS[told.binds]
     yield "demand", _demand(told)
-    yield "the copy", _copy(told["copy"])
-    yield "the estimate", _estimate(told["estimate"])
-    if told["price"] is not None:
-        yield "the visit price", _price(told)
-    yield "exploration", f"a chance of {_share(told['explore_chance'])} a tick"
-    for bound in told["bounds"]:
-        yield bound["name"], bound["says"]
+    yield "the copy", _copy(told.copy)
+    yield "the estimate", _estimate(told.estimate)
+    if told.price is not None:
+        yield "the visit price", _price(told, told.price)
+    yield "exploration", f"a chance of {_share(told.explore_chance)} a tick"
+    for bound in told.bounds:
+        yield bound.name, bound.says
 
 
-def _next(told: dict[str, Any]) -> str:
-    visit = told["next_visit"]
+def _next(told: Why) -> str:
+    visit = told.next_visit
     if visit is None:
-        return f"none within {told['horizon_days']} days"
-    start, end = (visit[name].replace("T", " ")[:16] for name in ("start", "end"))
-    sure = "planned" if visit["planned"] else "foreseen"
-    said = f"{sure} for tick {visit['tick']}, {start} to {end} UTC, because "
-    return said + _CAUSES[told["brought_by"]]
+        return f"none within {told.horizon_days} days"
+    sure = "planned" if visit.planned else "foreseen"
+    span = f"{when(visit.start)} to {when(visit.end)}"
+    return f"{sure} for tick {visit.tick}, {span}, because {_CAUSES[told.brought_by or '']}"
 
 
-def _demand(told: dict[str, Any]) -> str:
-    demand = told["demand"]
-    said = f"{demand['a_day']:.3g} clicks a day ({_ORIGINS[demand['from']]}"
-    if demand["from"] in ("clicks", "impressions"):
-        said += f": {demand['clicks']:.3g} clicks, {demand['impressions']:.3g} impressions"
-    if demand["importance"] != 1.0:
-        said += f", times {demand['importance']:g} for {told['rule']}"
+def _demand(told: Why) -> str:
+    demand = told.demand
+    said = f"{demand.a_day:.3g} clicks a day ({_ORIGINS[demand.origin]}"
+    if demand.origin in ("clicks", "impressions"):
+        said += f": {demand.clicks:.3g} clicks, {demand.impressions:.3g} impressions"
+    if demand.importance != 1.0:
+        said += f", times {demand.importance:g} for {told.rule}"
     return said + ")"
 
 
-def _copy(copy: dict[str, Any]) -> str:
-    if copy["last_answer"] is None:
+def _copy(copy: CopyAge) -> str:
+    if copy.last_answer is None:
         return "there is none yet"
-    ahead = ", ".join(f"{_share(p)} in {d} d" for d, p in copy["changed_in_days"].items())
-    now = _share(copy["changed_by_now"])
-    at = copy["last_answer"].replace("T", " ")[:16]
-    return f"of {at} UTC; the chance that it is out of date is {now} now, {ahead}"
+    ahead = ", ".join(f"{_share(p)} in {d} d" for d, p in copy.changed_in_days.items())
+    now = _share(copy.changed_by_now)
+    return f"of {when(copy.last_answer)}; the chance that it is out of date is {now} now, {ahead}"
 
 
-def _estimate(found: dict[str, Any]) -> str:
-    seen, parts, hours = found["seen"], found["parts"], found["hours"]
+def _estimate(found: RateEstimate) -> str:
+    seen, parts, hours = found.seen, found.parts, found.hours
     said = [
-        f"{found['changes_a_day']:.3g} changes a day ({found['predictor']}); seen: "
-        f"{seen['changes']} changes in {seen['visits']} visits over {seen['days']:.3g} days"
+        f"{found.changes_a_day:.3g} changes a day ({found.predictor}); seen: "
+        f"{seen.changes} changes in {seen.visits} visits over {seen.days:.3g} days"
     ]
     if parts is not None:
         said.append(
-            f"{_share(parts['own_share'])} of it is the page's own record, "
-            f"{_share(parts['prior_share'])} the prior of pages like it "
-            f"({parts['prior_changes_a_day']:.3g} a day)"
+            f"{_share(parts.own_share)} of it is the page's own record, "
+            f"{_share(parts.prior_share)} the prior of pages like it "
+            f"({parts.prior_changes_a_day:.3g} a day)"
         )
     if hours is not None:
         said.append(
-            f"at this hour such pages change {hours['now']:.2g} times as often as on average, "
-            f"most on {hours['busiest']} ({hours['busiest_pace']:.2g} times)"
+            f"at this hour such pages change {hours.now:.2g} times as often as on average, "
+            f"most on {hours.busiest} ({hours.busiest_pace:.2g} times)"
         )
-    if found["features"] is not None:
-        most = ", ".join(f"{name} {part:+.3g}" for name, part in found["features"][:8])
+    if found.features:
+        most = ", ".join(f"{name} {part:+.3g}" for name, part in found.features[:8])
         said.append(f"what features add to the model's score: {most}")
     return "; ".join(said)
 
 
-def _price(told: dict[str, Any]) -> str:
-    price = told["price"]
-    if math.isinf(price["visit_price"]):
+def _price(told: Why, price: PriceView) -> str:
+    if math.isinf(price.visit_price):
         return "at present all visits go to pages that were never visited"
-    if math.isinf(price["worth"]):
+    if math.isinf(price.worth):
         return "a first visit is worth any price"
     said = (
-        f"a visit must buy {price['visit_price']:.3g} demand-weighted days of freshness per visit "
-        f"of cost, and buys {price['worth']:.3g} in the coming tick at a cost of {price['cost']:g}"
+        f"a visit must buy {price.visit_price:.3g} demand-weighted days of freshness per visit "
+        f"of cost, and buys {price.worth:.3g} in the coming tick at a cost of {price.cost:g}"
     )
-    if price["needed"] > price["visit_price"]:
-        said += f"; the budget of the coming tick ends at visits that buy {price['needed']:.3g}"
-    if told["binds"] not in ("price", "budget"):
+    if price.needed > price.visit_price:
+        said += f"; the budget of the coming tick ends at visits that buy {price.needed:.3g}"
+    if told.binds not in ("price", "budget"):
         return said
-    if not told["demand"]["a_day"]:
+    if not told.demand.a_day:
         return f"{said}; nobody reads it: it has to wait for what the others leave, or for the lot"
-    if math.isinf(price["demand_factor"]):
+    if math.isinf(price.demand_factor):
         return f"{said}; no demand would bring it forward: it pays to wait"
-    said += f"; demand {price['demand_factor']:.3g} times as high"
-    if told["binds"] == "price" and price["needed"] == price["visit_price"]:
-        said += f", or a visit price of {price['worth']:.3g},"
+    said += f"; demand {price.demand_factor:.3g} times as high"
+    if told.binds == "price" and price.needed == price.visit_price:
+        said += f", or a visit price of {price.worth:.3g},"
     return f"{said} would bring the visit into the coming tick"
 
 

@@ -3,52 +3,112 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from salticus.allocate.bandit.policy import Bandit
-from salticus.config import Config
-from salticus.crawl.opening import clock_of, stored
+from salticus.crawl.opened import Crawl
 from salticus.crawl.parts import make_policy
 from salticus.crawl.snapshot import Memory
 from salticus.errors import InputError
 from salticus.store.base import VisitStore
-from salticus.views.times import iso
+from salticus.views.times import moment
 
 SHOWN = 12  # steps of a bandit that are told
+_MICRO = timedelta(microseconds=1)
 
 
-async def insta_of(config: Config, window: timedelta) -> dict[str, Any]:
+class InstaView(
+    msgspec.Struct,
+    frozen=True,
+    rename={
+        "start": "from",
+        "end": "to",
+        "asked": "clicks that asked",
+        "let_through": "let through",
+        "visits_at_once": "visits at once",
+        "changes_at_once": "changes found by them",
+        "chance_let_through": "chance of a change, let through",
+        "chance_others": "chance of a change, others",
+        "saved": "visits saved",
+        "other_visits": "visits to pages nobody clicked",
+        "other_changes": "changes found there",
+        "gained": "changes that saved visits found there",
+    },
+):
+    """What became of the clicks from `start` to `end`, and of the visits that the gate saved."""
+
+    start: datetime
+    end: datetime
+    asked: int
+    let_through: int
+    visits_at_once: int
+    changes_at_once: int
+    chance_let_through: float | None
+    chance_others: float | None
+    saved: int
+    other_visits: int
+    other_changes: int
+    gained: float
+
+
+class Arm(msgspec.Struct, frozen=True, rename={"reward": "mean reward"}):
+    """An arm of a bandit: how likely it is drawn now, and what its steps earned on average."""
+
+    arm: str
+    chance: float
+    drawn: int
+    reward: float | None
+
+
+class ArmStep(msgspec.Struct, frozen=True):
+    """A step of a bandit: its arm ("all" if every arm had a part), reward, and all chances."""
+
+    at: datetime
+    arm: str
+    reward: float
+    chances: dict[str, float]
+
+
+class ArmsView(msgspec.Struct, frozen=True):
+    """The arms of the crawl's bandit, and its steps."""
+
+    policy: str
+    arms: list[Arm]
+    steps: list[ArmStep]
+
+
+async def insta(crawl: Crawl, window: timedelta) -> InstaView:
     """What became of the clicks of the last while, and of the visits that the gate saved.
 
     Without a gate every click would have brought a visit: those that did not are saved. The budget
     spends them on other pages; what they found there is their share of the changes that were found
     on pages which nobody clicked. Cost: linear in the visits stored.
     """
-    end = int(clock_of(config).now().timestamp() * 1e6)
-    start = end - int(window.total_seconds() * 1e6)
-    async with stored(config) as store:
-        requests = [row for row in store.scan("requests") if row["at"] >= start]
-        urgent, others = _visits(store, start, _clicked(store, start))
+    end, store = crawl.micros, crawl.store
+    start = end - window // _MICRO
+    requests = [row for row in store.scan("requests") if row["at"] >= start]
+    urgent, others = _visits(store, start, _clicked(store, start))
     asked, made = len(requests), urgent["visits"]
     saved = min(asked - made, others["visits"])
     gain = saved * others["changes"] / others["visits"] if others["visits"] else 0.0
-    return {
-        "from": iso(start),
-        "to": iso(end),
-        "clicks that asked": asked,
-        "let through": sum(row["sent"] for row in requests),
-        "visits at once": made,
-        "changes found by them": urgent["changes"],
-        "chance of a change, let through": _mean(requests, sent=True),
-        "chance of a change, others": _mean(requests, sent=False),
-        "visits saved": asked - made,
-        "visits to pages nobody clicked": others["visits"],
-        "changes found there": others["changes"],
-        "changes that saved visits found there": round(gain, 1),
-    }
+    return InstaView(
+        start=moment(start),
+        end=moment(end),
+        asked=asked,
+        let_through=sum(row["sent"] for row in requests),
+        visits_at_once=made,
+        changes_at_once=urgent["changes"],
+        chance_let_through=_mean(requests, sent=True),
+        chance_others=_mean(requests, sent=False),
+        saved=asked - made,
+        other_visits=others["visits"],
+        other_changes=others["changes"],
+        gained=round(gain, 1),
+    )
 
 
 def _clicked(store: VisitStore, start: int) -> set[int]:
@@ -73,41 +133,36 @@ def _mean(requests: list[dict[str, Any]], *, sent: bool) -> float | None:
     return round(float(np.mean(scores)), 4) if scores else None
 
 
-async def arms_of(config: Config) -> dict[str, Any]:
+async def arms(crawl: Crawl) -> ArmsView:
     """The arms of the crawl's bandit, how likely each is drawn now, and what the steps earned.
 
     InputError if the policy is no bandit.
     """
-    async with stored(config) as store:
-        policy = make_policy(config)
-        if not isinstance(policy, Bandit):
-            raise InputError(f"the policy {config.policy!r} has no arms; bandits are kab2 to kab5")
-        await Memory({"policy": policy}, store).recall()
+    name = crawl.config.policy
+    policy = make_policy(crawl.config)
+    if not isinstance(policy, Bandit):
+        raise InputError(f"the policy {name!r} has no arms; bandits are kab2 to kab5")
+    await Memory({"policy": policy}, crawl.store).recall()
     names, past = policy.arms_.names, policy.history_
-    drawn = Counter(past.arm.tolist())
-    return {
-        "policy": config.policy,
-        "arms": [
-            {
-                "arm": name,
-                "chance": round(float(policy.learner_.probabilities()[k]), 4),
-                "drawn": drawn[k],
-                "mean reward": _earned(past.reward, past.arm == k),
-            }
-            for k, name in enumerate(names)
+    drawn, chances = Counter(past.arm.tolist()), policy.learner_.probabilities()
+    return ArmsView(
+        policy=name,
+        arms=[
+            Arm(arm, round(float(chances[k]), 4), drawn[k], _earned(past.reward, past.arm == k))
+            for k, arm in enumerate(names)
         ],
-        "steps": [
-            {
-                "at": iso(int(start)),
-                "arm": "all" if arm < 0 else names[arm],
-                "reward": round(float(reward), 4),
-                "chances": dict(zip(names, np.round(chances, 4).tolist(), strict=True)),
-            }
-            for start, arm, reward, chances in zip(
+        steps=[
+            ArmStep(
+                at=moment(int(start)),
+                arm="all" if arm < 0 else names[arm],
+                reward=round(float(reward), 4),
+                chances=dict(zip(names, np.round(each, 4).tolist(), strict=True)),
+            )
+            for start, arm, reward, each in zip(
                 past.start, past.arm, past.reward, past.chances, strict=True
             )
         ],
-    }
+    )
 
 
 def _earned(reward: Any, mine: Any) -> float | None:

@@ -2,23 +2,64 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
 
 from salticus.allocate.limits import deadlines
 from salticus.config import Config
 from salticus.crawl.census import Census
-from salticus.crawl.opening import clock_of, stored
+from salticus.crawl.opened import Crawl
 from salticus.crawl.parts import predictor_of
 from salticus.crawl.standing import visit_price
 from salticus.errors import InputError
 from salticus.models.registry import NONE, Registry
 from salticus.store.base import Query
-from salticus.types import Tick, instant
-from salticus.views.freshness import freshness_of, in_words, target_in_words
-from salticus.views.times import when
+from salticus.types import Pages, Tick, instant
+from salticus.views.freshness import freshness
+from salticus.views.times import known
+
+
+class StatusView(
+    msgspec.Struct,
+    frozen=True,
+    rename={
+        "never_visited": "never visited",
+        "last_visit": "last visit",
+        "last_status": "last status",
+        "budget_a_day": "budget a day",
+        "visit_price": "visit price",
+        "freshness": "freshness of the last day",
+        "overdue": "beyond maximum interval",
+        "open_alerts": "open alerts",
+        "backing_off": "hosts backing off",
+    },
+):
+    """Counts, budget, pages beyond their maximum interval, hosts that asked for patience."""
+
+    store: str
+    running: bool
+    pages: int
+    never_visited: int
+    resting: int
+    sources: int
+    hosts: int
+    visits: int
+    answered: int
+    changes: int
+    last_visit: datetime | None
+    last_status: dict[str, int]
+    predictor: str
+    budget_a_day: float
+    visit_price: float | None
+    freshness: str
+    overdue: int
+    open_alerts: list[str]
+    backing_off: list[str]
+    bytes: int
+    target: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def predictor_told(config: Config) -> str:
@@ -40,43 +81,43 @@ def predictor_told(config: Config) -> str:
     return said
 
 
-async def status_of(config: Config) -> dict[str, Any]:
-    """Counts, budget, pages beyond their maximum interval, hosts that asked for patience."""
-    clock = clock_of(config)
-    async with stored(config) as store:
-        summary = await store.summary()
-        census = Census(store, max_interval=config.max_interval_days, rules=config.pages)
-        await census.refresh()
-        now = clock.now()
-        pages = census.pages(Tick(0, now, now + config.tick), lambda name: np.inf)
-        hosts = await store.hosts()
-        alerts = await store.alerts()
-        price = await visit_price(config, store)
-        running = await store.holder() is not None
-        sources = len(await store.find(Query(kind="source")))
-    fresh = await freshness_of(config)
+async def status(crawl: Crawl) -> StatusView:
+    """What the store holds, and which promises are under strain."""
+    config, store = crawl.config, crawl.store
+    summary = await store.summary()
+    pages = await _awake(crawl)
+    fresh = await freshness(crawl)
     limited = pages.take(np.isfinite(pages.max_interval))
-    overdue = int(np.count_nonzero(deadlines(limited) < instant(now)))
-    return {
-        "store": config.store,
-        "running": running,
-        "pages": summary.pages,
-        "never visited": summary.pages - summary.visited,
-        "resting": summary.resting,
-        "sources": sources,
-        "hosts": summary.hosts,
-        "visits": summary.visits,
-        "answered": summary.answered,
-        "changes": summary.changes,
-        "last visit": when(summary.last),
-        "last status": summary.by_status,
-        "predictor": predictor_told(config),
-        "budget a day": config.per_day(len(pages), int(pages.found.sum())),
-        "visit price": price,
-        "freshness of the last day": in_words(fresh),
-        **({"target": target_in_words(fresh["target"])} if fresh.get("target") else {}),
-        "beyond maximum interval": overdue,
-        "open alerts": [f"{alert.host} ({alert.kind})" for alert in alerts],
-        "hosts backing off": sorted(h.host for h in hosts if h.next_at > clock.wall()),
-        "bytes": summary.bytes,
-    }
+    wall = crawl.clock.wall()
+    target = fresh.target
+    return StatusView(
+        store=config.store,
+        running=await crawl.running(),
+        pages=summary.pages,
+        never_visited=summary.pages - summary.visited,
+        resting=summary.resting,
+        sources=len(await store.find(Query(kind="source"))),
+        hosts=summary.hosts,
+        visits=summary.visits,
+        answered=summary.answered,
+        changes=summary.changes,
+        last_visit=known(summary.last),
+        last_status=summary.by_status,
+        predictor=predictor_told(config),
+        budget_a_day=config.per_day(len(pages), int(pages.found.sum())),
+        visit_price=await visit_price(config, store),
+        freshness=fresh.words(),
+        overdue=int(np.count_nonzero(deadlines(limited) < instant(crawl.now()))),
+        open_alerts=[f"{alert.host} ({alert.kind})" for alert in await store.alerts()],
+        backing_off=sorted(h.host for h in await store.hosts() if h.next_at > wall),
+        bytes=summary.bytes,
+        target=target if isinstance(target, msgspec.UnsetType) else target.words(),
+    )
+
+
+async def _awake(crawl: Crawl) -> Pages:
+    """The pages that do not rest now."""
+    config, now = crawl.config, crawl.now()
+    census = Census(crawl.store, max_interval=config.max_interval_days, rules=config.pages)
+    await census.refresh()
+    return census.pages(Tick(0, now, now + config.tick), lambda name: np.inf)

@@ -1,23 +1,39 @@
-"""Times as people and machines read them. All are µs since 1970, UTC."""
+"""Times: aware UTC in what views answer, one form in JSON, and one for people."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
 
 from salticus.types.dates import utc
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICRO = timedelta(microseconds=1)
 _STEPS = ((60, 1, "s"), (3600, 60, "min"), (2 * 86_400, 3600, "h"), (float("inf"), 86_400, "d"))
 
 
-def when(micros: int | None) -> str:
+def moment(micros: int) -> datetime:
+    """A time of the store (µs since 1970)."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def known(micros: int | None) -> datetime | None:
+    """The same, if there is one."""
+    return None if micros is None else moment(micros)
+
+
+def when(time: datetime | int | None) -> str:
     """A time for people.
 
     >>> when(1_767_225_600_000_000)
     '2026-01-01 00:00:00Z'
     """
-    if micros is None:
+    if time is None:
         return "never"
-    return datetime.fromtimestamp(micros / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    at = moment(time) if isinstance(time, int) else time
+    return at.strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def iso(micros: int | None) -> str | None:
@@ -29,13 +45,35 @@ def iso(micros: int | None) -> str | None:
     return None if micros is None else utc(micros)
 
 
-def ago(micros: int | None, now: int) -> str:
+def plain(answer: Any) -> Any:
+    """An answer for machines: what JSON knows, times in ISO 8601.
+
+    >>> plain({"at": moment(1_767_225_600_000_000), "n": 1})
+    {'at': '2026-01-01T00:00:00.000000Z', 'n': 1}
+    """
+    told = msgspec.to_builtins(answer, builtin_types=(datetime,), enc_hook=_item, str_keys=True)
+    return _spelt(told)
+
+
+def _item(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def _spelt(told: Any) -> Any:
+    if isinstance(told, dict):
+        return {name: _spelt(each) for name, each in told.items()}
+    if isinstance(told, list | tuple):
+        return [_spelt(each) for each in told]
+    return utc((told - _EPOCH) // _MICRO) if isinstance(told, datetime) else told
+
+
+def ago(time: datetime | None, now: datetime) -> str:
     """How long ago, in the unit that suits.
 
-    >>> ago(0, 90_000_000), ago(0, 3 * 86_400_000_000), ago(None, 0)
-    ('1min ago', '3d ago', '-')
+    >>> ago(_EPOCH, moment(90_000_000)), ago(None, _EPOCH)
+    ('1min ago', '-')
     """
-    return "-" if micros is None else f"{span((now - micros) / 1e6)} ago"
+    return "-" if time is None else f"{span((now - time).total_seconds())} ago"
 
 
 def span(seconds: float) -> str:

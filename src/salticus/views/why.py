@@ -4,39 +4,128 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from datetime import datetime
 
+import msgspec
 import numpy as np
 
 from salticus.allocate.base import Priced
-from salticus.clock import Clock
-from salticus.config import Config
 from salticus.crawl.forecast import HORIZON
-from salticus.crawl.opening import stored
-from salticus.crawl.standing import Standing, recalled
+from salticus.crawl.opened import Crawl
+from salticus.crawl.standing import Standing
 from salticus.predict.base import Evident, Explained, Paced, Predictor
-from salticus.store.base import PageState, Store
+from salticus.store.base import PageState
 from salticus.types import ANSWERED, DAY, STATUS, Pages, Purpose, Target, instant
-from salticus.views.bounds import Case, binding, bounds, cause
-from salticus.views.fresh import shown
-from salticus.views.standing import copies_of
-from salticus.views.times import iso
+from salticus.views.bounds import Bound, Case, binding, bounds, cause
+from salticus.views.standing import NextVisit, copies_of, shown, times
+from salticus.views.times import known
 
 AHEAD = (1, 2, 7, 14)  # days
 _HOUR = np.timedelta64(1, "h")
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-async def why_report(
-    config: Config, urls: Sequence[str], clock: Clock | None = None
-) -> list[dict[str, Any]]:
+class PageDemand(msgspec.Struct, frozen=True, rename={"origin": "from"}):
+    """Clicks a day as the policy counts them, and where they come from; `clicks` and `impressions`
+    are those counted of the page, older ones for less."""
+
+    a_day: float
+    origin: str
+    clicks: float
+    impressions: float
+    importance: float
+
+
+class CopyAge(msgspec.Struct, frozen=True):
+    """How old the copy is, and how likely it is out of date, now and in so many days."""
+
+    last_visit: datetime | None
+    last_answer: datetime | None
+    changed_by_now: float
+    changed_in_days: dict[str, float]
+
+
+class PageRecord(msgspec.Struct, frozen=True):
+    """What was seen of the page itself."""
+
+    visits: int
+    changes: int
+    days: float
+
+
+class RateParts(msgspec.Struct, frozen=True):
+    """What a rate is made of: its prior, and the page's own evidence."""
+
+    prior_changes_a_day: float
+    prior_share: float
+    own_share: float
+    own_changes: float
+    own_days: float
+
+
+class WeekHours(msgspec.Struct, frozen=True):
+    """How the hours of the week matter: pace now, pace of the next day, the busiest hour."""
+
+    now: float
+    next_day: float
+    busiest: str
+    busiest_pace: float
+
+
+class RateEstimate(msgspec.Struct, frozen=True):
+    """How often the page changes, and what that rests on."""
+
+    predictor: str
+    changes_a_day: float
+    seen: PageRecord
+    parts: RateParts | None
+    hours: WeekHours | None
+    features: list[tuple[str, float]] | None
+
+
+class PriceView(msgspec.Struct, frozen=True):
+    """The visit price, and what a visit in the coming tick is worth, in demand-weighted fresh days
+    per visit of cost."""
+
+    visit_price: float
+    needed: float
+    worth: float
+    cost: float
+    reached: bool | None
+    demand_factor: float
+
+
+class Why(msgspec.Struct, frozen=True):
+    """Why a page is visited when it is. `price` is None if the policy knows none."""
+
+    url: str
+    state: str
+    rule: str | None
+    demand: PageDemand
+    copy: CopyAge
+    estimate: RateEstimate
+    price: PriceView | None
+    explore_chance: float
+    next_visit: NextVisit | None
+    coming_tick: int
+    horizon_days: int
+    binds: str
+    brought_by: str | None
+    bounds: list[Bound]
+
+
+async def why(crawl: Crawl, url: str) -> Why:
+    """The explanation of a page's visits; raises UnknownPage."""
+    (told,) = await why_all(crawl, [url])
+    return told
+
+
+async def why_all(crawl: Crawl, urls: Sequence[str]) -> list[Why]:
     """An explanation for each page; raises UnknownPage."""
-    async with stored(config) as store:
-        pages = [await store.page(url) for url in urls]
-        standing = await recalled(config, store, clock)
-        study = Study(standing, store)
-        await study.look(pages)
-        return [study.explain(page) for page in pages]
+    pages = [await crawl.store.page(url) for url in urls]
+    study = Study(crawl, await crawl.foreseeing())
+    await study.look(pages)
+    return [study.explain(page) for page in pages]
 
 
 def _with_curves(predictor: Predictor, pages: Pages) -> Pages:
@@ -46,16 +135,17 @@ def _with_curves(predictor: Predictor, pages: Pages) -> Pages:
 class Study:
     """Looks at some pages of a crawl, first as they are, then into their future."""
 
-    def __init__(self, standing: Standing, store: Store) -> None:
+    def __init__(self, crawl: Crawl, standing: Standing) -> None:
+        self.crawl = crawl
         self.standing = standing
-        self.store = store
-        self.history: dict[int, list[dict[str, Any]]] = {}
+        self.days: dict[int, float] = {}  # from the first answer of a page to its last
 
     async def look(self, pages: Sequence[PageState]) -> None:
         """Gather what is needed to explain these pages."""
         standing = self.standing
-        self.ids = np.unique(np.array([page.page for page in pages], dtype=np.int64))
-        copies, now = copies_of(standing, self.ids), instant(standing.now)
+        self.ids, first = np.unique([page.page for page in pages], return_index=True)
+        answered = times([pages[k].last_answer for k in first.tolist()])
+        copies, now = copies_of(standing, self.ids, answered), instant(standing.now)
         self.outdated = {days: copies.outdated(now + days * DAY) for days in (0, *AHEAD)}
         standing.study()
         self.predictor = standing.parts.predictor
@@ -65,7 +155,7 @@ class Study:
         self.explore = self._chances()
         self.policy = standing.parts.policy
         for page in pages:
-            self.history[page.page] = list(self.store.scan("visits", page.page))
+            self.days[page.page] = self._answered_for(page.page)
         self.forecast = standing.next_visits(self.ids)
 
     def _granted(self) -> int:
@@ -78,32 +168,38 @@ class Study:
         chance = self.standing.parts.explore.chance(self.coming, self.grant)
         return dict(zip(self.coming.ids.tolist(), chance.tolist(), strict=True))
 
-    def explain(self, page: PageState) -> dict[str, Any]:
+    def _answered_for(self, page: int) -> float:
+        """Days from a page's first answer to its last."""
+        rows = self.crawl.store.scan("visits", page)
+        answers = [row["at"] for row in rows if STATUS[row["status"]] in ANSWERED]
+        return (answers[-1] - answers[0]) / 86_400e6 if answers else 0.0
+
+    def explain(self, page: PageState) -> Why:
         """All about one of the pages."""
         case = self._case(page)
-        return {
-            "url": page.url,
-            "state": page.state,
-            "rule": case.rule and case.rule.named,
-            "demand": self._demand(case),
-            "copy": self._copy(page),
-            "estimate": self._estimate(page),
-            "price": self._price(case),
-            "explore_chance": self.explore.get(page.page, 0.0),
-            "next_visit": shown(case.visit),
-            "coming_tick": self.standing.coming.number,
-            "horizon_days": HORIZON.days,
-            "binds": binding(self.standing, case),
-            "brought_by": cause(case),
-            "bounds": bounds(self.standing, case),
-        }
+        return Why(
+            url=page.url,
+            state=page.state,
+            rule=None if case.rule is None else case.rule.named,
+            demand=self._demand(case),
+            copy=self._copy(page),
+            estimate=self._estimate(page),
+            price=self._price(case),
+            explore_chance=self.explore.get(page.page, 0.0),
+            next_visit=case.visit,
+            coming_tick=self.standing.coming.number,
+            horizon_days=HORIZON.days,
+            binds=binding(self.standing, case),
+            brought_by=cause(case),
+            bounds=bounds(self.standing, case),
+        )
 
     def _case(self, page: PageState) -> Case:
         target = Target(page.page, page.url, page.host, tags=tuple(page.tags))
         rests = page.page not in self.explore
         pages = self.everyone if rests else self.coming
         row = pages.take(pages.rows(np.array([page.page])))
-        visit = self.forecast.visits.get(page.page)
+        visit = shown(self.forecast.visits.get(page.page))
         rule = self.standing.config.rule(target)
         return Case(page, rule, row, rests, self._reached(row), visit, self._full(row))
 
@@ -117,9 +213,7 @@ class Study:
 
     # ------------------------------------------------------------------------------------- demand
 
-    def _demand(self, case: Case) -> dict[str, Any]:
-        """Clicks a day as the policy counts them, and where they come from; `clicks` and
-        `impressions` are those counted of the page, older ones for less."""
+    def _demand(self, case: Case) -> PageDemand:
         importance = None if case.rule is None else case.rule.importance
         now = instant(self.standing.now)
         counted = self.standing.census.demand.counted(self.everyone.ids, now)
@@ -127,78 +221,64 @@ class Study:
         origin = "by hand" if case.page.demand is not None else "uniform"
         if counted.any():
             origin = "clicks" if counted[0].any() else "impressions"
-        return {
-            "a_day": float(case.pages.demand[0]),
-            "from": origin,
-            "clicks": float(clicks),
-            "impressions": float(shown),
-            "importance": 1.0 if importance is None else importance,
-        }
+        return PageDemand(
+            a_day=float(case.pages.demand[0]),
+            origin=origin,
+            clicks=float(clicks),
+            impressions=float(shown),
+            importance=1.0 if importance is None else importance,
+        )
 
     # ------------------------------------------------------------------------------- the estimate
 
-    def _copy(self, page: PageState) -> dict[str, Any]:
+    def _copy(self, page: PageState) -> CopyAge:
         row = int(np.searchsorted(self.ids, page.page))
-        return {
-            "last_visit": iso(page.last_visit),
-            "last_answer": iso(page.last_answer),
-            "changed_by_now": float(self.outdated[0][row]),
-            "changed_in_days": {str(days): float(self.outdated[days][row]) for days in AHEAD},
-        }
+        return CopyAge(
+            last_visit=known(page.last_visit),
+            last_answer=known(page.last_answer),
+            changed_by_now=float(self.outdated[0][row]),
+            changed_in_days={str(days): float(self.outdated[days][row]) for days in AHEAD},
+        )
 
-    def _estimate(self, page: PageState) -> dict[str, Any]:
+    def _estimate(self, page: PageState) -> RateEstimate:
         assert self.everyone.survival is not None
         curves = self.everyone.survival.take(self.everyone.rows(np.array([page.page])))
-        return {
-            "predictor": type(self.predictor).__name__.lower(),
-            "changes_a_day": float(curves.rates()[0]),
-            "seen": self._seen(page),
-            "parts": self._parts(page.page),
-            "hours": self._hours(page.page),
-            "features": self._features(page.page),
-        }
+        return RateEstimate(
+            predictor=type(self.predictor).__name__.lower(),
+            changes_a_day=float(curves.rates()[0]),
+            seen=PageRecord(page.visits, page.changes, self.days[page.page]),
+            parts=self._parts(page.page),
+            hours=self._hours(page.page),
+            features=self._features(page.page),
+        )
 
-    def _seen(self, page: PageState) -> dict[str, Any]:
-        """The page's own record."""
-        answers = [v["at"] for v in self.history[page.page] if STATUS[v["status"]] in ANSWERED]
-        days = (answers[-1] - answers[0]) / 86_400e6 if answers else 0.0
-        return {"visits": page.visits, "changes": page.changes, "days": days}
-
-    def _parts(self, page: int) -> dict[str, float] | None:
-        """What the rate is made of: its prior, and the page's own evidence."""
+    def _parts(self, page: int) -> RateParts | None:
         if not isinstance(self.predictor, Evident):
             return None
         found = self.predictor.evidence(np.array([page]))
         a, b, a0, b0 = (float(c[0]) for c in (found.a, found.b, found.prior_a, found.prior_b))
         prior = min(1.0, b0 / b)
-        return {
-            "prior_changes_a_day": a0 / b0,
-            "prior_share": prior,
-            "own_share": 1.0 - prior,
-            "own_changes": a - a0,
-            "own_days": b - b0,
-        }
+        return RateParts(a0 / b0, prior, 1.0 - prior, a - a0, b - b0)
 
-    def _hours(self, page: int) -> dict[str, Any] | None:
-        """How the hours of the week matter: pace now, pace of the next day, the busiest hour."""
+    def _hours(self, page: int) -> WeekHours | None:
         if not isinstance(self.predictor, Paced):
             return None
         pace = self.predictor.paces(np.array([page]))[0]
         monday = np.datetime64("1970-01-05", "us")
         hour = int((instant(self.standing.now) - monday) // _HOUR) % len(pace)
         best = int(np.argmax(pace))
-        return {
-            "now": float(pace[hour]),
-            "next_day": float(np.roll(pace, -hour)[:24].mean()),
-            "busiest": f"{_DAYS[best // 24]} {best % 24:02}:00 UTC",
-            "busiest_pace": float(pace[best]),
-        }
+        return WeekHours(
+            now=float(pace[hour]),
+            next_day=float(np.roll(pace, -hour)[:24].mean()),
+            busiest=f"{_DAYS[best // 24]} {best % 24:02}:00 UTC",
+            busiest_pace=float(pace[best]),
+        )
 
-    def _features(self, page: int) -> list[list[Any]] | None:
+    def _features(self, page: int) -> list[tuple[str, float]] | None:
         """What each feature adds to the score of a trained model, if there is one."""
         if not isinstance(self.predictor, Explained):
             return None
-        return [[name, float(part)] for name, part in self.predictor.contributions(page)]
+        return [(name, float(part)) for name, part in self.predictor.contributions(page)]
 
     # -------------------------------------------------------------------------------------- price
 
@@ -207,22 +287,20 @@ class Study:
             return None
         return bool(self.policy.reached(*self.policy.worth(row))[0])
 
-    def _price(self, case: Case) -> dict[str, Any] | None:
-        """The visit price, and what a visit in the coming tick is worth, in demand-weighted fresh
-        days per visit of cost; None if the policy knows no price."""
+    def _price(self, case: Case) -> PriceView | None:
         if not isinstance(self.policy, Priced) or np.isnan(self.policy.price_):
             return None
         worth = max(0.0, float(self.policy.worth(case.pages)[0][0]))
         cost = float(case.pages.cost[0])
         needed = self._needed(self.policy, cost)
-        return {
-            "visit_price": self.policy.price_,
-            "needed": needed,
-            "worth": worth,
-            "cost": cost,
-            "reached": case.reached,
-            "demand_factor": max(1.0, needed / worth) if worth > 0 else np.inf,
-        }
+        return PriceView(
+            visit_price=self.policy.price_,
+            needed=needed,
+            worth=worth,
+            cost=cost,
+            reached=case.reached,
+            demand_factor=max(1.0, needed / worth) if worth > 0 else np.inf,
+        )
 
     def _needed(self, policy: Priced, cost: float) -> float:
         """What a visit in the coming tick must be worth: the price, or if the tick's budget ends

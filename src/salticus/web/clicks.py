@@ -15,6 +15,7 @@ from salticus.crawl.loop import Loop
 from salticus.errors import InputError
 from salticus.store.base import Hit
 from salticus.types import NEVER, Count, Floats, Ints, Request, Signal, instant
+from salticus.views.search import Found, found
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class Clicks:
             raise InputError(f"{url}: {when.isoformat()} is before 1970")
         return Count(url, int(when.timestamp() * 1e6), clicks, impressions)
 
-    async def search(self, words: str, limit: int) -> list[tuple[Hit, float]]:
+    async def search(self, words: str, limit: int) -> list[Found]:
         """What the words find in the copy, each with the chance that it is out of date.
 
         That they were shown is counted.
@@ -80,7 +81,7 @@ class Clicks:
         outdated = self._outdated(hits, now)
         at = int(now.timestamp() * 1e6)
         await self.take([Count(hit.url, at, impressions=1) for hit in hits])
-        return list(zip(hits, outdated.tolist(), strict=True))
+        return found(hits, outdated)
 
     def _outdated(self, hits: Sequence[Hit], now: datetime) -> Floats:
         """The chance that each copy is out of date, by the curves of the last plan."""

@@ -12,9 +12,8 @@ import msgspec
 from aiohttp import web
 
 from salticus.errors import ConfigError
-from salticus.store.base import Hit
-from salticus.store.news import iso
 from salticus.types import Count
+from salticus.views.times import plain
 from salticus.web.clicks import Clicks
 from salticus.web.guard import BODY, Guard
 from salticus.web.origins import is_loopback
@@ -98,8 +97,7 @@ class _Desk:
     async def search(self, request: web.Request) -> web.Response:
         """Tell what ``?q=words&limit=10`` finds, with the chance of each copy to be out of date."""
         words, limit = request.query.get("q", ""), _number(request.query.get("limit", "10"))
-        found = await self._clicks.search(words, limit)
-        return web.json_response([_shown(hit, outdated) for hit, outdated in found])
+        return web.json_response(plain(await self._clicks.search(words, limit)))
 
     async def go(self, request: web.Request) -> web.Response:
         """Count a click on ``?url=URL``, and send the reader there, if it is a known page."""
@@ -123,11 +121,3 @@ def _number(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) <= _SHOWN:
         raise ValueError(f"limit: {text!r} is no number from 1 to {_SHOWN}")
     return int(text)
-
-
-def _shown(hit: Hit, outdated: float) -> dict[str, Any]:
-    """A hit as it is sent; times in ISO 8601."""
-    known = ("url", "title", "price", "currency", "availability")
-    told = {name: getattr(hit, name) for name in known}
-    times = {name: iso(getattr(hit, name)) for name in ("last_visit", "last_answer")}
-    return told | times | {"outdated": round(outdated, 4)}

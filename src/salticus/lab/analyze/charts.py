@@ -7,7 +7,8 @@ from dataclasses import asdict
 from math import log10
 from typing import Any
 
-from salticus.charts.sheet import BLUE, GREY, ORANGE, WIDTH
+from salticus.charts.kit import BLUE, GREY, ORANGE, colours, data, log_axis, tip
+from salticus.charts.sheet import WIDTH
 from salticus.lab.analyze.demand import DemandSummary
 from salticus.lab.analyze.intervals import Interval, Intervals
 from salticus.lab.analyze.rates import Rates
@@ -23,22 +24,15 @@ _TICKS = {
 }
 
 
-def _data(rows: Sequence[Any]) -> Any:
-    import altair as alt
-
-    values = [row if isinstance(row, dict) else asdict(row) for row in rows]
-    return alt.Data(values=values)  # type: ignore[no-untyped-call]
-
-
 def _share_tips(alt: Any, name: str) -> list[Any]:
     """What a share tells when pointed at."""
     return [
         alt.Tooltip("name:N", title=name),
-        alt.Tooltip("probability:Q", format=".4~%"),
-        alt.Tooltip("low:Q", title="95 % from", format=".4~%"),
-        alt.Tooltip("high:Q", title="to", format=".4~%"),
-        alt.Tooltip("changes:Q", format=","),
-        alt.Tooltip("downloads:Q", format=","),
+        tip("probability", ".4~%"),
+        tip("low", ".4~%", "95 % from"),
+        tip("high", ".4~%", "to"),
+        tip("changes", ","),
+        tip("downloads", ","),
     ]
 
 
@@ -52,7 +46,7 @@ def week_bars(shares: Sequence[ChangeShare], name: str, width: int) -> Any:
     scale = alt.Scale(domain=[share.name for share in shares])
     x = alt.X("name:O", scale=scale, title=name, axis=alt.Axis(labelAngle=0))
     axis = alt.Axis(format=PERCENT, tickCount=6)
-    base = alt.Chart(_data([s for s in shares if s.downloads])).encode(
+    base = alt.Chart(data([s for s in shares if s.downloads])).encode(
         x=x, tooltip=_share_tips(alt, name)
     )
     bars = base.mark_bar(color=BLUE).encode(y=alt.Y("probability:Q", title=PROBABILITY, axis=axis))
@@ -76,7 +70,7 @@ def week_map(week: WeekShares) -> Any:
         legend=alt.Legend(format=PERCENT, gradientLength=180, tickCount=5),
     )
     return (
-        alt.Chart(_data(cells))
+        alt.Chart(data(cells))
         .mark_rect()
         .encode(
             x=alt.X(
@@ -113,15 +107,15 @@ def interval_plot(intervals: Intervals) -> Any:
         "share:Q",
         title="share of all changes (log scale)",
         scale=alt.Scale(type="log"),
-        axis=alt.Axis(format="~%", values=[10.0**-k for k in range(12)]),
+        axis=log_axis((-11, 1), form="~%"),
     )
     tips = [
         alt.Tooltip("label:N", title="interval"),
-        alt.Tooltip("share:Q", format=".4~%"),
-        alt.Tooltip("changes:Q", format=","),
+        tip("share", ".4~%"),
+        tip("changes", ","),
     ]
-    dots = alt.Chart(_data(_points(intervals.rows, per))).encode(x=x, y=y, tooltip=tips)
-    tops = alt.Chart(_data(_named(intervals, per))).encode(x=x, y=y, tooltip=tips)
+    dots = alt.Chart(data(_points(intervals.rows, per))).encode(x=x, y=y, tooltip=tips)
+    tops = alt.Chart(data(_named(intervals, per))).encode(x=x, y=y, tooltip=tips)
     layers = [
         *_days(alt, per, longest),
         dots.mark_line(color=BLUE, opacity=0.35, strokeWidth=1),
@@ -170,7 +164,7 @@ def _days(alt: Any, per: float, longest: float) -> list[Any]:
     marks = [{"x": h / per, "label": spoken(h)} for h in MARKS if h <= longest]
     if not marks:
         return []
-    base = alt.Chart(_data(marks)).encode(x="x:Q")
+    base = alt.Chart(data(marks)).encode(x="x:Q")
     lines = base.mark_rule(color=GREY, strokeDash=[4, 4])
     words = base.mark_text(color=GREY, dy=-8, fontSize=12).encode(text="label:N", y=alt.value(0))
     return [lines, words]
@@ -185,8 +179,8 @@ def group_bars(shares: Sequence[ChangeShare], name: str) -> Any:
 
     ranked = sorted(shares, key=lambda s: (-(s.probability or 0.0), s.name))
     y = alt.Y("name:N", sort=[s.name for s in ranked], title=None)
-    tips = [*_share_tips(alt, name), alt.Tooltip("pages:Q", format=",")]
-    base = alt.Chart(_data(ranked)).encode(y=y, tooltip=tips)
+    tips = [*_share_tips(alt, name), tip("pages", ",")]
+    base = alt.Chart(data(ranked)).encode(y=y, tooltip=tips)
     axis = alt.Axis(format=PERCENT, tickCount=7)
     bars = base.mark_bar(color=BLUE).encode(x=alt.X("probability:Q", title=PROBABILITY, axis=axis))
     whiskers = base.mark_rule(color="#000").encode(x="low:Q", x2="high:Q")
@@ -204,18 +198,18 @@ def rate_bars(rates: Rates) -> Any:
         "low:Q",
         title="changes per page and day (log scale)",
         scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(format="~g", values=[m * 10.0**k for k in range(-7, 4) for m in (1, 2, 5)]),
+        axis=log_axis((-7, 4), (1, 2, 5)),
     )
     tips = [
-        alt.Tooltip("low:Q", title="changes a day from", format=".3~g"),
-        alt.Tooltip("high:Q", title="to below", format=".3~g"),
-        alt.Tooltip("pages:Q", format=","),
-        alt.Tooltip("share:Q", title="of all pages", format=".3~%"),
+        tip("low", ".3~g", "changes a day from"),
+        tip("high", ".3~g", "to below"),
+        tip("pages", ","),
+        tip("share", ".3~%", "of all pages"),
     ]
     y = alt.Y("share:Q", title="share of all pages", axis=alt.Axis(format=PERCENT))
     zero = alt.datum(0)
     return (
-        alt.Chart(_data(rates.bins))
+        alt.Chart(data(rates.bins))
         .mark_bar(color=BLUE, stroke="#fff", strokeWidth=1)
         .encode(x=x, x2="high:Q", y=y, y2=zero, tooltip=tips)
         .properties(width=WIDTH, height=240)
@@ -234,20 +228,18 @@ def lorenz_curve(demand: DemandSummary) -> Any:
     ]
     names = ["clicks", "equal pages"]
     return (
-        alt.Chart(_data(curves))
+        alt.Chart(data(curves))
         .mark_line()
         .encode(
             x=alt.X("pages:Q", title=pages, axis=alt.Axis(format="~%")),
             y=alt.Y("clicks:Q", title="share of clicks", axis=alt.Axis(format="~%")),
-            color=alt.Color(
-                "curve:N", title=None, scale=alt.Scale(domain=names, range=[BLUE, GREY])
-            ),
+            color=colours("curve", names, (BLUE, GREY), title=None),
             strokeDash=alt.StrokeDash(
                 "curve:N", title=None, scale=alt.Scale(domain=names, range=[[1, 0], [5, 4]])
             ),
             tooltip=[
-                alt.Tooltip("pages:Q", title=pages, format=".2~%"),
-                alt.Tooltip("clicks:Q", title="share of clicks", format=".2~%"),
+                tip("pages", ".2~%", pages),
+                tip("clicks", ".2~%", "share of clicks"),
             ],
         )
         .properties(width=380, height=320)
@@ -267,11 +259,11 @@ def decile_bars(demand: DemandSummary) -> Any:
     )
     tips = [
         alt.Tooltip("name:N", title="tenth"),
-        alt.Tooltip("rate:Q", title="changes a day", format=".4~g"),
-        alt.Tooltip("pages:Q", format=","),
-        alt.Tooltip("clicks:Q", format=","),
-        alt.Tooltip("changes:Q", format=","),
+        tip("rate", ".4~g", "changes a day"),
+        tip("pages", ","),
+        tip("clicks", ","),
+        tip("changes", ","),
     ]
     y = alt.Y("rate:Q", title="changes per page and day", axis=alt.Axis(format="~g"))
-    chart = alt.Chart(_data(rows)).mark_bar(color=BLUE).encode(x=x, y=y, tooltip=tips)
+    chart = alt.Chart(data(rows)).mark_bar(color=BLUE).encode(x=x, y=y, tooltip=tips)
     return chart.properties(width=560, height=240)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from salticus.charts.sheet import BLUE, GREY, ORANGE, WIDTH, Sheet
+from salticus.charts.kit import BLUE, GREY, ORANGE, colours, data, tip
+from salticus.charts.sheet import WIDTH, Sheet
 from salticus.lab.demo.copies import CopyHistory
 from salticus.lab.worlds.mall.stock import Stock
 from salticus.types import Times, instant, moment
@@ -43,9 +44,8 @@ def _staleness(curves: Mapping[str, list[dict[str, Any]]]) -> Any:
     import altair as alt
 
     points = [{"policy": policy, **point} for policy, curve in curves.items() for point in curve]
-    colours = alt.Scale(domain=list(curves), range=[GREY, BLUE, ORANGE][: len(curves)])
     return (
-        alt.Chart({"values": points}, width=WIDTH, height=300)
+        alt.Chart(data(points), width=WIDTH, height=300)
         .mark_line(point=True)
         .encode(
             x=alt.X("at:T", title="world time (UTC)", scale=alt.Scale(type="utc")),
@@ -55,8 +55,8 @@ def _staleness(curves: Mapping[str, list[dict[str, Any]]]) -> Any:
                 axis=alt.Axis(format="%", values=[0, 0.01, 0.05, 0.1, 0.25, 0.5, 1]),
                 scale=alt.Scale(type="sqrt"),
             ),
-            color=alt.Color("policy:N", title=None, scale=colours),
-            tooltip=["policy:N", "at:T", alt.Tooltip("stale:Q", format=".1%")],
+            color=colours("policy", list(curves), (GREY, BLUE, ORANGE), title=None),
+            tooltip=["policy:N", "at:T", tip("stale", ".1%")],
         )
     )
 
@@ -124,19 +124,15 @@ def history_chart(history: PriceHistory) -> Any:
     axis = alt.Axis(format="%d %b %H:%M", tickCount=8)
     time = alt.X("at:T", title="world time (UTC)", scale=alt.Scale(type="utc"), axis=axis)
     price = alt.Y("price:Q", title="price", scale=alt.Scale(zero=False, padding=8))
+    outcome = colours("outcome", list(_COLOURS), list(_COLOURS.values()), title="visit")
     line = (
-        alt.Chart({"values": truth})
+        alt.Chart(data(truth))
         .mark_line(interpolate="step-after", color="#30638e")
         .encode(x=time, y=price)
     )
     marks = (
-        alt.Chart({"values": visits})
+        alt.Chart(data(visits))
         .mark_point(filled=True, size=45, opacity=0.9)
-        .encode(x=time, y=price, color=_colour(alt), tooltip=["at:T", "price:Q", "outcome:N"])
+        .encode(x=time, y=price, color=outcome, tooltip=["at:T", "price:Q", "outcome:N"])
     )
     return (line + marks).properties(width=_WIDTH, height=_HEIGHT, title=history.title)
-
-
-def _colour(alt: Any) -> Any:
-    scale = alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
-    return alt.Color("outcome:N", title="visit", scale=scale)

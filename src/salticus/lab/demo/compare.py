@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,6 +17,7 @@ import numpy as np
 
 from salticus.config import Budget, Config, Models, Span, load
 from salticus.crawl.assembly import crawler
+from salticus.crawl.opened import open_crawl
 from salticus.crawl.opening import clock_of, stored
 from salticus.crawl.warming import warm_up
 from salticus.errors import SalticusError
@@ -29,7 +30,7 @@ from salticus.lab.worlds.mall.shoppers import Shopping, shopping_of
 from salticus.lab.worlds.mall.stock import Stock
 from salticus.lab.worlds.market.make import MarketSize, make_market
 from salticus.types import NewPage, instant, moment
-from salticus.views.freshness import freshness_over_time
+from salticus.views.freshness import ShareView, freshness_over_time
 from salticus.views.progress import Progress
 from salticus.web.desk import desk
 
@@ -112,8 +113,7 @@ async def run_demo(folder: Path, course: DemoSetup, told: Told) -> dict[str, Any
 
 async def _crawl(folder: Path, plot: Plot, course: DemoSetup, policy: str) -> Config:
     """One crawl of a mall of its own; its settings."""
-    options = [f"--{key}={getattr(plot, key)}" for key in ("shops", "seed", "speed", "delay")]
-    async with neighbour_mall(folder, [*options, f"--log={plot.log}", "--shoppers"]):
+    async with neighbour_mall(folder, plot):
         config = _settings(load(paths(folder)["settings"]), course, policy)
         start = clock_of(config).now()
         urls = paths(folder)["urls"].read_text("utf-8").split()
@@ -185,7 +185,7 @@ def judged(
 def _daily(
     stale: Any, clicked: Shopping, start: datetime, end: datetime
 ) -> Iterator[dict[str, Any]]:
-    """Share of clicks in every half day that met a stale copy."""
+    """ShareView of clicks in every half day that met a stale copy."""
     step = timedelta(hours=12)
     while start + step <= end:
         here = (clicked.at >= instant(start)) & (clicked.at < instant(start + step))
@@ -208,11 +208,11 @@ def table_of(facts: Mapping[str, Any], policies: tuple[str, ...]) -> Iterator[tu
 
 
 @asynccontextmanager
-async def neighbour_mall(folder: Path, options: Sequence[str]) -> AsyncIterator[None]:
-    """Run `salticus mall FOLDER` with options until the end of the block."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "salticus", "mall", str(folder), *options, stdout=subprocess.DEVNULL
-    )
+async def neighbour_mall(folder: Path, plot: Plot) -> AsyncIterator[None]:
+    """A mall is open in `folder`, in a process of its own, until the end of the block."""
+    spelt = msgspec.json.encode(plot, enc_hook=str).decode()
+    command = [sys.executable, "-m", "salticus.lab.worlds.mall.folder", str(folder), spelt]
+    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.DEVNULL)
     try:
         await _opened(process, paths(folder)["urls"])
         yield
@@ -238,38 +238,37 @@ async def promise(
 
     Only whole days count. The first is left out: every page is new in it.
     """
-    told = [day for day in await freshness_over_time(config, DAY) if day["ticks"] >= 12][1:]
-    spans = [(_time(day["from"]), _time(day["to"])) for day in told]
+    async with open_crawl(config) as crawl:
+        told = [day for day in await freshness_over_time(crawl, DAY) if day.ticks >= 12][1:]
+    spans = [(day.start, day.end) for day in told]
     truths = {
         "pages": [freshness_over(stock, held, *span) for span in spans],
         "clicks": [_by_clicks(stock, held, clicked.between(*span)) for span in spans],
     }
-    return {name: _kept([day[name] for day in told], truth) for name, truth in truths.items()}
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+    shares = {"pages": [day.pages for day in told], "clicks": [day.clicks for day in told]}
+    return {name: _kept(shares[name], truth) for name, truth in truths.items()}
 
 
 def _by_clicks(stock: Stock, held: AnsweredVisits, clicked: Shopping) -> float:
-    """Share of clicks that met a copy in step with the truth."""
+    """ShareView of clicks that met a copy in step with the truth."""
     if not len(clicked):
         return float("nan")
     fresh = fresh_at(stock, held, clicked.row, clicked.at)
     return float(np.average(fresh, weights=clicked.clicks))
 
 
-def _kept(told: list[dict[str, Any]], truth: list[float]) -> dict[str, Any]:
+def _kept(told: list[ShareView], truth: list[float]) -> dict[str, Any]:
     known = [
-        (day, true)
+        (day, day.freshness or 0.0, day.half_width, true)
         for day, true in zip(told, truth, strict=True)
-        if day["half_width"] is not None and not np.isnan(true)
+        if day.half_width is not None and not np.isnan(true)
     ]
-    widths = [day["half_width"] for day, _ in known]
-    off = [day["freshness"] - true for day, true in known]
+    widths = [half for _, _, half, _ in known]
+    off = [share - true for _, share, _, true in known]
+    held = [(day.low or 0.0) <= true <= (day.high or 0.0) for day, _, _, true in known]
     return {
         "days": len(known),
-        "held": sum(day["low"] <= true <= day["high"] for day, true in known),
+        "held": sum(held),
         "half_width": float(np.median(widths)) if widths else None,
         "bias": float(np.mean(off)) if off else None,
     }

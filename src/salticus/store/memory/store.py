@@ -24,6 +24,7 @@ from salticus.store.base import (
     History,
     Loaded,
     Query,
+    Stamp,
     Summary,
 )
 from salticus.store.memory.gauges import GaugeBook
@@ -75,6 +76,7 @@ class MemoryStore(GaugeBook, PageBook):
         self._done: dict[str, int] = {}
         self._marks: dict[str, Mark] = {}
         self._state: bytes | None = None
+        self._states = self._looks = 0
 
     @classmethod
     async def open(cls, place: str, *, keep_content: bool = True, create: bool = True) -> Self:
@@ -226,7 +228,11 @@ class MemoryStore(GaugeBook, PageBook):
         return [self._hosts[host] for host in sorted(self._hosts)]
 
     async def remember(self, state: bytes) -> None:
-        self._state = state
+        self._state, self._states = state, self._states + 1
+
+    async def stamp(self) -> Stamp:
+        self._looks += 1  # nobody counts the writes, so every look may find another store
+        return Stamp(self._looks, self._states)
 
     async def recall(self) -> bytes | None:
         return self._state

@@ -73,8 +73,10 @@ def notice(db: sqlite3.Connection, signals: Iterable[Signal]) -> None:
 
 
 def remember(db: sqlite3.Connection, state: bytes) -> None:
-    """Replace the run state."""
-    db.execute(QUERIES["remember"], {"state": state})
+    """Replace the run state, and count that."""
+    with transaction(db):
+        db.execute(QUERIES["remember"], {"state": state})
+        db.execute(QUERIES["count_state"])
 
 
 def prune(db: sqlite3.Connection, before: int) -> int:

@@ -619,6 +619,16 @@ SELECT id, page, at, score, propensity, sent, visit FROM requests WHERE id > :af
 -- name: remember
 INSERT OR REPLACE INTO state (id, state) VALUES (0, :state);
 
+-- name: count_state
+INSERT INTO meta (name, value) VALUES ('state', 1)
+ON CONFLICT (name) DO UPDATE SET value = value + 1;
+
+-- name: states_remembered
+SELECT coalesce((SELECT value FROM meta WHERE name = 'state'), 0);
+
+-- name: data_version
+PRAGMA data_version;
+
 -- name: recall
 SELECT state FROM state;
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from salticus.config import Scope
 from salticus.errors import UnknownPage
-from salticus.store.base import DROPPED, PageState, PageTable, Summary
+from salticus.store.base import DROPPED, PageState, PageTable, Stamp, Summary
 from salticus.store.sqlite.packing import clean, rows, text, unpack
 from salticus.store.sqlite.patterns import glob
 from salticus.store.sqlite.queries import QUERIES
@@ -156,6 +156,13 @@ def recall(db: sqlite3.Connection) -> bytes | None:
     """The run state."""
     row = db.execute(QUERIES["recall"]).fetchone()
     return None if row is None else bytes(row[0])
+
+
+def stamp(db: sqlite3.Connection) -> Stamp:
+    """What others have committed, as SQLite numbers it for this connection."""
+    (state,) = db.execute(QUERIES["states_remembered"]).fetchone()
+    (data,) = db.execute(QUERIES["data_version"]).fetchone()
+    return Stamp(data, state)
 
 
 def page(db: sqlite3.Connection, url: str) -> PageState:

@@ -23,6 +23,7 @@ from salticus.store.base import (
     PageState,
     PageTable,
     Query,
+    Stamp,
     Summary,
 )
 from salticus.store.sqlite import (
@@ -165,6 +166,9 @@ class SqliteStore:
 
     async def recall(self) -> bytes | None:
         return await self._reads.run(reading.recall, self._reader)
+
+    async def stamp(self) -> Stamp:
+        return await self._reads.run(reading.stamp, self._reader)
 
     async def notice(self, signals: Sequence[Signal]) -> None:
         await self._writes.run(editing.notice, self._writer, signals)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import KW_ONLY, dataclass, replace
@@ -12,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from salticus.clock import Clock, SystemClock, WaitingClock
+from salticus.clock import Clock, SystemClock, WaitingClock, run_fast
 from salticus.errors import InputError
 from salticus.lab.worlds.mall.faults import Fault
 from salticus.lab.worlds.mall.from_log import stock_from_log
@@ -120,6 +122,16 @@ def paths(folder: Path) -> dict[str, Path]:
     }
 
 
+async def mall_until_stopped(
+    folder: Path, plot: Plot, opened: Callable[[int], None] = lambda pages: None
+) -> None:
+    """Serve the mall until SIGTERM or Ctrl-C; `opened` is called with the number of pages."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await open_mall(folder, plot, stop, opened)
+
+
 async def open_mall(
     folder: Path, plot: Plot, stop: asyncio.Event, opened: Callable[[int], None]
 ) -> None:
@@ -221,3 +233,8 @@ def _of_shops(numbers: range) -> Iterator[Fault]:
     for number in numbers:
         kind = _SHOPS[number % len(_SHOPS)]
         yield Fault(kind, share=1.0, hosts=str(number))  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":  # in a process of its own, as a crawler meets the web
+    chosen = msgspec.json.decode(sys.argv[2], type=Plot, dec_hook=lambda kind, text: kind(text))
+    run_fast(mall_until_stopped(Path(sys.argv[1]), chosen))

@@ -1,0 +1,110 @@
+"""The models of a crawl: which there are, which one serves, and which one predicts better."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from salticus.crawl.contest import verdict
+from salticus.crawl.opened import Crawl
+from salticus.crawl.training import Terms, compare, registry_of
+from salticus.models.registry import Event, Judgement
+
+
+class ModelView(msgspec.Struct, frozen=True):
+    """A model: whether it serves, and how it was judged; `broken` says why it cannot serve."""
+
+    model: int
+    serves: bool
+    pinned: bool
+    broken: str | None
+    judgement: Judgement | None
+
+
+class ServingView(msgspec.Struct, frozen=True):
+    """The model that serves (0 = none), since when, and whether it is pinned."""
+
+    serving: int
+    since: str | None
+    pinned: bool
+
+
+class ModelsView(ServingView, frozen=True):
+    """All models, and what happened to them."""
+
+    models: list[ModelView]
+    history: list[Event]
+
+
+class Compared(msgspec.Struct, frozen=True, rename={"first": "A", "second": "B"}):
+    """Two models on the latest fifth of the crawl's time: what each scored, and whether the first
+    is better."""
+
+    first: dict[str, float | None]
+    second: dict[str, float | None]
+    judged: tuple[datetime, datetime]
+    visits: int
+    better: bool
+    why: str
+
+
+async def models(crawl: Crawl) -> ModelsView:
+    """All that the registry knows."""
+    registry = registry_of(crawl.config)
+    pointer = registry.pointer()
+    return ModelsView(
+        serving=pointer.chain()[0],
+        since=pointer.since,
+        pinned=pointer.pinned,
+        models=[
+            ModelView(
+                model=version,
+                serves=version == pointer.chain()[0],
+                pinned=pointer.pinned and version == pointer.serving,
+                broken=pointer.broken.get(str(version)),
+                judgement=registry.judgement(version),
+            )
+            for version in registry.versions()
+        ],
+        history=registry.history(),
+    )
+
+
+async def pin(crawl: Crawl, version: int) -> ServingView:
+    """Let a model serve, whatever is trained later."""
+    registry_of(crawl.config).pin(version, crawl.now())
+    return _serving(crawl)
+
+
+async def unpin(crawl: Crawl) -> ServingView:
+    """Let better models take over again."""
+    registry_of(crawl.config).unpin(crawl.now())
+    return _serving(crawl)
+
+
+async def roll_back(crawl: Crawl) -> ServingView:
+    """Let the model serve that served before, or none."""
+    registry_of(crawl.config).roll_back(crawl.now())
+    return _serving(crawl)
+
+
+def _serving(crawl: Crawl) -> ServingView:
+    pointer = registry_of(crawl.config).pointer()
+    return ServingView(pointer.chain()[0], pointer.since, pointer.pinned)
+
+
+async def compared(crawl: Crawl, versions: tuple[int, int]) -> Compared:
+    """Two models, or 0 for none, on the visits to explore and of the panel."""
+    config = crawl.config
+    terms = Terms(config.tick, config.models.least, crawl.now())
+    found, when = await compare(crawl.store, registry_of(crawl.config), versions, terms)
+    better, why = verdict(found, terms.least)
+    return Compared(
+        first={"model": versions[0], **found.figures(0)},
+        second={"model": versions[1], **found.figures(1)},
+        judged=(when.start, when.end),
+        visits=len(found.changed),
+        better=better,
+        why=why,
+    )
