@@ -75,7 +75,7 @@ class Opened(Exception):
     pass
 
 @asynccontextmanager
-async def opened(folder, options):
+async def opened(folder, plot):
     print(*sorted(compiled()), sep="\\n")
     raise Opened
     yield
