@@ -53,7 +53,7 @@ def address(raw: object, base: str) -> SchemelessUrl | None:
     """The address that a property names, relative to `base`; None if it names none.
 
     >>> address("/p/1?b=2#top", "https://www.shop.example/")
-    Address(host='shop.example', path='/p/1', query='b=2')
+    SchemelessUrl(host='shop.example', path='/p/1', query='b=2')
     """
     if not isinstance(raw, str) or not raw or raw.startswith("#") or len(raw) > 4000:
         return None

@@ -74,7 +74,7 @@ def spelt(rule: Rule, name: str, texts: list[str], tongue: str = "") -> FieldVal
     """A field in the one spelling that it has everywhere, from the texts found for it.
 
     >>> spelt(Rule("*"), "price", ["1.299,00 €"]), spelt(Rule("*"), "title", ["Green", "tea"])
-    (Found(text='1299', currency='EUR'), Found(text='Green tea', currency=''))
+    (FieldValue(text='1299', currency='EUR'), FieldValue(text='Green tea', currency=''))
     """
     if name in _PRICES:
         amount = asked(texts[0], tongue)

@@ -35,7 +35,7 @@ def address(raw: str, base: str) -> ListedUrl | None:
     """Where a link leads; None if that is nowhere that can be visited.
 
     >>> address("../b?q=1#top", "http://shop.example/a/")
-    Address(url='http://shop.example/b?q=1', host='shop.example')
+    ListedUrl(url='http://shop.example/b?q=1', host='shop.example')
     >>> address("mailto:me@shop.example", "http://shop.example/a/")
     """
     raw = raw.strip()
