@@ -174,6 +174,8 @@ def _stage(market: MarketHistory, seed: int) -> Stage:
         warmup=warmup,
         days=measured,
         spacing="coin",
+        predictor="naive",  # uniform visits ask for no estimate, so it need not learn any
+        frozen=True,
         seed=seed,
     )
     return set_stage(log, rules, truth=truth.take(truth.names.is_in(sampled.implode()).to_numpy()))
