@@ -12,18 +12,13 @@ import pytest
 from salticus.errors import InputError
 from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.lab.worlds.market.blocks import SIZE, Block, blocks_of
+from salticus.lab.worlds.market.changes import GONE, MarketEventKind, MarketEvents, points_of
 from salticus.lab.worlds.market.evenly import classes, dealt, even_places
-from salticus.lab.worlds.market.events import MarketEventKind, MarketEvents
-from salticus.lab.worlds.market.geography import COUNTRIES, ZONES
-from salticus.lab.worlds.market.make import pages_table
-from salticus.lab.worlds.market.names import SERIES, names
+from salticus.lab.worlds.market.geography import COUNTRIES, ZONES, Calendar, calendar_of
+from salticus.lab.worlds.market.make import names, pages_table
 from salticus.lab.worlds.market.presets import HAN2019, PRESETS, Preset
-from salticus.lab.worlds.market.prices import GONE, points_of
-from salticus.lab.worlds.market.promotions import promotions_of
-from salticus.lab.worlds.market.rates import raked
-from salticus.lab.worlds.market.rhythm import Calendar, calendar_of
-from salticus.lab.worlds.market.scene import Scene, scene_of
-from salticus.lab.worlds.market.taxonomy import LEAVES, TOPS
+from salticus.lab.worlds.market.scene import Scene, promotions_of, raked, scene_of
+from salticus.lab.worlds.market.taxonomy import LEAVES, SERIES, TOPS
 from salticus.types import UNKNOWN, Floats, Ints, Purpose, Status
 
 PLAIN = replace(
@@ -303,7 +298,7 @@ def test_popularity_has_nothing_to_do_with_behaviour() -> None:
     rejected = scene.failure > 0.5
     assert rejected.mean() == pytest.approx(PRESETS["han2020"].rejecting, abs=0.02)
     for stratum in (scene.catalogue.clicked, ~scene.catalogue.clicked):
-        clicks = scene.popularity.clicks[stratum]
+        clicks = scene.clicks[stratum]
         share = clicks[rejected[stratum]].sum() / clicks.sum()
         assert share == pytest.approx(rejected[stratum].mean(), abs=0.05)
 
@@ -312,7 +307,7 @@ def test_popularity_has_nothing_to_do_with_behaviour() -> None:
 def test_a_brand_tells_its_share_of_popularity(renown: float) -> None:
     """Brand, series and category tell a third of `renown` each, of the variance of log clicks."""
     scene, _ = live(replace(HAN2019, renown=renown, top_clicks=1e9, click_share=0.0), 8000, 1)
-    score, brand = np.log(scene.popularity.clicks), scene.catalogue.brand
+    score, brand = np.log(scene.clicks), scene.catalogue.brand
     means = np.bincount(brand, score) / np.maximum(np.bincount(brand), 1)
     told = means[brand].var() / score.var()
     by_chance = scene.catalogue.brands / len(score)
@@ -323,7 +318,7 @@ def test_the_click_stratum_is_weighted_by_clicks() -> None:
     """Law: the stratum's mean of 1/clicks is the uniform stratum's 1/mean of clicks."""
     free = replace(HAN2019, top_clicks=1e9, impression_spread=0.8, clicking_spread=0.4)
     scene, _ = live(replace(free, click_share=0.5), offers=8000, days=1)
-    clicks, clicked = scene.popularity.clicks, scene.catalogue.clicked
+    clicks, clicked = scene.clicks, scene.catalogue.clicked
     assert (1 / clicks[clicked]).mean() == pytest.approx(1 / clicks[~clicked].mean(), rel=0.05)
     assert clicked.mean() == 0.5
 

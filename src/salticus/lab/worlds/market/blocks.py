@@ -1,4 +1,5 @@
-"""Offers live block by block, so that memory does not grow; and what a crawler saw of them."""
+"""Offers live block by block, so that memory does not grow; who looked at them, and what a crawler
+saw of them."""
 
 from __future__ import annotations
 
@@ -7,26 +8,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.lab.worlds.market.changes import events_of
-from salticus.lab.worlds.market.clicks import DemandCounts, MarketRequests, demand_of, requests_of
-from salticus.lab.worlds.market.prices import GONE, PricePoints, points_of
+from salticus.lab.worlds.market.changes import GONE, PricePoints, events_of, points_of
 from salticus.lab.worlds.market.scene import Scene
-from salticus.types import CHANGED, UNCHANGED, UNKNOWN, Bools, Codes, Columns, Ints, Purpose, Status
+from salticus.types import (
+    CHANGED,
+    UNCHANGED,
+    UNKNOWN,
+    Bools,
+    Codes,
+    Columns,
+    Floats,
+    Ints,
+    Purpose,
+    Status,
+)
+
+SIZE = 8192  # offers; part of what a seed means, so never to be changed lightly
+
+_WEEK = np.array([1.05, 1.0, 0.98, 0.97, 0.95, 1.0, 1.05])  # people shop on Sunday and Monday
+_SHOPPING = np.array([2.0, 1, 1, 1, 1, 1, 2, 3, 4, 5, 6, 6, 6, 6, 6, 6, 6, 6, 7, 8, 9, 9, 7, 4])
+_SHOPPING /= _SHOPPING.sum()  # share of each local hour
+_QUARTERS = 4  # of an hour
+_PLACED = 200  # clicks of an offer and day that are given a time; more fill few further quarters
 
 _JITTER = 0.2  # of the interval, to either side
 _DELAY = 60  # seconds: InstaCrawl visits follow their request within it
 _FAULTS = np.array([Status.TIMEOUT, Status.HTTP, Status.BUSY], dtype=np.int8)
 _FAULT_SHARES = (0.5, 0.3, 0.2)
 
-SIZE = 8192  # offers; part of what a seed means, so never to be changed lightly
-
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What happened to `offers` offers from `first` on; rows count from there."""
+    """What happened to the offers of a cut `scene`, the first of which is offer `first`."""
 
     first: int
-    offers: int
+    scene: Scene
     points: PricePoints
     demand: DemandCounts
     requests: MarketRequests
@@ -37,18 +53,76 @@ def blocks_of(scene: Scene, seed: np.random.SeedSequence) -> Iterator[Block]:
     """Live through a scene. Every block and part has its own chance."""
     firsts = range(0, len(scene), SIZE)
     for first, chance in zip(firsts, seed.spawn(len(firsts)), strict=True):
-        yield _block(scene.block(slice(first, min(first + SIZE, len(scene)))), first, chance)
+        yield _block(scene.block(first, min(first + SIZE, len(scene))), first, chance)
 
 
 def _block(scene: Scene, first: int, seed: np.random.SeedSequence) -> Block:
     events, prices, demand, hours, crawl = map(np.random.default_rng, seed.spawn(5))
     spread = scene.preset.price_spread
     points = points_of(events_of(scene, events), scene.catalogue.price, spread, prices)
-    counts = demand_of(scene, demand)
-    requests = requests_of(scene, counts, hours)
-    return Block(
-        first, len(scene), points, counts, requests, visits_of(scene, points, requests, crawl)
-    )
+    counts = _demand(scene, demand)
+    requests = _requests(scene, counts, hours)
+    return Block(first, scene, points, counts, requests, _visits(scene, points, requests, crawl))
+
+
+# -------------------------------------------------------------------------------------- who looked
+
+
+@dataclass(frozen=True, slots=True)
+class DemandCounts(Columns):
+    """Counts by offer and UTC day, where there is any."""
+
+    row: Ints
+    day: Ints
+    clicks: Ints
+    impressions: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class MarketRequests(Columns):
+    """Visits asked for; `second` counts from the start of the log."""
+
+    row: Ints
+    second: Ints
+
+
+def _demand(scene: Scene, rng: np.random.Generator) -> DemandCounts:
+    """Poisson counts of a block of offers on the days that they live through."""
+    trend = _trend(scene, rng)
+    clicks = rng.poisson(scene.clicks[:, None] * trend)
+    others = rng.poisson((scene.impressions - scene.clicks)[:, None] * trend)
+    row, day = np.nonzero(clicks + others)
+    clicks = clicks[row, day]
+    return DemandCounts(row, day, clicks, clicks + others[row, day])
+
+
+def _trend(scene: Scene, rng: np.random.Generator) -> Floats:
+    """Popularity by offer and day, beside the offer's mean: ups and downs from week to week."""
+    spread, days = scene.preset.trend_spread, np.arange(scene.calendar.days)
+    weeks = rng.normal(-(spread**2) / 2, spread, (len(scene), scene.calendar.days // 7 + 1))
+    trend = np.exp(weeks)[:, days // 7] * _WEEK[(scene.preset.start.weekday() + days) % 7]
+    trend[24 * days < scene.catalogue.born[:, None]] = 0.0
+    trend[24 * (days + 1) > scene.catalogue.dies[:, None]] = 0.0
+    return np.asarray(trend, dtype=np.float64)
+
+
+def _requests(scene: Scene, demand: DemandCounts, rng: np.random.Generator) -> MarketRequests:
+    """The first click of an offer in each quarter of an hour asks for a visit.
+
+    Han 2019 (§4.1.1) takes crawls less than 15 minutes apart for one.
+    """
+    often = np.minimum(demand.clicks, _PLACED)
+    row, day = np.repeat(demand.row, often), np.repeat(demand.day, often)
+    local = np.searchsorted(np.cumsum(_SHOPPING)[:-1], rng.random(len(row)), side="right")
+    hour = (local - scene.calendar.offset[scene.catalogue.zone[row], day + 1] // 60) % 24
+    quarter = _QUARTERS * (24 * day + hour) + rng.integers(0, _QUARTERS, len(row))
+    whole = _QUARTERS * scene.calendar.hours
+    row, quarter = np.divmod(np.unique(row * whole + quarter), whole)
+    length = 3600 // _QUARTERS
+    return MarketRequests(row, length * quarter + rng.integers(0, length, len(row)))
+
+
+# ----------------------------------------------------------------- what the production crawler saw
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +141,7 @@ class MarketVisits(Columns):
     changed: Codes
 
 
-def visits_of(
+def _visits(
     scene: Scene, points: PricePoints, requests: MarketRequests, rng: np.random.Generator
 ) -> MarketVisits:
     """All visits of the production crawler to the offers of a block."""

@@ -9,9 +9,8 @@ from scipy.special import ndtri
 
 from salticus.lab.worlds.market.evenly import classes, dealt, even_places
 from salticus.lab.worlds.market.geography import COUNTRIES
-from salticus.lab.worlds.market.names import SERIES
 from salticus.lab.worlds.market.presets import Preset
-from salticus.lab.worlds.market.taxonomy import LEAVES, TOPS
+from salticus.lab.worlds.market.taxonomy import LEAVES, SERIES, TOPS
 from salticus.types import Bools, Columns, Floats, Ints
 
 CONDITIONS = ("new", "used", "refurbished")
@@ -28,7 +27,7 @@ _COUNTRY_WEIGHT = np.array([country.weight for country in COUNTRIES], dtype=np.f
 
 
 @dataclass(frozen=True, slots=True)
-class Merchants:
+class Merchants(Columns):
     """Columns of merchants. `country`, `zone`, `language` and `focus` (a top category) are places
     in their lists; `liveliness` is how often prices change, in standard deviations; `period` is
     hours between batch updates (0 = none), `phase` which of two days has one if that is 48, and
@@ -43,9 +42,6 @@ class Merchants:
     phase: Ints
     hour: Ints
     rejects: Bools
-
-    def __len__(self) -> int:
-        return len(self.country)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +64,6 @@ class Catalogue(Columns):
     price: Floats
     born: Ints
     dies: Ints
-
-    def block(self, rows: slice) -> Catalogue:
-        """Some of the offers, with all merchants."""
-        return self.take(np.arange(rows.start, rows.stop))
 
     @property
     def country(self) -> Ints:

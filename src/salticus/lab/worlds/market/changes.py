@@ -1,24 +1,77 @@
-"""When values change: own moves and merchants' batches, bursts, flash sales, outages, promotions.
+"""When values change, and to what: moves, merchants' batches, bursts, sales, outages, promotions.
 
 Everything is drawn for a block of offers at once, on a grid of offers × local days.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import IntEnum
+
 import numpy as np
 
-from salticus.lab.worlds.market.events import MarketEventKind, MarketEvents
 from salticus.lab.worlds.market.presets import Preset
-from salticus.lab.worlds.market.promotions import DISCOUNTS
-from salticus.lab.worlds.market.rhythm import PRICING
-from salticus.lab.worlds.market.scene import Scene
-from salticus.types import Bools, Floats, Ints
+from salticus.lab.worlds.market.scene import DISCOUNTS, Scene
+from salticus.types import Bools, Codes, Columns, Floats, Ints
 
-_GAPS = (1, 2, 3)  # hours between the changes of a burst
-_GAP_SHARES = (0.5, 0.3, 0.2)
-_SALE_HOURS = (6, 12, 24, 48, 72)
-_SALE_SHARES = (0.15, 0.15, 0.4, 0.2, 0.1)
-_OUTAGE_HOURS = 72.0  # mean
+GONE = -1
+"""The code of an offer that is gone."""
+
+PRICING = np.array([1.0] * 6 + [1.5, 2, 3, 4, 4, 4, 3.5, 3.5, 4, 3.5, 3, 2.5, 2, 2, 2, 1.5, 1.5, 1])
+PRICING /= PRICING.sum()
+"""When people change prices: share of each local hour."""
+
+GAPS = (1, 2, 3)  # hours between the changes of a burst
+GAP_SHARES = (0.5, 0.3, 0.2)
+SALE_HOURS = (6, 12, 24, 48, 72)
+SALE_SHARES = (0.15, 0.15, 0.4, 0.2, 0.1)
+OUTAGE_HOURS = 72.0  # mean
+_MOST = 800  # thousandths: no discount is greater
+_CHEAPEST = 3  # of the smallest unit, so that a discounted price still differs
+
+
+class MarketEventKind(IntEnum):
+    """What an event does to the value of its offer."""
+
+    BIRTH = 0
+    MOVE = 1  # the regular price is drawn anew
+    SALE = 2  # the discount changes by `amount` thousandths
+    STOCK = 3  # so many reasons more (or fewer) to be out of stock
+    DEATH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class MarketEvents(Columns):
+    """Events as columns; `row` is the offer's place in its block, `hour` the hour of the log."""
+
+    row: Ints
+    hour: Ints
+    kind: Codes
+    amount: Ints
+
+    @classmethod
+    def of(
+        cls, row: Ints, hour: Ints, kind: MarketEventKind, amount: Ints | int = 0
+    ) -> MarketEvents:
+        """Events of one kind."""
+        n = len(row)
+        return cls(row, hour, np.full(n, kind, dtype=np.int8), np.full(n, amount, dtype=np.int64))
+
+    @classmethod
+    def spell(
+        cls, row: Ints, start: Ints, end: Ints, kind: MarketEventKind, amount: Ints | int
+    ) -> MarketEvents:
+        """A state that begins and ends: an event and its opposite."""
+        return cls.of(row, start, kind, amount).join(cls.of(row, end, kind, -np.asarray(amount)))
+
+    def lived(self, born: Ints, dies: Ints, hours: int) -> MarketEvents:
+        """Those within an offer's life and the log, with its birth and death, in order of time."""
+        within = (self.hour > born[self.row]) & (self.hour < np.minimum(dies, hours)[self.row])
+        rows = np.arange(len(born))
+        seen = self.take(within).join(MarketEvents.of(rows, born, MarketEventKind.BIRTH))
+        gone: Bools = dies < hours
+        seen = seen.join(MarketEvents.of(rows[gone], dies[gone], MarketEventKind.DEATH))
+        return seen.take(np.lexsort((seen.kind != MarketEventKind.BIRTH, seen.hour, seen.row)))
 
 
 def events_of(scene: Scene, rng: np.random.Generator) -> MarketEvents:
@@ -85,7 +138,7 @@ def _own(
     events = MarketEvents.of(row[move], hour[move], MarketEventKind.MOVE)
     events = events.join(_bursts(row[burst], hour[burst], preset.burst_length, rng))
     events = events.join(_sales(row[flash], hour[flash], rng))
-    away = 1 + rng.exponential(_OUTAGE_HOURS, int(outage.sum())).astype(np.int64)
+    away = 1 + rng.exponential(OUTAGE_HOURS, int(outage.sum())).astype(np.int64)
     start = hour[outage]
     return events.join(
         MarketEvents.spell(row[outage], start, start + away, MarketEventKind.STOCK, 1)
@@ -95,7 +148,7 @@ def _own(
 def _bursts(row: Ints, hour: Ints, length: float, rng: np.random.Generator) -> MarketEvents:
     """Further moves after those given, one to three hours apart."""
     many = rng.geometric(1 / max(length, 1.0), len(row))
-    gaps = rng.choice(_GAPS, int(many.sum()), p=_GAP_SHARES)
+    gaps = rng.choice(GAPS, int(many.sum()), p=GAP_SHARES)
     walked = np.cumsum(gaps)
     first = np.cumsum(many) - many
     before = np.repeat(walked[first] - gaps[first], many)
@@ -106,7 +159,7 @@ def _bursts(row: Ints, hour: Ints, length: float, rng: np.random.Generator) -> M
 
 def _sales(row: Ints, hour: Ints, rng: np.random.Generator) -> MarketEvents:
     """Flash sales: the price falls, and comes back."""
-    lasts = rng.choice(_SALE_HOURS, len(row), p=_SALE_SHARES)
+    lasts = rng.choice(SALE_HOURS, len(row), p=SALE_SHARES)
     return MarketEvents.spell(
         row, hour, hour + lasts, MarketEventKind.SALE, rng.choice(DISCOUNTS, len(row))
     )
@@ -130,3 +183,51 @@ def _promoted(scene: Scene, rng: np.random.Generator) -> MarketEvents:
     return MarketEvents.spell(
         row[alive], start[alive], end[alive], MarketEventKind.SALE, discount[alive]
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PricePoints(Columns):
+    """Change points: the offer has this value from `hour` on.
+
+    `code` is 2 × price (in the smallest unit) + 1 if in stock, or GONE: equal codes, equal values.
+    """
+
+    row: Ints
+    hour: Ints
+    code: Ints
+
+
+def points_of(
+    events: MarketEvents, price: Floats, spread: float, rng: np.random.Generator
+) -> PricePoints:
+    """The change points that the events of a block lead to.
+
+    `price` is the usual price of each offer, `spread` the standard deviation of the logarithm of
+    its regular prices around it. A regular price is drawn anew at each move; a discount that ends
+    leaves exactly the price that was there without it. Events that change nothing leave no point.
+    """
+    here = np.arange(len(events))
+    birth = np.maximum.accumulate(np.where(events.kind == MarketEventKind.BIRTH, here, 0))
+    moved = np.maximum.accumulate(np.where(events.kind <= MarketEventKind.MOVE, here, 0))
+    level = np.exp(np.clip(rng.normal(0.0, spread, len(here)), -4 * spread, 4 * spread))[moved]
+    regular = np.maximum(_CHEAPEST, np.rint(price[events.row] * level))
+    discount = np.clip(_running(events, MarketEventKind.SALE, birth), 0, _MOST)
+    now = np.maximum(1, np.rint(regular * (1000 - discount) / 1000)).astype(np.int64)
+    code = 2 * now + (_running(events, MarketEventKind.STOCK, birth) <= 0)
+    code[events.kind == MarketEventKind.DEATH] = GONE
+    return _changes(events, code)
+
+
+def _running(events: MarketEvents, kind: MarketEventKind, birth: Ints) -> Ints:
+    """Sum of the amounts of a kind since the offer's birth."""
+    total = np.cumsum(np.where(events.kind == kind, events.amount, 0))
+    return np.asarray(total - total[birth], dtype=np.int64)
+
+
+def _changes(events: MarketEvents, code: Ints) -> PricePoints:
+    """The last state of each offer and hour, where it differs from the one before."""
+    same = (events.row[1:] == events.row[:-1]) & (events.hour[1:] == events.hour[:-1])
+    last = np.append(~same, True)[: len(code)]
+    points = PricePoints(events.row[last], events.hour[last], code[last])
+    differs = (points.row[1:] != points.row[:-1]) | (points.code[1:] != points.code[:-1])
+    return points.take(np.insert(differs, 0, True)[: len(points)])

@@ -16,18 +16,24 @@ from salticus.exchange.place import check_free
 from salticus.exchange.tables import write_log
 from salticus.lab.worlds.market.blocks import Block, blocks_of
 from salticus.lab.worlds.market.catalogue import CONDITIONS
+from salticus.lab.worlds.market.changes import GONE
 from salticus.lab.worlds.market.geography import COUNTRIES, ZONES
-from salticus.lab.worlds.market.names import SERIES, names
 from salticus.lab.worlds.market.presets import PRESETS, Preset
-from salticus.lab.worlds.market.prices import GONE
 from salticus.lab.worlds.market.scene import Scene, scene_of
-from salticus.lab.worlds.market.taxonomy import LEAVES
+from salticus.lab.worlds.market.taxonomy import LEAVES, SERIES
 from salticus.types import CHANGED, DAY, UNKNOWN, Codes, Ints, Purpose, Status, Times, instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
+
+_SYLLABLES = (
+    "ba", "be", "bo", "da", "de", "di", "do", "fa", "fe", "fi", "ga", "go", "ha", "he", "ka",
+    "ke", "ki", "la", "le", "li", "lo", "lu", "ma", "me", "mi", "mo", "na", "ne", "ni", "no",
+    "pa", "pe", "ra", "re", "ri", "ro", "sa", "se", "ta", "va",
+)  # fmt: skip
+_STEP = 7919  # a prime, so that neighbours do not sound alike
 
 _HOUR, _SECOND = DAY // 24, DAY // 86_400
 _POLICY = {Purpose.POLICY: "batch", Purpose.INSTA: "instacrawl"}
@@ -71,15 +77,14 @@ def make_market(
     scene = scene_of(chosen, size.offers, size.days, scenery)
     with tempfile.TemporaryDirectory(prefix="salticus-market-") as pieces:
         for block in blocks_of(scene, lives):
-            _write(Path(pieces), scene, block)
-            told(block.first + block.offers)
+            _write(Path(pieces), block)
+            told(block.first + len(block.scene))
         return write_log(folder, _tables(Path(pieces), scene), _about(chosen, size, seed))
 
 
-def _write(pieces: Path, scene: Scene, block: Block) -> None:
+def _write(pieces: Path, block: Block) -> None:
     """Write the rows of a block, one file a table."""
-    rows = slice(block.first, block.first + block.offers)
-    for table, frame in block_tables(scene.block(rows), block).items():
+    for table, frame in _block_tables(block).items():
         (pieces / table).mkdir(exist_ok=True)
         frame.write_parquet(pieces / table / f"{block.first:012d}.parquet")
 
@@ -142,18 +147,18 @@ def pages_table(scene: Scene) -> pl.DataFrame:
     ).drop("series")
 
 
-def block_tables(scene: Scene, block: Block) -> dict[str, pl.DataFrame]:
-    """What happened to the offers of a block; `scene` is the block's."""
+def _block_tables(block: Block) -> dict[str, pl.DataFrame]:
+    """What happened to the offers of a block."""
     import polars as pl
 
-    start = instant(scene.preset.start)
+    start = instant(block.scene.preset.start)
     points, demand, asked = block.points, block.demand, block.requests
     return {
         "values": pl.DataFrame(
             {
                 "page_id": block.first + points.row,
                 "at": _at(start + points.hour * _HOUR),
-                "value": texts(points.code, scene.catalogue.country[points.row]),
+                "value": texts(points.code, block.scene.catalogue.country[points.row]),
             }
         ),
         "demand": pl.DataFrame(
@@ -164,18 +169,18 @@ def block_tables(scene: Scene, block: Block) -> dict[str, pl.DataFrame]:
                 "impressions": demand.impressions,
             }
         ),
-        "visits": _visits(scene, block),
+        "visits": _visits(block),
         "requests": pl.DataFrame(
             {"page_id": block.first + asked.row, "at": _at(start + asked.second * _SECOND)}
         ),
     }
 
 
-def _visits(scene: Scene, block: Block) -> pl.DataFrame:
+def _visits(block: Block) -> pl.DataFrame:
     """Visits; a value is given where it is new, as in the export of a store."""
     import polars as pl
 
-    visits = block.visits
+    visits, scene = block.visits, block.scene
     first = (visits.changed == UNKNOWN) & (visits.status == Status.OK)
     new = first | (visits.changed == CHANGED)
     told = pl.Series(visits.changed == CHANGED).to_frame("changed").select(
@@ -223,6 +228,23 @@ def texts(code: Ints, country: Ints) -> pl.Series:
     place = np.full(len(code), len(rows))  # gone: one beyond the last, which is null
     place[rows] = np.arange(len(rows))
     return pl.concat([made, pl.Series([None], dtype=pl.String)]).gather(place)
+
+
+def names(count: int, ending: str) -> list[str]:
+    """So many different names with the same ending.
+
+    >>> names(3, "rix")
+    ['Bababarix', 'Desevarix', 'Firotarix']
+    """
+    base, length = len(_SYLLABLES), 3
+    while base**length < count:
+        length += 1
+    return [_name(number * _STEP % base**length, length) + ending for number in range(count)]
+
+
+def _name(number: int, length: int) -> str:
+    digits = (number // len(_SYLLABLES) ** place % len(_SYLLABLES) for place in range(length))
+    return "".join(_SYLLABLES[digit] for digit in reversed([*digits])).capitalize()
 
 
 def _pick(words: Sequence[str], places: Ints | Codes) -> pl.Series:

@@ -1,4 +1,4 @@
-"""The tree of product categories, with how common each is and how often its prices change."""
+"""Product categories, how common each is and how often its prices change; product lines."""
 
 from __future__ import annotations
 
@@ -8,18 +8,10 @@ from typing import NamedTuple
 class Leaf(NamedTuple):
     """A category that offers are in. `factor` is how often its prices change beside the average."""
 
+    top: str
     path: str
     weight: float
     factor: float
-
-    @property
-    def top(self) -> str:
-        """The first part of the path.
-
-        >>> Leaf("Media > Books > Print Books", 1.0, 1.0).top
-        'Media'
-        """
-        return self.path.partition(" > ")[0]
 
 
 # top-level category: weight, factor, leaves below it with the factor of each beside its siblings.
@@ -98,8 +90,18 @@ TOPS = tuple(_TREE)
 """The categories at the top, in order of the alphabet; a top is known by its place here."""
 
 LEAVES = tuple(
-    Leaf(f"{top} > {rest}", weight / len(below), factor * own)
+    Leaf(top, f"{top} > {rest}", weight / len(below), factor * own)
     for top, (weight, factor, below) in _TREE.items()
     for rest, own in below.items()
 )
 """The categories that offers are in; a leaf is known by its place here."""
+
+SERIES = (
+    "Air", "Alpha", "Apex", "Arc", "Aura", "Basic", "Bold", "Breeze", "Classic", "Core",
+    "Delta", "Duo", "Eco", "Edge", "Elite", "Essential", "Flex", "Fusion", "Grand", "Heritage",
+    "Impact", "Junior", "Kinetic", "Lite", "Loft", "Max", "Mini", "Modern", "Nano", "Nova",
+    "Omega", "One", "Original", "Plus", "Prime", "Pro", "Pulse", "Quantum", "Rapid", "Retro",
+    "Select", "Signature", "Smart", "Studio", "Swift", "Terra", "Trail", "Ultra", "Urban",
+    "Vintage", "Vista", "Wave",
+)  # fmt: skip
+"""Words in titles that tell the product line of an offer."""

@@ -23,18 +23,17 @@ import numpy as np
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.lab.worlds.market.changes import (
-    _GAP_SHARES,
-    _GAPS,
-    _OUTAGE_HOURS,
-    _SALE_HOURS,
-    _SALE_SHARES,
+    GAP_SHARES,
+    GAPS,
+    OUTAGE_HOURS,
+    PRICING,
+    SALE_HOURS,
+    SALE_SHARES,
 )
 from salticus.lab.worlds.market.geography import COUNTRIES
 from salticus.lab.worlds.market.presets import PRESETS, Preset
-from salticus.lab.worlds.market.rates import _COUNTRY_FACTOR, _LEAF_FACTOR, _logarithms
-from salticus.lab.worlds.market.rhythm import PRICING
-from salticus.lab.worlds.market.scene import Scene, scene_of
-from salticus.types import Bools, Floats, Ints
+from salticus.lab.worlds.market.scene import COUNTRY_FACTOR, LEAF_FACTOR, Scene, log_rates, scene_of
+from salticus.types import Columns, Floats, Ints
 
 REACH = 336
 """Hours after which a trigger is forgotten; one outage in a hundred lasts longer."""
@@ -92,7 +91,7 @@ class Hazards:
             yield 1.0, self.scene.rate[offer]
             return
         preset, cut = self.scene.preset, self.scene.catalogue
-        leaf = _LEAF_FACTOR[cut.leaf[offer]]
+        leaf = LEAF_FACTOR[cut.leaf[offer]]
         awake = 1 - preset.dormant * leaf**-preset.dormant_slope
         plain = np.exp(self.known[offer]) / self.usual
         for chance, factor in _lognormal(preset.offer_spread, centred=False):
@@ -111,15 +110,12 @@ class Hazards:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(Columns):
     """Offers and hours of the log from which on one looks ahead."""
 
     offer: Ints
     hour: Ints
     hours: int
-
-    def take(self, rows: Bools) -> _Asked:
-        return _Asked(self.offer[rows], self.hour[rows], self.hours)
 
 
 def hazards_of(log: Log) -> Hazards:
@@ -138,9 +134,9 @@ def hazards_of(log: Log) -> Hazards:
 def hazards(scene: Scene, chance: np.random.SeedSequence) -> Hazards:
     """The hazards of a scene; `chance` is what its rates were drawn with."""
     preset, cut = scene.preset, scene.catalogue
-    whole = _logarithms(cut, preset, np.random.default_rng(chance))
+    whole = log_rates(cut, preset, np.random.default_rng(chance))
     plain = replace(preset, offer_spread=0.0)
-    known = _logarithms(cut, plain, np.random.default_rng(chance))
+    known = log_rates(cut, plain, np.random.default_rng(chance))
     used = np.log(np.where(cut.condition > 0, preset.used_factor, 1.0))
     usual = float(np.exp(whole + used).mean())
     raw = (1 - preset.floor) * np.exp(whole + used) / usual + preset.floor
@@ -154,13 +150,12 @@ def _scale(scene: Scene, raw: Floats) -> Floats:
     highest rate.
     """
     cut = scene.catalogue
-    pair = cut.leaf * len(_COUNTRY_FACTOR) + cut.country
-    factor = _LEAF_FACTOR[cut.leaf] * _COUNTRY_FACTOR[cut.country]
+    pair = cut.leaf * len(COUNTRY_FACTOR) + cut.country
+    factor = LEAF_FACTOR[cut.leaf] * COUNTRY_FACTOR[cut.country]
     awake = scene.rate > 0
     ratio = scene.rate[awake] / (raw * factor)[awake]
-    found = np.full(
-        len(_LEAF_FACTOR) * len(_COUNTRY_FACTOR), np.median(ratio) if len(ratio) else 0.0
-    )
+    usual = np.median(ratio) if len(ratio) else 0.0
+    found = np.full(len(LEAF_FACTOR) * len(COUNTRY_FACTOR), usual)
     order = np.lexsort((ratio, pair[awake]))
     pairs, first, many = np.unique(pair[awake][order], return_index=True, return_counts=True)
     found[pairs] = ratio[order][first + many // 2]
@@ -272,9 +267,9 @@ def echoes(preset: Preset, hours: int, *, batch: bool) -> Floats:
     gaps of a burst are a renewal process that ends with probability 1/length at each of its moves.
     """
     age = np.arange(REACH)
-    lasts, shares = np.array(_SALE_HOURS), np.array(_SALE_SHARES)
+    lasts, shares = np.array(SALE_HOURS), np.array(SALE_SHARES)
     ends = ((lasts >= age[:, None]) & (lasts < age[:, None] + hours)) @ shares
-    back = np.exp(-(age - 1) / _OUTAGE_HOURS) - np.exp(-(age - 1 + hours) / _OUTAGE_HOURS)
+    back = np.exp(-(age - 1) / OUTAGE_HOURS) - np.exp(-(age - 1 + hours) / OUTAGE_HOURS)
     found = preset.flash * ends + preset.outage * back
     if not batch:
         found += (1 - preset.flash - preset.outage) * preset.burst * _burst(preset, hours)
@@ -289,11 +284,11 @@ def _burst(preset: Preset, hours: int) -> Floats:
     leaves = np.zeros(REACH)  # probability that a move is here, and not the last
     leaves[0] = 1.0
     for place in range(1, REACH):
-        steps = zip(_GAPS, _GAP_SHARES, strict=True)
+        steps = zip(GAPS, GAP_SHARES, strict=True)
         here = sum(share * leaves[place - gap] for gap, share in steps if gap <= place)
         leaves[place] = here * onward[place]
     found = np.zeros(REACH)
-    for gap, share in zip(_GAPS, _GAP_SHARES, strict=True):
+    for gap, share in zip(GAPS, GAP_SHARES, strict=True):
         for ahead in range(min(gap, hours)):  # from u + ahead - gap < u to u + ahead
             found[gap - ahead :] += share * leaves[: REACH - gap + ahead]
     return found
