@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salticus.allocate.gate.instacrawl import InstaCrawl
 from salticus.allocate.gate.uniform import UniformGate
 from salticus.allocate.insta import Insta
+from salticus.config import Budget
 from salticus.predict.poisson import PoissonSurvival
+from salticus.schedule.ledger import Ledger
 from salticus.testing import START, blank_pages
-from salticus.types import Grant, Outcomes, Pages, instant
+from salticus.types import Grant, Outcomes, Pages, Tick, instant
 
 N = 12
 NOW = instant(START + timedelta(hours=1))
@@ -88,9 +92,34 @@ def test_older_copies_score_higher_and_the_minimum_interval_holds() -> None:
 @given(st.integers(0, 200), st.floats(0, 1))
 def test_a_grant_is_parted_evenly(visits: int, share: float) -> None:
     release = instant(START) + np.arange(visits) * np.timedelta64(1, "m")
-    rest, apart = Grant(release, 1.0).less(share)
+    rest, apart = Grant(release, 1.0).less(share, 0)
     assert rest.visits + len(apart) == visits
     assert abs(len(apart) - share * visits) <= 1
     assert np.array_equal(np.sort(np.concatenate([rest.release, apart])), release)
     for k in range(1, visits + 1):
         assert abs(np.count_nonzero(apart < release[k - 1]) - share * k) <= 1 + share
+
+
+@given(st.integers(0, 5), st.floats(0, 1), st.integers(0, 300))
+def test_parts_of_visits_count_on_to_the_next_tick(visits: int, share: float, ticks: int) -> None:
+    share = round(share, 4)
+    grant = Grant(np.full(visits, instant(START)), float(visits))
+    apart = [len(grant.less(share, number)[1]) for number in range(ticks)]
+    assert sum(apart) == math.floor(ticks * visits * share + 1e-9)
+    assert max(apart, default=0) - min(apart, default=0) <= 1
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
+@pytest.mark.parametrize("per_day", [5, 6, 12, 30])
+def test_a_share_is_set_aside_however_small_the_ticks_are(per_day: int, share: float) -> None:
+    hour, ledger, apart = timedelta(hours=1), Ledger(Budget.parse(per_day)), 0
+    for number in range(24 * 20):
+        start = START + number * hour
+        tick = Tick(number, start, start + hour)
+        grant = ledger.grant(pages(), tick)
+        ledger.open(grant, tick)
+        apart += len(grant.less(share, number)[1])
+        visits = np.arange(grant.visits)
+        ledger.spend(visits, np.ones(grant.visits))
+        ledger.learn(Outcomes.known(visit=visits, page=visits, at=grant.release))
+    assert abs(apart - 20 * per_day * share) <= 2

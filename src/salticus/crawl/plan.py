@@ -51,7 +51,7 @@ def decide(parts: Parts, pages: Pages, *, gauged: bool = False) -> Decision:
     open_pages, draws = pages, []
     for proposer in parts.all_proposers:
         draw = proposer.draw(open_pages, grant, tick)
-        grant, purse = grant.less(draw.reserve)
+        grant, purse = grant.less(draw.reserve, tick.number)
         draws.append((proposer, draw, purse))
         if proposer.purpose.charged:
             grant = replace(grant, taken=np.union1d(grant.taken, draw.rows))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -183,12 +184,16 @@ class Grant:
         """Visits that nobody has taken yet."""
         return self.visits - int(pages.cost[self.taken].sum())
 
-    def less(self, share: float) -> tuple[Grant, Times]:
-        """The grant without a share of its visits, and when each of those may start.
+    def less(self, share: float, number: int) -> tuple[Grant, Times]:
+        """The grant of tick `number` without a share of its visits, and when each of those may
+        start.
 
-        They lie evenly among the others, so that some may start early in the tick.
+        They lie evenly among the others, so that some may start early in the tick. What is less
+        than a visit counts on to the next tick: n ticks of v visits yield ⌊n·v·share⌋.
         """
-        turn = np.floor(np.arange(1, self.visits + 1) * share + 1e-9)
+        before = int(number * self.per_tick + 1e-9)
+        owed = before * Fraction(share).limit_denominator(1_000_000) % 1  # exact for any number
+        turn = np.floor(float(owed) + np.arange(1, self.visits + 1) * share + 1e-9)
         apart = np.diff(turn, prepend=0.0) > 0
         return replace(self, release=self.release[~apart]), self.release[apart]
 

@@ -161,7 +161,8 @@ class Study:
     def _granted(self) -> int:
         """Visits of the coming tick."""
         parts, tick = self.standing.parts, self.standing.coming
-        return parts.ledger.grant(self.coming, tick).less(parts.insta.share)[0].visits
+        grant = parts.ledger.grant(self.coming, tick)
+        return grant.less(parts.insta.share, tick.number)[0].visits
 
     def _chances(self) -> dict[int, float]:
         """With what probability the lot falls on each page in the coming tick."""
