@@ -13,7 +13,7 @@ from salticus.config import Config, Rule
 from salticus.fetch.base import Answer, Ask
 from salticus.fetch.http import HttpEngine
 from salticus.fetch.polite import PoliteFetcher
-from salticus.types import Fetched, Status
+from salticus.types import Fetched, Status, Target
 
 Headers = dict[str, str]
 SHELL = reply(b"<html>shell</html>", Content_Type="text/html", ETag='"1"', Last_Modified="x")
@@ -65,9 +65,13 @@ def with_fetcher(
     asyncio.run(outer())
 
 
+def ruled(fetcher: PoliteFetcher, server: Server) -> Target:
+    return fetcher.config.ruled(server.target("/js"))
+
+
 async def visit(fetcher: PoliteFetcher, server: Server, path: str, **more: object) -> Fetched:
     target = msgspec.structs.replace(server.target(path), **more)  # type: ignore[arg-type]
-    fetched = await fetcher.fetch(target)
+    fetched = await fetcher.fetch(fetcher.config.ruled(target))
     assert fetched is not None
     return fetched
 
@@ -233,7 +237,7 @@ def test_a_page_may_ask_beyond_the_tick_that_it_began_in() -> None:
     async def main(fetcher: PoliteFetcher, server: Server) -> None:
         await visit(fetcher, server, "/plain")  # robots.txt is known then
         server.routes["/js/more"] = reply(b"more")
-        fetched = await fetcher.fetch(server.target("/js"), time.time() + 0.25)
+        fetched = await fetcher.fetch(ruled(fetcher, server), time.time() + 0.25)
         assert fetched is not None
         assert [answer and answer.body for answer in found] == [b"more"]
 
@@ -250,7 +254,7 @@ def test_a_page_that_is_being_rendered_when_the_crawl_ends_was_not_visited() -> 
             return msgspec.structs.replace(page, status=Status.BROKEN, fault="no .price")
 
         fetcher.renderer.rendering = rendering  # type: ignore[union-attr]
-        assert await fetcher.fetch(server.target("/js")) is None
+        assert await fetcher.fetch(ruled(fetcher, server)) is None
 
     with_fetcher(main)
 

@@ -335,7 +335,7 @@ def test_a_polite_visit_renders(runner: asyncio.Runner, renderer: BrowserRendere
             clock = SystemClock()
             engine = HttpEngine(config.fetch, clock)
             fetcher = PoliteFetcher(engine, config, clock, renderer=renderer)
-            fetched = await fetcher.fetch(server.target("/p"))
+            fetched = await fetcher.fetch(config.ruled(server.target("/p")))
             await engine.close()
         assert fetched is not None
         assert (fetched.status, fetched.fault) == (Status.OK, None)

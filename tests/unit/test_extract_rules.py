@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from salticus.config import Extract, Rule, Span, Tolerance
+from salticus.config import Config, Extract, Rule, Span, Tolerance
 from salticus.errors import ConfigError, ExtractError
 from salticus.extract.base import Content
 from salticus.extract.canonical_link import canonical_link
@@ -19,7 +19,7 @@ from salticus.extract.pool import Extraction
 from salticus.extract.price import Shown
 from salticus.extract.reader import PageReader
 from salticus.extract.route import Routes
-from salticus.extract.rules import PageRules, check_rules
+from salticus.extract.rules import check_rules
 from salticus.types import Reading, Status, Target, Value
 
 URL = "https://shop.example/p/1"
@@ -65,14 +65,12 @@ def test_every_wording_is_plain_text(name: str, wording: str) -> None:
 
 
 def test_the_first_rule_that_matches_holds() -> None:
-    rules = PageRules(
-        [Rule("https://a.example/p/*"), Rule("https://*.example/*"), Rule("*?x=[12]")]
-    )
-    assert rules.find(Target(1, "https://a.example/p/1", "")) == 0
-    assert rules.find(Target(1, "https://a.example/q", "")) == 1
-    assert rules.find(Target(1, "http://b/c?x=2", "")) == 2
-    assert rules.find(Target(1, "http://b/c?x=3", "")) is None
-    assert rules.find(Target(1, "HTTPS://A.EXAMPLE/p/1", "")) is None
+    rules = (Rule("https://a.example/p/*"), Rule("https://*.example/*"), Rule("*?x=[12]"))
+    urls = ("https://a.example/p/1", "https://a.example/q", "http://b/c?x=2", "http://b/c?x=3")
+    found = [Config(pages=rules).ruled(Target(1, url, "")).rule for url in urls]
+    assert found == [0, 1, 2, -1]
+    assert Config(pages=rules).ruled(Target(1, urls[0].upper(), "")).rule == -1
+    assert [Config(pages=rules).rule(number) for number in (2, -1)] == [rules[2], None]
 
 
 def test_the_page_knows_its_kind_better_than_the_rule() -> None:
@@ -81,8 +79,8 @@ def test_the_page_knows_its_kind_better_than_the_rule() -> None:
     assert routes.route("offer", 0).names == ("offer", "markup")
     assert routes.route("source", 0).names == ("source",)
     assert routes.route("page", 1).names == ("offer",)
-    assert routes.route(None, None).names == ("offer", "markup", "text")
-    assert routes.route("recipe", None).names == ("text",)
+    assert routes.route(None, -1).names == ("offer", "markup", "text")
+    assert routes.route("recipe", -1).names == ("text",)
 
 
 # --------------------------------------------------------------------------------- what it selects
@@ -278,7 +276,7 @@ def test_a_wall_has_no_value_even_if_a_selector_matches() -> None:
 def test_what_is_not_text_is_named_for_every_kind() -> None:
     for kind in (None, "offer", "page"):
         found = PageReader(Extract()).read(
-            Content(URL, b"GIF89a", "text/html"), Routes().route(kind, None)
+            Content(URL, b"GIF89a", "text/html"), Routes().route(kind, -1)
         )
         assert found == Reading(fault="not text: the body is a GIF image")
 
@@ -293,10 +291,10 @@ def test_links_of_every_page() -> None:
     body = PAGE + "<a href='/p/2'>2</a>"
     routes = Routes()
     content = Content(URL, body.encode(), "text/html")
-    found = PageReader(Extract(links=True)).read(content, routes.route("offer", None))
+    found = PageReader(Extract(links=True)).read(content, routes.route("offer", -1))
     assert found.value is not None
     assert [entry.url for entry in found.entries] == ["https://shop.example/p/2"]
-    assert PageReader(Extract()).read(content, routes.route("offer", None)).entries == ()
+    assert PageReader(Extract()).read(content, routes.route("offer", -1)).entries == ()
 
 
 # ---------------------------------------------------------------------------------- canonical links
@@ -342,9 +340,12 @@ def test_the_front_page_may_be_canonical_for_itself() -> None:
 def run(rules: list[Rule], *visits: tuple[str, str | None, str], **config: Any) -> list[Any]:
     async def main() -> list[Any]:
         extraction = Extraction(Extract(workers=1, deadline=Span(seconds=1), **config), rules=rules)
+        ruled = Config(pages=tuple(rules)).ruled
         try:
             reads = [
-                extraction.read(Content(url, body.encode(), "text/html"), Target(1, url, "a", kind))
+                extraction.read(
+                    Content(url, body.encode(), "text/html"), ruled(Target(1, url, "a", kind))
+                )
                 for url, kind, body in visits
             ]
             return await asyncio.gather(*reads, return_exceptions=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +19,27 @@ from salticus.allocate.explore import Explore
 from salticus.allocate.limits import check_feasible, forced
 from salticus.allocate.pins import Pins
 from salticus.allocate.uniform import Uniform
-from salticus.config import Hours, parse
+from salticus.clock import SystemClock
+from salticus.config import Hours, Scope, parse
 from salticus.crawl.census import Census
+from salticus.crawl.live import Live
 from salticus.errors import ConfigError, Infeasible
 from salticus.store.base import Edit, Query, Store
 from salticus.store.sqlite import SqliteStore
 from salticus.testing import START, MemoryStore, a_grant, a_tick, blank_pages
-from salticus.types import DAY, NEVER, Count, Floats, Ints, NewPage, Pages, Tick, Times, instant
+from salticus.types import (
+    DAY,
+    NEVER,
+    Count,
+    Floats,
+    Ints,
+    NewPage,
+    Pages,
+    Target,
+    Tick,
+    Times,
+    instant,
+)
 
 NOBODY: Ints = np.empty(0, dtype=np.int64)
 SHOP = "http://shop.example/"
@@ -279,15 +295,49 @@ def test_rules_are_for_hosts_and_tags_too(kind: str, tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_rules_that_say_nothing_of_when_cost_no_question() -> None:
-    class Deaf(MemoryStore):
-        async def fitting(self, pages: Ints, scopes: object) -> Ints:
-            raise AssertionError
+def test_a_rule_is_found_once_and_everybody_goes_by_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    unused: Any = None  # nothing is fetched or read
+
+    class Counting(SqliteStore):
+        async def fitting(self, pages: Ints, scopes: Sequence[Scope]) -> Ints:
+            asked.extend(pages.tolist())
+            return await super().fitting(pages, scopes)
+
+    def never(scope: Scope, target: Target) -> bool:
+        raise AssertionError(f"{target.url} is compared with patterns once more")
+
+    async def numbers(world: Live, tick: Tick) -> list[int]:
+        await world.census.refresh()
+        pages = world.census.everyone(tick, lambda host: np.inf)
+        targets = await world.targets(pages.ids)
+        assert [target.rule for target in targets] == pages.rule.tolist()
+        assert (await world.census.rules(pages.ids)).tolist() == pages.rule.tolist()
+        return pages.rule.tolist()
 
     async def main() -> None:
-        store = Deaf()
-        await store.add([NewPage(SHOP)], at=1)
-        census = await offered(store, [{"match": "*", "kind": "offer"}])
-        assert columns(census, a_tick())["open"] == [True]
+        store = await Counting.open(str(tmp_path / "a.db"))
+        await store.add([NewPage(SHOP + name) for name in ("a", "b", "c")], at=1)
+        first, second, third = ids = (await store.table()).ids.tolist()
+        told: list[dict[str, object]] = [{"match": "*/a", "kind": "offer"}, {"tag": "dear"}]
+        for rules in (told, told[::-1]):  # as after an edit of the settings
+            asked.clear()
+            config = parse({"pages": rules})
+            world = Live(store, unused, unused, SystemClock(), config)
+            with monkeypatch.context() as patched:
+                patched.setattr(Scope, "fits", never)
+                known = await numbers(world, a_tick())
+                assert known == await numbers(world, a_tick(1))
+                assert asked == ids, "once a page"
+            targets = await store.targets(np.array(ids))
+            assert known == [config.ruled(target).rule for target in targets]
+            await store.edit(Query(url=SHOP + "b"), Edit(add_tags=("dear",)))
+            await store.edit(Query(url=SHOP + "c"), Edit(add_tags=("cheap",)))
+            assert (await numbers(world, a_tick(2)))[1] == rules.index({"tag": "dear"})
+            assert asked == [*ids, second, third], "and once more if it was edited"
+            await store.edit(Query(url=SHOP + "b"), Edit(remove_tags=("dear",)))
+        await store.close()
 
     asyncio.run(main())

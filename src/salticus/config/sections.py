@@ -105,12 +105,6 @@ class Rule(Scope, frozen=True, forbid_unknown_fields=True):
     pause: bool = False
     importance: float | None = None
 
-    @property
-    def pins(self) -> bool:
-        """Whether the rule says anything of when its pages are visited."""
-        spans = self.interval or self.max_interval or self.min_interval or self.hours
-        return bool(spans or self.pause or self.importance is not None)
-
 
 class Hook(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is run for every change: a `command`, or a `python` callable (``file.py:function``).
@@ -263,9 +257,15 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """When `host` may be visited; None = always."""
         return next((h.hours for h in self._matching(host) if h.hours is not None), None)
 
-    def rule(self, target: Target) -> Rule | None:
-        """The first rule that is for this page."""
-        return next((rule for rule in self.pages if rule.fits(target)), None)
+    def rule(self, number: int) -> Rule | None:
+        """The rule with a number; None for -1, which stands for pages without one."""
+        return self.pages[number] if number >= 0 else None
+
+    def ruled(self, target: Target) -> Target:
+        """A page that is not stored, with the number of the first rule that is for it; of stored
+        pages the census knows it."""
+        fitting = (number for number, rule in enumerate(self.pages) if rule.fits(target))
+        return msgspec.structs.replace(target, rule=next(fitting, -1))
 
     def _matching(self, host: str) -> list[Host]:
         return [h for h in self.hosts if matches(host, h.match)]

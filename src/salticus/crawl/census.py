@@ -11,7 +11,7 @@ from datetime import datetime
 import numpy as np
 
 from salticus.config import Rule
-from salticus.crawl.rules import Pins
+from salticus.crawl.rules import RuleColumns
 from salticus.predict.base import Predictor
 from salticus.signals.demand import Demand
 from salticus.store.base import DROPPED, PageStore, PageTable
@@ -48,7 +48,7 @@ class Census:
     ) -> None:
         self.store = store
         self.max_interval = max_interval
-        self.pins = Pins(rules)
+        self.columns = RuleColumns(rules)
         self.demand = Demand()
         self.hosts: list[str] = []
         self._number: dict[str, int] = {}
@@ -82,21 +82,21 @@ class Census:
         after = -1 if self._table is None else self._table.revision
         edited = await self.store.table(after)
         if self._table is None or len(edited.ids):
-            rule = await self._rules(edited.ids)
-            await asyncio.to_thread(self._take, edited, rule)
+            rule = await self._found_rules(edited.ids)
+            taken = await asyncio.to_thread(self._taken, edited, rule)
+            self._table, self._host, self._rule = taken
 
     async def heed(self) -> None:
         """Take up what readers did since the last time."""
         while len(counted := await self.store.counts(self.demand.mark_)):
             await asyncio.to_thread(self.demand.learn, counted)
 
-    def _take(self, edited: PageTable, rule: Ints) -> None:
-        """Put pages in place of what was known of them."""
+    def _taken(self, edited: PageTable, rule: Ints) -> tuple[PageTable, Ints, Ints]:
+        """The table with these pages in place of what was known of them, their hosts and rules."""
         old = edited.ids[:0] if self._table is None else self._table.ids
         table = edited if self._table is None else _merge(self._table, edited)
-        self._rule = _placed(table.ids, (old, self._rule), (edited.ids, rule))
-        self._host = self._numbers(table.host)
-        self._table = table
+        rules = _placed(table.ids, (old, self._rule), (edited.ids, rule))
+        return table, self._numbers(table.host), rules
 
     def pages(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
         """The columns, with what each host can take in `tick`."""
@@ -122,15 +122,15 @@ class Census:
         """Which pages may be visited in a tick as far as they do not rest."""
         if self._table is None:
             raise RuntimeError("refresh the census first")
-        rests = self._table.rests | self.pins.paused(self._rule)
+        rests = self._table.rests | self.columns.paused(self._rule)
         return ~rests & awake(self._table.idle, self._table.last_visit, tick)
 
     def _wanted(self, pages: Pages) -> Pages:
         """The pages with what readers want of them by now, and their rules think of it."""
         known = (pages.ids, pages.added, pages.demand, instant(pages.tick.start))
         demand, impressions = self.demand.rates(*known)
-        if self.pins.scopes:
-            demand = demand * self.pins.importance(pages.rule)
+        if self.columns.rules:
+            demand = demand * self.columns.importance(pages.rule)
         return replace(pages, demand=demand, impressions=impressions)
 
     def _columns(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
@@ -153,11 +153,11 @@ class Census:
             impressions=np.zeros(len(table.ids)),
             cost=table.cost,
             max_interval=np.where(
-                own, table.max_interval, self.pins.max_interval(rule, self.max_interval)
+                own, table.max_interval, self.columns.max_interval(rule, self.max_interval)
             ),
-            interval=self.pins.interval(rule),
-            min_interval=self.pins.min_interval(rule),
-            open=self.pins.open(rule, tick),
+            interval=self.columns.interval(rule),
+            min_interval=self.columns.min_interval(rule),
+            open=self.columns.open(rule, tick),
             found=table.found,
             capacity=np.array([capacity(name) for name in self.hosts], dtype=np.float64),
         )
@@ -176,11 +176,20 @@ class Census:
         self._table.last_answer[rows[answered]] = made.at[answered]
         self._table.idle[rows] = _idle(self._table.idle[rows], made.status)
 
-    async def _rules(self, ids: Ints) -> Ints:
-        """The rule of each page, by its place in the settings; -1 = none, or none that matters."""
-        if not self.pins.scopes:
+    async def rules(self, ids: Ints) -> Ints:
+        """The rule of each page, by its place in the settings; -1 = none. The store is asked only
+        for pages that were added since the last refresh."""
+        known = np.empty(0, dtype=np.int64) if self._table is None else self._table.ids
+        rows, met = places(known, ids)
+        rule = np.full(len(ids), -1, dtype=np.int64)
+        rule[met] = self._rule[rows[met]]
+        rule[~met] = await self._found_rules(ids[~met])
+        return rule
+
+    async def _found_rules(self, ids: Ints) -> Ints:
+        if not self.columns.rules or not len(ids):
             return np.full(len(ids), -1, dtype=np.int64)
-        return await self.store.fitting(ids, self.pins.scopes)
+        return await self.store.fitting(ids, self.columns.rules)
 
     def _numbers(self, names: list[str]) -> Ints:
         for name in names:

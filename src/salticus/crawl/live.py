@@ -116,6 +116,12 @@ class Live:
         await self.census.refresh()
         return self.census.costs(pages)
 
+    async def targets(self, pages: Ints) -> list[Target]:
+        """What is needed to visit these pages, without those that are gone, with their rules."""
+        rules = dict(zip(pages.tolist(), (await self.census.rules(pages)).tolist(), strict=True))
+        found = await self.store.targets(pages)
+        return [msgspec.structs.replace(each, rule=rules[each.page]) for each in found]
+
     async def _weigh(self, pages: Pages) -> None:
         """Say so if there are more found pages than count for the budget, and when that is over."""
         found, most = int(pages.found.sum()), self.config.caps.budget_pages
@@ -145,7 +151,7 @@ class Live:
 
     async def urge(self, plan: Plan) -> None:
         """Begin visits now, before all others of their hosts; their outcomes come with the rest."""
-        targets = {target.page: target for target in await self.store.targets(plan.page)}
+        targets = {target.page: target for target in await self.targets(plan.page)}
         before = self.clock.wall() + _PATIENCE_S
         for row, page in enumerate(plan.page.tolist()):
             if page in targets and not self._stopped.is_set():
@@ -203,7 +209,7 @@ class Live:
         for start in range(0, len(plan), _CHUNK):
             await self._wait(due[start])
             some = plan.page[start : start + _CHUNK]
-            targets = {target.page: target for target in await self.store.targets(some)}
+            targets = {target.page: target for target in await self.targets(some)}
             for row, page in enumerate(some.tolist(), start):
                 if now < due[row]:
                     await self._wait(due[row])
@@ -304,7 +310,7 @@ class Live:
 
     async def _tolerate(self, target: Target, seen: Observation) -> None:
         """Changes that the user's rule calls too small are none."""
-        rule = self.config.rule(target) if self.config.pages else None
+        rule = self.config.rule(target.rule)
         if rule is None or not rule.tolerance or seen.value is None:
             return
         held = await self.store.value(target.page)

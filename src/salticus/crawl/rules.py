@@ -15,21 +15,16 @@ from salticus.types import Bools, Floats, Ints, Tick
 _DAY = timedelta(days=1)
 
 
-class Pins:
+class RuleColumns:
     """The rules by number; -1 stands for pages without a rule.
 
-    >>> pins = Pins([Rule("*", interval=_DAY / 4)])
-    >>> pins.interval(np.array([0, -1]))
+    >>> columns = RuleColumns([Rule("*", interval=_DAY / 4)])
+    >>> columns.interval(np.array([0, -1]))
     array([0.25,  nan])
     """
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = rules
-
-    @property
-    def scopes(self) -> Sequence[Rule]:
-        """Which pages the rules are for; none if no rule says anything of when."""
-        return self.rules if any(rule.pins for rule in self.rules) else ()
 
     def interval(self, rule: Ints) -> Floats:
         """Fixed intervals in days, NaN = none."""

@@ -19,7 +19,6 @@ from salticus.extract import BUILTIN, reader, worker
 from salticus.extract.base import Content, Extractor
 from salticus.extract.canonical_link import canonical_link
 from salticus.extract.route import Route, Routes
-from salticus.extract.rules import PageRules
 from salticus.types import Reading, Status, Target
 
 QUEUE = 4  # tasks a worker that are handed to the pool at once; the others wait outside
@@ -29,7 +28,7 @@ TRIES = 2  # a task whose pool broke under it is tried once more in a new one
 
 
 class Extraction:
-    """Reads the bodies of pages, each on the route of its kind and of the first rule it matches.
+    """Reads the bodies of pages, each on the route of its kind and of its rule.
 
     Parts that are fast run in place; for all others the page makes one trip to a worker. A part
     that hangs, crashes, or eats its memory costs its own page an ExtractError; the next page is
@@ -44,7 +43,7 @@ class Extraction:
         extractors: Mapping[str, str] | None = None,
     ) -> None:
         self.config = config
-        self.rules = PageRules(rules)
+        self.rules = tuple(rules)
         self.routes = Routes(rules, extractors)
         self._parts: dict[str, Extractor] = {}
         self._slots = asyncio.Semaphore(QUEUE * config.workers)
@@ -56,8 +55,8 @@ class Extraction:
     async def read(self, content: Content, target: Target) -> Reading:
         """What the body of a page says. Raises nothing but ExtractError, and PluginError if an
         extractor cannot be loaded."""
-        route = self.routes.route(target.kind, self.rules.find(target))
-        rule = None if route.rule is None else self.rules.rules[route.rule]
+        route = self.routes.route(target.kind, target.rule)
+        rule = self.rules[route.rule] if route.rule >= 0 else None
         if self.config.links or (rule is not None and (rule.select or rule.value)):
             return await self._outside(content, route)
         for at, name in enumerate(route.names):
@@ -101,7 +100,7 @@ class Extraction:
             if self._pool is not None:
                 return self._pool
             try:
-                given = (self.routes.names, self.config, self.rules.rules)
+                given = (self.routes.names, self.config, self.rules)
                 pool = await asyncio.to_thread(_start, self.config.workers, given)
             except (OSError, BrokenProcessPool) as error:
                 raise ExtractError(f"{url}: the workers cannot be started: {error}") from error

@@ -88,13 +88,13 @@ class PageReader:  # imports inside, because parsers take a while, and the crawl
         return replace(found, canonical=found.canonical or canonical_link(content))
 
     def _rule(self, route: Route) -> Rule | None:
-        return None if route.rule is None else self.rules[route.rule]
+        return self.rules[route.rule] if route.rule >= 0 else None
 
-    def _part(self, name: str, rule: int | None) -> Extractor:
+    def _part(self, name: str, rule: int) -> Extractor:
         kind: Any = plugins.load("extractor", name, BUILTIN)
         if name != "text":
             return kind()  # type: ignore[no-any-return]
-        ignore = () if rule is None else self.rules[rule].ignore
+        ignore = self.rules[rule].ignore if rule >= 0 else ()
         return kind(ignore=ignore, pdf=self.config.pdf)  # type: ignore[no-any-return]
 
     def _made_fields(self, rule: int) -> Any:

@@ -13,10 +13,11 @@ BY_KIND = {"offer": ("offer", "markup"), "page": ("text",), "source": ("source",
 
 
 class Route(msgspec.Struct, frozen=True):
-    """How one page is read: by the parts `names` in turn, under the rule of that number."""
+    """How one page is read: by the parts `names` in turn, under the rule of that number
+    (-1 = none)."""
 
     kind: str | None
-    rule: int | None
+    rule: int
     names: tuple[str, ...]
 
 
@@ -26,7 +27,7 @@ class Routes:
     A page of unknown kind is read like an offer first, then like a page. A rule may name another
     part. With selectors, only what the value still needs of the mark-up is read besides.
 
-    >>> Routes().route(None, None).names
+    >>> Routes().route(None, -1).names
     ('offer', 'markup', 'text')
     >>> Routes([Rule("*", select={"hours": "#hours"})]).route("page", 0).names
     ()
@@ -46,8 +47,8 @@ class Routes:
         listed = {name for names in self.by_kind.values() for name in names}
         return sorted(listed | {rule.extractor for rule in self.rules if rule.extractor})
 
-    def _route(self, kind: str | None, number: int | None) -> Route:
-        rule = None if number is None else self.rules[number]
+    def _route(self, kind: str | None, number: int) -> Route:
+        rule = self.rules[number] if number >= 0 else None
         kind = kind or (rule.kind if rule else None)
         return Route(kind, number, self._chosen(kind, rule))
 

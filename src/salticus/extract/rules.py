@@ -1,4 +1,4 @@
-"""The user's rules: which one a page falls under, and whether they can be obeyed."""
+"""Whether the user's rules can be obeyed."""
 
 from __future__ import annotations
 
@@ -8,28 +8,12 @@ from salticus import plugins
 from salticus.config import Rule
 from salticus.errors import ConfigError, PluginError
 from salticus.extract import BUILTIN
-from salticus.types import Target
 
 # What the mark-up of pages may give, for rules that do not select it.
 MARKED = frozenset(
     ("price", "currency", "availability", "list_price", "low_price", "high_price", "condition",
      "brand", "category", "title", "language", "country", "sku", "gtin")
 )  # fmt: skip
-
-
-class PageRules:
-    """The rule of a page is the first that is for it.
-
-    >>> PageRules([Rule("https://a.example/*"), Rule()]).find(Target(1, "https://b.example/1", ""))
-    1
-    """
-
-    def __init__(self, rules: Sequence[Rule]) -> None:
-        self.rules = tuple(rules)
-
-    def find(self, target: Target) -> int | None:
-        """The number of the rule, from 0; None if there is none."""
-        return next((i for i, rule in enumerate(self.rules) if rule.fits(target)), None)
 
 
 def check_rules(rules: Sequence[Rule]) -> None:

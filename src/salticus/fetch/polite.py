@@ -172,7 +172,7 @@ class PoliteFetcher:
 
     def _rendering(self, target: Target) -> Rule | None:
         """The rule that wants this page rendered."""
-        rule = self.config.rule(target)
+        rule = self.config.rule(target.rule)
         return rule if rule is not None and rule.render else None
 
     def _trusted(self, host: str, *, but: str) -> bool:

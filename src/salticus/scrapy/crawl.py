@@ -110,17 +110,23 @@ class ScrapyCrawl:
             return
         page = await self._page(request)
         if fetched.status is Status.OK:
-            rule = self.options.config.rule(_target(request, page))
+            rule = self.options.config.rule(await self._rule(request, page))
             fetched.reading = reading(items, rule, page.kind if page else None)
         if not self.fetcher.end(request, fetched):
             await self._unplanned(request, page, fetched)
+
+    async def _rule(self, request: Request, page: PageState | None) -> int:
+        """The number of the page's rule; -1 = none."""
+        if page is None:
+            return self.options.config.ruled(_stranger(request)).rule
+        return int((await self.world.census.rules(np.array([page.page])))[0])
 
     async def _unplanned(self, request: Request, page: PageState | None, fetched: Fetched) -> None:
         """Store a visit that the spider made on its own account."""
         if page is None:
             page = await self._added(request, fetched)
         known = [] if page is None else [page.page]
-        for target in await self.world.store.targets(np.array(known, dtype=np.int64)):
+        for target in await self.world.targets(np.array(known, dtype=np.int64)):
             plan = by_hand([target.page], self._now())
             await self.world.take(Job(0, plan, target, 0.0), fetched)
 
@@ -160,10 +166,8 @@ def callback_name(request: Request, spider: Any) -> str | None:
     return name if own is not None and own == callback else None
 
 
-def _target(request: Request, page: PageState | None) -> Target:
-    """The page of a request, as rules know it."""
-    if page is not None:
-        return Target(page.page, page.url, page.host, page.kind, tags=tuple(page.tags))
+def _stranger(request: Request) -> Target:
+    """The page of a request that is not stored."""
     try:
         return Target(0, *canonical(first_url(request)))
     except InputError:

@@ -11,7 +11,8 @@ class Target(msgspec.Struct, frozen=True):
     """What is needed to visit a page and to judge what comes back.
 
     `digest` and `seen` (µs) describe the last answer that had a value; both None before it.
-    `tags` decide which rule of the settings is the page's.
+    `rule` is the number of the page's rule in the settings, -1 = none: it is found in one place,
+    by URL, host and `tags`, and everybody else goes by the number.
     """
 
     page: int
@@ -23,6 +24,7 @@ class Target(msgspec.Struct, frozen=True):
     digest: str | None = None
     seen: int | None = None
     tags: tuple[str, ...] = ()
+    rule: int = -1
 
 
 class Fetched(msgspec.Struct):

@@ -112,7 +112,8 @@ async def _known(config: Config, url: str, store: Store | None) -> tuple[Target,
             page = await store.page(target.url)
             target = replace(target, kind=page.kind, tags=tuple(page.tags))
         hosts = await store.hosts()
-    rule = config.rule(target)
+    target = config.ruled(target)
+    rule = config.rule(target.rule)
     return (replace(target, kind=rule.kind) if rule and rule.kind else target), hosts
 
 

@@ -15,7 +15,7 @@ from salticus.crawl.opened import Crawl
 from salticus.crawl.standing import Standing
 from salticus.predict.base import Evident, Explained, Paced, Predictor
 from salticus.store.base import PageState
-from salticus.types import ANSWERED, DAY, STATUS, Pages, Purpose, Target, instant
+from salticus.types import ANSWERED, DAY, STATUS, Pages, Purpose, instant
 from salticus.views.bounds import Bound, Case, binding, bounds, cause
 from salticus.views.standing import NextVisit, copies_of, shown, times
 from salticus.views.times import known
@@ -196,12 +196,11 @@ class Study:
         )
 
     def _case(self, page: PageState) -> Case:
-        target = Target(page.page, page.url, page.host, tags=tuple(page.tags))
         rests = page.page not in self.explore
         pages = self.everyone if rests else self.coming
         row = pages.take(pages.rows(np.array([page.page])))
         visit = shown(self.forecast.visits.get(page.page))
-        rule = self.standing.config.rule(target)
+        rule = self.standing.config.rule(int(row.rule[0]))
         return Case(page, rule, row, rests, self._reached(row), visit, self._full(row))
 
     def _full(self, row: Pages) -> bool:
