@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.predict.bias_reduced import BiasReduced
 from salticus.predict.mle import Mle, likeliest
-from salticus.predict.naive import Naive
-from salticus.predict.point import PointRates
+from salticus.predict.point import BiasReduced, Naive, PointRates
 from salticus.types import Floats
 from salticus.types.state import pack, unpack
 

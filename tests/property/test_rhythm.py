@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from salticus.predict.gamma import GammaSurvival
-from salticus.predict.rhythm import RhythmSurvival
-from salticus.predict.week import HOUR_US, HOURS, Week
+from salticus.predict.rhythm import HOUR_US, HOURS, RhythmSurvival, Week
 from salticus.predict.worth import gamma_worth
 from salticus.types import DAY, Floats, Ints
 

@@ -13,12 +13,9 @@ from scipy.optimize import brentq
 from salticus.checks.predictor import SPACINGS, check_predictor
 from salticus.checks.samples import failed_outcomes, poisson_outcomes, some_outcomes, some_pages
 from salticus.predict.base import ask
-from salticus.predict.bias_reduced import BiasReduced, bias_reduced
 from salticus.predict.gamma import Gamma, GammaSurvival
-from salticus.predict.lengths import Lengths
-from salticus.predict.mle import Mle, likeliest
-from salticus.predict.naive import Naive
-from salticus.predict.point import PointRates
+from salticus.predict.mle import Lengths, Mle, likeliest
+from salticus.predict.point import BiasReduced, Naive, PointRates, bias_reduced
 from salticus.predict.poisson import PoissonSurvival
 from salticus.predict.spans import answered
 from salticus.testing import START, blank_pages

@@ -17,12 +17,11 @@ from salticus.config import Budget
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import write_log
 from salticus.lab.simulate import SimulationSettings, simulate
-from salticus.lab.simulate.fitting import fitted, log_loss, rehearsed
+from salticus.lab.simulate.fitted import Fitted, FittedSurvival, Kin, Traits
+from salticus.lab.simulate.fitting import CHOICES, fitted, likeliest, log_loss, rehearsed
 from salticus.lab.simulate.stage import Stage, set_stage
 from salticus.predict.base import ask
-from salticus.predict.fitted import Fitted, FittedSurvival, Kin
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
-from salticus.predict.traits import CHOICES, Traits, likeliest
 from salticus.testing import blank_pages
 from salticus.types import DAY, Bools, Floats, Ints, Outcomes, Pages, Status, instant
 from salticus.types.state import pack, unpack

@@ -15,14 +15,14 @@ from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import GONE
 from salticus.lab.simulate import estimates
+from salticus.lab.simulate.learnt import Learnt
 from salticus.lab.simulate.run import Replay, run, teach
 from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage
 from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.models.training.recipe import Recipe, TimeSplit
 from salticus.models.training.run import ModelSpec, train_model
 from salticus.predict.base import ask
-from salticus.predict.curve import gamma_through
-from salticus.predict.learnt import Learnt
+from salticus.predict.mixed import gamma_through
 from salticus.predict.rhythm import Rhythm
 from salticus.types import CHANGED, Outcomes, Pages, Tick
 

@@ -11,8 +11,7 @@ import pytest
 from salticus.checks.samples import some_outcomes, some_pages
 from salticus.predict.base import ask
 from salticus.predict.gamma import Gamma
-from salticus.predict.pooled import Pooled
-from salticus.predict.priors import Sums, pooled_priors
+from salticus.predict.pooled import Pooled, pooled_priors
 from salticus.predict.rhythm import Rhythm
 from salticus.testing import START, blank_pages
 from salticus.types import DAY, UNCHANGED, UNKNOWN, Bools, Floats, Ints, Outcomes, Pages, instant
@@ -185,7 +184,7 @@ def test_priors_recover_mean_and_spread() -> None:
     for shape, mean in ((0.5, 0.3), (2.0, 0.05), (4.0, 1.0)):
         changes = rng.poisson(rng.gamma(shape, mean / shape, n) * days).astype(np.float64)
         nobody = np.full(n, -1, dtype=np.int64)
-        a, b = pooled_priors(Sums(changes, days), nobody, nobody)
+        a, b = pooled_priors(changes, days, nobody, nobody)
         assert a[0] / b[0] == pytest.approx(mean, rel=0.1)
         assert a[0] == pytest.approx(shape, rel=0.25)
 
@@ -196,7 +195,7 @@ def test_a_small_group_stays_near_what_it_is_part_of() -> None:
     merchant = np.zeros(1000, dtype=np.int64)
     merchant[-2:] = 1
     nobody = np.full(1000, -1, dtype=np.int64)
-    a, b = pooled_priors(Sums(changes, days), merchant, nobody)
+    a, b = pooled_priors(changes, days, merchant, nobody)
     assert 0.1 < (a / b)[-1] < 0.4, "law: two pages do not speak for a merchant"
     assert (a / b)[0] == pytest.approx(0.1, rel=0.05)
 

@@ -18,8 +18,7 @@ from salticus.lab.simulate import SimulationSettings
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.stage import set_stage
 from salticus.predict.base import ask
-from salticus.predict.rhythm import Rhythm, RhythmSurvival
-from salticus.predict.week import HOUR_US, _running
+from salticus.predict.rhythm import HOUR_US, Rhythm, RhythmSurvival, _running
 from salticus.predict.worth import gamma_worth
 from salticus.testing import blank_pages
 from salticus.types import DAY, Bools, Floats, Ints, Outcomes, instant

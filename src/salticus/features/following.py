@@ -13,7 +13,7 @@ from salticus.features.metadata import Hashes, hashes
 from salticus.features.names import EDGES
 from salticus.features.past import FeatureStream
 from salticus.features.visited import Answered, Crawler
-from salticus.types import ANSWERED, CHANGED, Bools, Inputs, Ints, Outcomes
+from salticus.types import CHANGED, Bools, Inputs, Ints, Outcomes
 from salticus.types.dates import HOUR_US
 from salticus.types.state import State, part_of, places
 
@@ -27,7 +27,6 @@ FOLLOWED = ("host", "brand", "category", "country")
 """The facts by which pages are grouped. The merchant of a page is its host."""
 
 _COUNTRY = re.compile("[A-Z]{2,3}")  # whatever pages say: there are not many of these
-_STATUSES = np.array([int(status) for status in ANSWERED], dtype=np.int8)
 _KEPT = ("ids", "host", "brand", "category", "country", "touched")
 
 
@@ -62,7 +61,7 @@ class Following:
 
     def learn(self, outcomes: Outcomes) -> None:
         """Take outcomes; those that are no later than the page's last known answer are known."""
-        seen = outcomes.take(outcomes.made & np.isin(outcomes.status, _STATUSES))
+        seen = outcomes.take(outcomes.answered)
         if not len(seen):
             return
         row, at = self._met(seen.page), seen.at.view(np.int64)

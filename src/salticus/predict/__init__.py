@@ -1,8 +1,8 @@
 """How likely a page is still what we hold: the predictors, by name."""
 
 BUILTIN = {
-    "naive": "salticus.predict.naive:Naive",
-    "bias_reduced": "salticus.predict.bias_reduced:BiasReduced",
+    "naive": "salticus.predict.point:Naive",
+    "bias_reduced": "salticus.predict.point:BiasReduced",
     "mle": "salticus.predict.mle:Mle",
     "gamma": "salticus.predict.gamma:Gamma",
     "pooled": "salticus.predict.pooled:Pooled",

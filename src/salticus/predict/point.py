@@ -1,4 +1,4 @@
-"""The common ground of estimates without a model: sums a page, and one rate from them."""
+"""One change rate a page, worked out from sums over its visits and taken for known."""
 
 from __future__ import annotations
 
@@ -98,3 +98,49 @@ class PointRates(ABC):
         for name, kept in self._sums().items():
             kept.put(ids, state[name].copy())
         self.rates_.put(ids, np.where(state["visits"] > 0, np.nan, 0.0))
+
+
+class Naive(PointRates):
+    """Δ = X/T: X changes found in T days (ALGORITHMS §5), for comparison only.
+
+    Two changes between two visits are seen as one, so the estimate is low: visited every I days it
+    tends to (1 − e^(−ΔI))/I, which is 63 % of the truth at ΔI = 1.
+
+    >>> from salticus.checks.samples import poisson_outcomes
+    >>> from salticus.testing import blank_pages
+    >>> pages, model = blank_pages(4000), Naive()
+    >>> for outcomes in poisson_outcomes(pages, 1.0, visits=20, spacing="even", seed=1):
+    ...     model.learn(outcomes)
+    >>> print(f"{model.rates(pages.ids).mean():.2f}")
+    0.63
+    """
+
+    recovers = ()
+
+    def estimate(self, rows: Ints) -> Floats:
+        return self.changes_.values[rows] / self.days_.values[rows]
+
+
+class BiasReduced(PointRates):
+    """Δ = −ln((n − X + 0.5)/(n + 0.5))/I of Cho & Garcia-Molina (2003), ALGORITHMS §5.
+
+    X of n visits found a change; I is the mean interval in days. Regular visits are assumed: under
+    any other spacing the rate comes out low, since long gaps find a change almost surely and short
+    ones almost never. At n = 10 the mean is within 0.5 % of the truth up to ΔI = 1, and 3 % below
+    it at 2. Finite if every visit found a change, 0 if none did.
+    """
+
+    recovers = ("even",)
+
+    def estimate(self, rows: Ints) -> Floats:
+        n, interval = self.visits_.values[rows], self.days_.values[rows] / self.visits_.values[rows]
+        return bias_reduced(n, self.changes_.values[rows], interval)
+
+
+def bias_reduced(visits: Floats, changes: Floats, interval: Floats) -> Floats:
+    """Changes a day, from how many of so many visits found one, `interval` days apart.
+
+    >>> bias_reduced(np.array([10.0, 10.0, 10.0]), np.array([0.0, 5.0, 10.0]), np.ones(3)).round(3)
+    array([0.   , 0.647, 3.045])
+    """
+    return np.log((visits + 0.5) / (visits - changes + 0.5)) / interval

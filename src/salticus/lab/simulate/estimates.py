@@ -16,14 +16,15 @@ from salticus.features.groups import groups_of
 from salticus.features.metadata import Vocabulary
 from salticus.features.seen import pages_of
 from salticus.lab.simulate.fitting import fitted
+from salticus.lab.simulate.learnt import Asked, Known, Learnt
 from salticus.lab.simulate.stage import Stage
 from salticus.models.file import Saved, load_model
 from salticus.predict.base import Predictor
-from salticus.predict.learnt import Asked, Known, Learnt
-from salticus.predict.oracle import Oracle
-from salticus.types import Floats, days_between, instant
+from salticus.predict.poisson import PoissonSurvival
+from salticus.types import Floats, Ints, Outcomes, Pages, Survival, days_between, instant
 
 HISTORY, ORACLE, FITTED = "history", "oracle", "fitted"
+_LEAST = 1e-4  # changes a day: a page that will not change may still be visited some time
 
 
 def predictor_of(stage: Stage) -> Predictor:
@@ -37,6 +38,24 @@ def predictor_of(stage: Stage) -> Predictor:
         return learnt(Path(name), stage.log, stage.truth)
     made: Predictor = plugins.make("predictor", stage.rules.predictor, predict.BUILTIN)
     return made
+
+
+class Oracle:
+    """Knows how often each page will change on average, and nothing of when: the most that better
+    estimates could bring.
+
+    `ids` are ascending, `rates` changes a day. It learns nothing, for it knows.
+    """
+
+    def __init__(self, ids: Ints, rates: Floats) -> None:
+        self.ids = ids
+        self.rates = np.maximum(rates, _LEAST)
+
+    def survival(self, pages: Pages, now: datetime) -> Survival:
+        return PoissonSurvival(self.rates[np.searchsorted(self.ids, pages.ids)])
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """Nothing."""
 
 
 def true_rates(stage: Stage) -> Floats:

@@ -23,13 +23,13 @@ from salticus.crawl.snapshot import Memory
 from salticus.lab.simulate.clairvoyant import Clairvoyant
 from salticus.lab.simulate.clicking import clicks_of
 from salticus.lab.simulate.estimates import predictor_of
+from salticus.lab.simulate.learnt import Learnt
 from salticus.lab.simulate.logged import logged_visits
 from salticus.lab.simulate.referee import Referee, Score
 from salticus.lab.simulate.stage import InstaSettings, Stage
 from salticus.lab.worlds.clicked import ClickedReplay
 from salticus.lab.worlds.replay import Burden, Replay, fully_observed, visit_by_visit
 from salticus.predict.base import Meets, Predictor, ask
-from salticus.predict.learnt import Learnt
 from salticus.schedule.planner import Planner
 from salticus.types import Instant, Ints, Outcomes, Pages, Survival, Tick, instant
 from salticus.types.coins import coins

@@ -12,10 +12,9 @@ from salticus.features.events import EventKind, make_events
 from salticus.features.groups import Groups
 from salticus.features.past import FeatureStream
 from salticus.models.calibrated import Calibrated
-from salticus.predict.mixed import HOUR_US, Mixed
+from salticus.predict.mixed import Mixed
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.types import (
-    ANSWERED,
     CHANGED,
     Ints,
     Metadata,
@@ -25,9 +24,8 @@ from salticus.types import (
     Times,
     instant,
 )
+from salticus.types.dates import HOUR_US
 from salticus.types.state import State, part_of, places
-
-_STATUSES = np.array([int(status) for status in ANSWERED], dtype=np.int8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ class Learnt(Mixed):
 
     def learn(self, outcomes: Outcomes) -> None:
         super().learn(outcomes)
-        seen = outcomes.take(outcomes.made & np.isin(outcomes.status, _STATUSES))
+        seen = outcomes.take(outcomes.answered)
         rows, at = self._rows(seen.page), _hours(seen.at)
         self._welcome(rows, at, int(at.max(initial=0)))
         gap = (seen.at - seen.since) / np.timedelta64(HOUR_US, "us")

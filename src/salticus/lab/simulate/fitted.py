@@ -2,31 +2,61 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.predict.curve import gamma_through
+from salticus.lab.simulate.news import News, Watched
 from salticus.predict.gamma import posterior
-from salticus.predict.news import News, Watched
+from salticus.predict.mixed import gamma_through
 from salticus.predict.pooled import at_least_one
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.predict.roster import Roster
 from salticus.predict.spans import Spans
-from salticus.predict.traits import Traits
 from salticus.predict.worth import between, own_ages
-from salticus.types import ANSWERED, DAY, Bools, Floats, Ints, Outcomes, Pages, Survival, Times
+from salticus.types import DAY, Bools, Floats, Ints, Outcomes, Pages, Survival, Times
 from salticus.types.state import State, part_of, places
 
 _DAY_US = int(DAY.astype(np.int64))
-_STATUSES = np.array([int(status) for status in ANSWERED], dtype=np.int8)
 _USUAL, _TRIES = 0.9, 0.5  # the chance of an answer before any, and how many tries that is worth
 _RECENT = 200.0  # tries that a merchant is judged by
 _PATIENCE = 0.25  # a page that failed n times is worth (1 + n)^-¼ of what it would be
 _WEEK = 7.0
 _SLOWEST = 0.05  # own time of a span never falls below this share of the usual, whatever the news
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """How the pages of a world change; those given are `Rhythm`'s own.
+
+    Evidence of a page's usual rate fades over `memory_days`. Round it the rate of the day is a
+    Gamma of shape `regime` whose evidence fades over `regime_days`; infinite: it is always the
+    usual. A change raises the changes expected soon by `echo` in all, of which 1/e are left after
+    `echo_days` of own time. `kin_prior` and `merchant_prior` are the changes that it takes to
+    believe the news of a day (see `News`).
+    """
+
+    memory_days: float = 50.0
+    echo: float = 0.0
+    echo_days: float = 0.1
+    regime: float = math.inf
+    regime_days: float = 6.0
+    kin_prior: float = math.inf
+    merchant_prior: float = math.inf
+
+    def told(self) -> str:
+        """What differs from the usual, in words.
+
+        >>> Traits(memory_days=20.0, echo=0.6).told()
+        'memory_days 20, echo 0.6'
+        """
+        usual = Traits()
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        other = [f"{name} {x:g}" for name, x in own.items() if x != getattr(usual, name)]
+        return ", ".join(other) or "nothing that differs from the usual"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +236,7 @@ class Fitted(Rhythm):
         """When pages answered last, and how often merchants do; only real visits tell of that."""
         rows = self.pages_.rows(made.page)
         self._grow()
-        good = np.isin(made.status, _STATUSES)
+        good = made.answered
         at = made.at.view(np.int64).astype(np.float64)
         np.maximum.at(self.more_["seen"], rows[good], at[good])
         np.add.at(self.more_["failed"], rows[~good], 1.0)
