@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
+import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -13,9 +15,8 @@ import numpy as np
 import pytest
 
 from salticus.clock import SystemClock
-from salticus.crawl.beside import grown_up, next_training
 from salticus.crawl.contest import Foretold, verdict
-from salticus.crawl.retraining import Retraining
+from salticus.crawl.retraining import Retraining, grown_up, next_training
 from salticus.crawl.training import Terms, Trained, train_stored
 from salticus.models.registry import Registry
 from salticus.models.training.run import ModelSpec
@@ -164,6 +165,33 @@ def test_a_stop_ends_the_training_too(tmp_path: Path) -> None:
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert part.registry.history() == []
+
+
+KILLED = """
+import asyncio, sys
+from datetime import timedelta
+from pathlib import Path
+from salticus.clock import SystemClock
+from salticus.crawl.retraining import Retraining, train_command
+from salticus.models.registry import Registry
+
+command = train_command(Path(sys.argv[1]))
+part = Retraining(command, Registry(Path(sys.argv[2])), timedelta(days=1), SystemClock())
+asyncio.run(part.run(asyncio.Event(), part.clock.now()))
+"""
+
+
+def test_a_training_ends_when_its_crawl_is_killed(tmp_path: Path) -> None:
+    """The settings are a pipe, which the training waits to read from, and opens until it ends."""
+    settings = tmp_path / "salticus.toml"
+    os.mkfifo(settings)
+    crawl = subprocess.Popen([sys.executable, "-c", KILLED, settings, tmp_path / "models"])
+    with settings.open("w") as pipe:  # waits for the training
+        crawl.kill()
+        crawl.wait()
+        ended = select.poll()
+        ended.register(pipe, 0)
+        assert ended.poll(60_000), "it still waits for its settings"
 
 
 def test_the_next_training_waits_for_its_time(tmp_path: Path, bursts: Path) -> None:

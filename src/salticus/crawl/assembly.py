@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from salticus.allocate.limits import check_feasible
 from salticus.clock import Clock
 from salticus.config import Config, check_hours
-from salticus.crawl.beside import Companion, hooks, retraining
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import clock_of, cost_of, stored
 from salticus.crawl.parts import make_parts
+from salticus.crawl.retraining import Work, retraining
 from salticus.crawl.snapshot import Memory
 from salticus.crawl.warming import warm_up
 from salticus.errors import ConfigError
 from salticus.freshness.note import Gauging
-from salticus.store.base import Store
+from salticus.store.base import ChangeStore, Store
 from salticus.types import Tick
 
 if TYPE_CHECKING:
     from salticus.crawl.live import Live
     from salticus.fetch.base import Fetcher, Renderer
     from salticus.fetch.polite import PoliteFetcher
+
+Companion = Callable[[Config, Loop, "Live", Clock], AbstractAsyncContextManager[None]]
+"""Something that is open while a crawl runs, such as the desk; made by whoever starts the crawl."""
 
 
 @asynccontextmanager
@@ -66,11 +71,35 @@ async def guided(
         await _check(config, world, clock)
         loop = _loop(config, world, clock, store, once=once)
         async with AsyncExitStack() as beside:
-            await beside.enter_async_context(hooks(config, store))
+            await beside.enter_async_context(_beside(_hooks(config, store)))
             for companion in companions:
                 await beside.enter_async_context(companion(config, loop, world, clock))
-            await beside.enter_async_context(retraining(config, clock, store))
+            await beside.enter_async_context(_beside(await retraining(config, clock, store)))
             yield loop, world
+
+
+@asynccontextmanager
+async def _beside(work: Work | None) -> AsyncIterator[None]:
+    """Something is done meanwhile, and told to stop at the end."""
+    if work is None:
+        yield
+        return
+    stop = asyncio.Event()
+    running = asyncio.create_task(work(stop))
+    try:
+        yield
+    finally:
+        stop.set()
+        await running
+
+
+def _hooks(config: Config, store: ChangeStore) -> Work | None:
+    """Whatever the settings want done on changes."""
+    if config.on_change is None:
+        return None
+    from salticus.crawl.hooks import Hooks
+
+    return Hooks(config.on_change, store, Path(config.folder)).run
 
 
 @asynccontextmanager

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import logging
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from salticus.clock import Clock, until_or
-from salticus.models.registry import NONE, Registry
+from salticus.config import Config
+from salticus.crawl.parts import predictor_of
+from salticus.models.registry import NONE, YOUNG, Registry
+from salticus.store.base import PageStore
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +30,37 @@ LEAST_S = 600.0  # wall seconds from one training to the next, however fast the 
 _KIND = 19  # the lowest priority
 _PATIENCE_S = 5.0  # that a process has to end when it is asked to
 _SHOWN = 300  # characters of what a process says at its end
+
+Work = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
+"""Something that is done beside a crawl until the event is set."""
+
+
+async def retraining(config: Config, clock: Clock, store: PageStore) -> Work | None:
+    """The training of models beside a crawl, if one of them may come to serve in it."""
+    every = config.models.retrain
+    if not every or not config.file or predictor_of(config) != "serving":
+        return None
+    registry = Registry(Path(config.models.path))
+    soonest = max(clock.now() + config.tick, grown_up((await store.summary()).first, clock.now()))
+    part = Retraining(train_command(Path(config.file)), registry, every, clock)
+    return functools.partial(part.run, first=next_training(registry, every, soonest))
+
+
+def grown_up(first: int | None, now: datetime) -> datetime:
+    """When there will be enough to learn from, given the first visit (µs)."""
+    began = now if first is None else datetime.fromtimestamp(first / 1e6, UTC)
+    return began + YOUNG
+
+
+def next_training(registry: Registry, every: timedelta, soonest: datetime) -> datetime:
+    """When it is time again after the last model that was judged, or as soon as may be."""
+    judged = [e.at for e in registry.history() if e.what in ("promoted", "kept")]
+    return max(soonest, datetime.fromisoformat(judged[-1]) + every) if judged else soonest
+
+
+def train_command(settings: Path) -> list[str]:
+    """Train on the store that a settings file names."""
+    return [sys.executable, "-m", "salticus.crawl.training", str(settings)]
 
 
 class Retraining:
@@ -49,10 +88,14 @@ class Retraining:
             due = max(due, self.clock.now() + rest * self.clock.speed)
 
     async def _train(self, stop: asyncio.Event) -> None:
+        with _lifeline() as lifeline:
+            await self._train_while(stop, lifeline)
+
+    async def _train_while(self, stop: asyncio.Event, lifeline: int) -> None:
         try:
             process = await asyncio.create_subprocess_exec(
                 *self.command,
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=lifeline,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -103,6 +146,26 @@ async def _end(
         await asyncio.wait([said])
 
 
-def train_command(settings: Path) -> list[str]:
-    """Train on the store that a settings file names."""
-    return [sys.executable, "-m", "salticus.crawl.training", str(settings)]
+@contextlib.contextmanager
+def _lifeline() -> Iterator[int]:
+    """A pipe that nothing is written to: it ends when this process does, however that happens."""
+    read, write = os.pipe()
+    try:
+        yield read
+    finally:
+        os.close(read)
+        os.close(write)
+
+
+def end_with_parent() -> None:
+    """Let this process, which trains, end when the crawl that started it is gone, even killed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # temporary files are removed then
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_PATIENCE_S)
+    os._exit(1)

@@ -15,8 +15,7 @@ from pathlib import Path
 from salticus.clock import Clock, collect_rarely
 from salticus.clock import run_fast as run_fast
 from salticus.config import Config, load
-from salticus.crawl.assembly import crawler
-from salticus.crawl.beside import Companion
+from salticus.crawl.assembly import Companion, crawler
 from salticus.crawl.lessons import Learner
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import holder_of

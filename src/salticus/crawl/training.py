@@ -17,6 +17,7 @@ import numpy as np
 from salticus.config import Config
 from salticus.crawl.contest import FAIR, Foretold, Stretch, contest, verdict
 from salticus.crawl.opened import Crawl, open_crawl
+from salticus.crawl.retraining import end_with_parent
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.write import export_log
@@ -215,4 +216,5 @@ async def _main(settings: str) -> Trained:
 
 
 if __name__ == "__main__":  # beside a crawl, in a process of its own; see `retraining`
+    end_with_parent()
     sys.stdout.buffer.write(msgspec.json.encode(asyncio.run(_main(sys.argv[1]))))
