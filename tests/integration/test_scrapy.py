@@ -15,7 +15,7 @@ import pytest
 
 from salticus.lab.worlds.mall.access import AccessEntry
 from salticus.observe import digest
-from salticus.store.sqlite.lock import holder_of
+from salticus.store.sqlite.run import holder_of
 
 from .conftest import Street, finished, wait_for
 

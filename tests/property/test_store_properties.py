@@ -23,8 +23,7 @@ from salticus.config import Caps, Scope
 from salticus.errors import InputError, StoreError
 from salticus.store.base import SORTS, STATES, Edit, Query, Store, plain
 from salticus.store.sqlite import SqliteStore
-from salticus.store.sqlite.packing import pack, raw, rows, text, unpack
-from salticus.store.sqlite.patterns import glob
+from salticus.store.sqlite.packing import glob, pack, raw, rows, text, unpack
 from salticus.testing import MemoryStore
 from salticus.types import (
     PURPOSE,

@@ -24,7 +24,7 @@ from salticus.exchange.tables import write_log
 from salticus.exchange.write import export_log
 from salticus.observe import digest
 from salticus.store.sqlite import SqliteStore
-from salticus.store.sqlite.lock import instance_lock
+from salticus.store.sqlite.run import instance_lock
 from salticus.types import NewPage, Observation, Record, Target, Value
 from salticus.types.state import unpack
 

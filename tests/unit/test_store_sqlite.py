@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from salticus.errors import InputError, StoreError
-from salticus.store.sqlite import SqliteStore, editing, reading
+from salticus.store.sqlite import SqliteStore, pages, reading, visits
 from salticus.types import HostState, NewPage, Observation, Record, Value
 
 PAGES = [NewPage(f"http://shop{n % 7}.example/{n}") for n in range(100)]
@@ -148,7 +148,8 @@ def test_reads_do_not_wait_for_a_commit(tmp_path: Path) -> None:
 def test_many_pages_are_added_and_read_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(editing, "CHUNK", 30)
+    monkeypatch.setattr(pages, "CHUNK", 30)
+    monkeypatch.setattr(visits, "PRUNED", 30)
     monkeypatch.setattr(reading, "CHUNK", 7)
 
     async def work(store: SqliteStore) -> None:

@@ -25,7 +25,7 @@ from salticus.fetch.gate import Hosts
 from salticus.observe import digest
 from salticus.store.base import Edit, Query
 from salticus.store.sqlite import SqliteStore
-from salticus.store.sqlite.lock import instance_lock
+from salticus.store.sqlite.run import instance_lock
 from salticus.testing import START
 from salticus.types import (
     Count,

@@ -19,6 +19,8 @@ DROPPED = 9  # visits in a row with nothing to come back for, after which a page
 # columns of the exchange format that only the fields of a value can tell
 FIELD_COLUMNS = ("merchant", "brand", "category", "condition", "country", "language", "title")
 
+HIT_FIELDS = ("title", "price", "currency", "availability")  # of a value, shown with a hit
+
 History = Callable[[Ints], Iterable[Sequence[Observation]]]
 """Visits made elsewhere, in order of time and in batches, given the ids of their pages."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from salticus.errors import InputError, StoreError
 from salticus.store.sqlite.queries import QUERIES, statements
-from salticus.store.sqlite.trouble import TROUBLE, damage, words
+from salticus.store.sqlite.trouble import damage, explained
 
 APPLICATION = 0x53616C74  # "Salt", kept in the file's header
 _SMALLEST = 512  # bytes; SQLite takes anything shorter for empty, and overwrites it
@@ -28,15 +28,6 @@ _PARTS = (
     "costs_table",
     "stated_table",
 )
-
-
-@contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn whatever is wrong with the file into a StoreError that says so in one line."""
-    try:
-        yield
-    except TROUBLE as error:
-        raise StoreError(f"{path}: {words(path, error)}") from error
 
 
 @contextmanager

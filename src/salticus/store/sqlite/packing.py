@@ -1,8 +1,9 @@
-"""How rows, texts and bodies travel into SQLite: JSON for rows, zstd for what is long."""
+"""How rows, texts, bodies and patterns travel into SQLite: JSON for rows, zstd for long ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ LONG = 1024  # bytes of UTF-8 beyond which a text is stored compressed
 
 Span = tuple[int | None, int | None]
 
+_LETTERS = [chr(code) for code in range(32, 127)]  # all that a canonical URL may have
 _json = msgspec.json.Encoder()
 
 
@@ -84,3 +86,27 @@ def unpack(body: bytes) -> bytes:
 def text(stored: str | bytes | None) -> str | None:
     """A stored text, short or long; None if there is none."""
     return unpack(stored).decode("utf-8", "surrogatepass") if isinstance(stored, bytes) else stored
+
+
+def glob(pattern: str) -> str:
+    """A pattern of Python's `fnmatch` for GLOB, which spells sets of letters in another way.
+
+    >>> glob("*/[0-3]"), glob("*[")
+    ('*/[0123]', '*[[]')
+    """
+    done, place = "", 0
+    while (start := pattern.find("[", place)) >= 0:
+        end = pattern.find("]", start + (3 if pattern[start + 1 : start + 2] == "!" else 2))
+        done += pattern[place:start]
+        done += "[[]" if end < 0 else _set(pattern[start : end + 1])
+        place = start + 1 if end < 0 else end + 1
+    return done + pattern[place:]
+
+
+def _set(members: str) -> str:
+    """A set, letter by letter; ``]``, ``-`` and ``^`` stand where they mean themselves."""
+    found = [letter for letter in _LETTERS if fnmatchcase(letter, members)]
+    if found == ["^"]:
+        return "^"
+    order = sorted(found, key=lambda letter: "]-".find(letter) % 3 + 3 * (letter == "^"))
+    return f"[{''.join(order) or chr(127)}]"

@@ -7,21 +7,25 @@ the whole batch is one INSERT into a view, which runs without the lock; its trig
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 import zstandard
 
 from salticus.config import Caps
-from salticus.store.news import place_of
+from salticus.store.caps import Admission, Held, Known
+from salticus.store.news import Named, named, place_of
+from salticus.store.nouns import History, Loaded
 from salticus.store.sqlite.database import transaction
-from salticus.store.sqlite.linking import link
-from salticus.store.sqlite.merging import move, unite
+from salticus.store.sqlite.freshness import put_alerts
 from salticus.store.sqlite.packing import Span, pack, raw, rows, short
+from salticus.store.sqlite.pages import put, row
 from salticus.store.sqlite.queries import QUERIES
-from salticus.store.sqlite.telling import sound
-from salticus.types import HostState, Observation, Record
+from salticus.store.sqlite.readers import reindex
+from salticus.store.sqlite.reading import NEVER_US, listed
+from salticus.types import Alert, HostState, Ints, NewPage, Observation, Record
 
 Row = tuple[Any, ...]
 
@@ -65,24 +69,18 @@ class Recorder:
                 link(self.db, record, self.caps)
             move(self.db, record)
             unite(self.db, record)
-            sound(self.db, record.alerts)
+            put_alerts(self.db, record.alerts)
 
     def _fresh(self, records: Sequence[Record]) -> Iterable[Record]:
         """The records that count: the first of each visit that is not stored yet."""
         seen = [record.observation for record in records]
-        gone = self._known("forgotten_pages", pages=[o.page for o in seen])
-        stored = self._known("stored_visits", visits=[o.visit for o in seen])
+        gone = {*listed(self.db, "forgotten_pages", pages=[o.page for o in seen]).tolist()}
+        stored = {*listed(self.db, "stored_visits", visits=[o.visit for o in seen]).tolist()}
         first: dict[int, Record] = {}
         for record in records:
             if record.observation.page not in gone and record.observation.visit not in stored:
                 first.setdefault(record.observation.visit, record)
         return first.values()
-
-    def _known(self, query: str, **asked: list[int]) -> set[int]:
-        (found,) = self.db.execute(
-            QUERIES[query], {name: rows(ids) for name, ids in asked.items()}
-        ).fetchone()
-        return set(msgspec.json.decode(found, type=list[int]))
 
     def _bodies(self, record: Record) -> list[bytes | None]:
         """What is stored compressed: the value if it is long, the content, each robots.txt."""
@@ -142,3 +140,124 @@ def _finds(record: Record, spans: Sequence[Span]) -> Row:
 
 def _host(host: HostState, robots: Span) -> Row:
     return host.host, host.next_at, host.strikes, host.robots_code, host.robots_until, *robots
+
+
+def link(db: sqlite3.Connection, record: Record, caps: Caps) -> None:
+    """Take up the entries of a source as far as the caps allow, within a transaction."""
+    about = {
+        "source": record.observation.page,
+        "at": record.observation.at,
+        "rows": rows(_admitted(db, record, caps)),
+    }
+    db.execute(QUERIES["clear_named"])
+    for step in ("insert_entries", "name_entries", "signal_entries", "link_entries"):
+        db.execute(QUERIES[step], about)
+    if record.complete:
+        db.execute(QUERIES["unlink_entries"], about)
+    relist(db, record.observation.page)
+
+
+def _admitted(db: sqlite3.Connection, record: Record, caps: Caps) -> list[Named]:
+    """The entries that are taken up; if the caps leave out others, that is an alert."""
+    source, entries = record.observation.page, named(record.entries or ())
+    asked = {"source": source, "rows": rows(entries)}
+    (text,) = db.execute(QUERIES["known_entries"], asked).fetchone()
+    known = msgspec.json.decode(text, type=list[Known], strict=False)
+    host, url, links, host_links, pages = db.execute(QUERIES["held_of_source"], asked).fetchone()
+    if record.complete:  # all other links of the source vanish
+        links = sum(each.linked for each in known)
+    hosts = {"hosts": rows(sorted({entry.host for entry in entries}))}
+    on_hosts = dict(db.execute(QUERIES["held_on_hosts"], hosts).fetchall())
+    admission = Admission(caps, Held(links, host_links, pages, on_hosts))
+    pairs = zip(entries, known, strict=True)
+    admitted = [entry for entry, each in pairs if admission.admits(entry.host, each)]
+    db.execute(QUERIES["leave_out"], {"source": source, "left_out": admission.left_out_})
+    if admission.left_out_:
+        put_alerts(db, [admission.alert(host, url, record.observation.at)])
+    elif not db.execute(QUERIES["leaves_out"], {"host": host}).fetchone()[0]:
+        put_alerts(db, [Alert(host, "flood", record.observation.at, over=True)])
+    return admitted
+
+
+def relist(db: sqlite3.Connection, source: int) -> None:
+    """Let the pages that a source names, or named, rest or not, as their links now say."""
+    db.execute(QUERIES["clear_chosen"])
+    db.execute(QUERIES["choose_linked"], {"source": source})
+    db.execute(QUERIES["relist"])
+
+
+def move(db: sqlite3.Connection, record: Record) -> None:
+    """Merge a page into the one that it has become, which is added if it is new."""
+    place, seen = place_of(record.moved), record.observation
+    if place is None:
+        return
+    url, host = place
+    about = {"url": url, "host": host, "page": seen.page, "at": seen.at}
+    db.execute(QUERIES["insert_moved"], about)
+    (other,) = db.execute(QUERIES["page_of_url"], about).fetchone()
+    merge(db, seen.page, other)
+
+
+def unite(db: sqlite3.Connection, record: Record) -> None:
+    """Merge a page into the one whose URL it calls its own, if they are known to be alike."""
+    place, page = place_of(record.canonical), record.observation.page
+    if place is None:
+        return
+    found = db.execute(QUERIES["same_page"], {"url": place[0], "page": page}).fetchone()
+    if found is not None:
+        merge(db, page, found[0])
+
+
+def merge(db: sqlite3.Connection, page: int, other: int) -> None:
+    """Make one page an alias of another, unless that would close a ring.
+
+    What was asked for the one holds for the other from now on, and its links go along.
+    """
+    both = {"page": page, "other": other}
+    if not db.execute(QUERIES["alias_page"], both).rowcount:
+        return
+    db.execute(QUERIES["inherit"], both)
+    db.execute(QUERIES["hand_over_links"], both)
+    db.execute(QUERIES["drop_links"], both)
+    relist(db, other)
+
+
+def load(
+    recorder: Recorder, pages: Iterable[Sequence[NewPage]], history: History, *, at: int, most: int
+) -> Loaded:
+    """Add pages and their history in one transaction."""
+    db = recorder.db
+    with transaction(db):
+        before = db.execute(QUERIES["first_visit"]).fetchone()[0] or 0
+        first = min(0, before) - most
+        db.execute(QUERIES["keep_states"])
+        new, ids = _add(db, pages, at)
+        end = first
+        for batch in _fresh(db, history(ids)):
+            for number, seen in enumerate(batch, end):
+                seen.visit = number
+            recorder.record([Record(seen) for seen in batch])
+            end += len(batch)
+        db.execute(QUERIES["restore_states"], {"never": NEVER_US})
+        reindex(db, "choose_before")
+        db.execute(QUERIES["forget_states"])
+    return Loaded(new, end - first, first, end)
+
+
+def _add(db: sqlite3.Connection, pages: Iterable[Sequence[NewPage]], at: int) -> tuple[int, Ints]:
+    new, ids = 0, [np.empty(0, dtype=np.int64)]
+    for batch in pages:
+        table = [row(page) for page in batch]
+        new += put(db, table, at)
+        ids.append(listed(db, "ids_of_urls", urls=[url for url, *_ in table]))
+    return new, np.concatenate(ids)
+
+
+def _fresh(
+    db: sqlite3.Connection, batches: Iterable[Sequence[Observation]]
+) -> Iterator[list[Observation]]:
+    """The visits that are not in the store yet."""
+    for batch in batches:
+        made = [(seen.page, seen.at) for seen in batch]
+        known = {*listed(db, "known_visits", rows=made).tolist()}
+        yield [seen for place, seen in enumerate(batch) if place not in known]

@@ -5,69 +5,74 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from functools import wraps
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from salticus.config import Caps, Scope
 from salticus.errors import StoreMissing
-from salticus.store.base import (
-    AlertState,
-    Counted,
-    Edit,
-    Health,
-    History,
-    Hit,
-    Loaded,
-    PageState,
-    PageTable,
-    Query,
-    Stamp,
-    Summary,
-)
-from salticus.store.sqlite import (
-    counting,
-    database,
-    editing,
-    finding,
-    gauging,
-    reading,
-    scanning,
-    searching,
-    telling,
-)
-from salticus.store.sqlite.lane import Lane
-from salticus.store.sqlite.loading import load
-from salticus.store.sqlite.lock import holder_of, instance_lock
+from salticus.store.nouns import Health, History, Loaded, Summary
+from salticus.store.sqlite import database, freshness, pages, readers, reading, run, visits
 from salticus.store.sqlite.queries import migrations
-from salticus.store.sqlite.recording import Recorder
-from salticus.types import (
-    Alert,
-    Change,
-    Count,
-    Counts,
-    Findings,
-    Gauge,
-    HostState,
-    Ints,
-    Mark,
-    Member,
-    NewPage,
-    Outcomes,
-    Record,
-    Request,
-    Sample,
-    Sighting,
-    Signal,
-    Target,
-    Told,
-    Value,
-)
-from salticus.urls import canonical
+from salticus.store.sqlite.recording import Recorder, load
+from salticus.store.sqlite.trouble import explained
+from salticus.types import Count, Ints, NewPage, Outcomes, Record
 
 DEFAULT_CAPS = Caps()
 MOVED = 500  # visits between two moves into the main file
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Work = Callable[Concatenate[sqlite3.Connection, P], T]
+Method = Callable[Concatenate["SqliteStore", P], Coroutine[Any, Any, T]]
+
+
+class Lane:
+    """A thread with a connection of its own: runs what it is given one after the other, in the
+    order given, off the event loop.
+
+    Whatever SQLite complains of is raised as StoreError.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="salticus-store")
+
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The answer of `work` once its turn has come."""
+
+        def explain() -> T:
+            with explained(self.path):
+                return work(*args, **kwargs)
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, explain)
+
+    def close(self) -> None:
+        """Let what was given end, and the thread with it."""
+        self._thread.shutdown()
+
+
+def _reads(work: Work[P, T]) -> Method[P, T]:
+    """A function of a connection as a method of the store, run in the thread that reads."""
+
+    @wraps(work)
+    async def method(store: SqliteStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await store._reads.run(work, store._reader, *args, **kwargs)
+
+    return method
+
+
+def _writes(work: Work[P, T]) -> Method[P, T]:
+    """The same, run in the thread that writes."""
+
+    @wraps(work)
+    async def method(store: SqliteStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await store._writes.run(work, store._writer, *args, **kwargs)
+
+    return method
 
 
 class SqliteStore:
@@ -108,6 +113,29 @@ class SqliteStore:
         store._recorder = Recorder(store._writer, keep_content=keep_content, caps=DEFAULT_CAPS)
         return store
 
+    async def health(self) -> Health:
+        wrong = await self._reads.run(database.damaged, self._reader)
+        free = await asyncio.to_thread(shutil.disk_usage, self.path.parent)
+        return Health(wrong, (await self.summary()).bytes, free.free)
+
+    async def backup(self, path: Path) -> None:
+        await asyncio.to_thread(database.copy, self.path, path)
+
+    async def close(self) -> None:
+        try:
+            if self._moving is not None:
+                await self._moving
+        finally:
+            for lane, db in (
+                (self._moves, self._mover),
+                (self._reads, self._reader),
+                (self._writes, self._writer),
+            ):
+                await lane.run(db.close)
+                lane.close()
+
+    # ------------------------------------------------------------------------------------ pages
+
     @property
     def caps(self) -> Caps:
         return self._recorder.caps
@@ -116,14 +144,27 @@ class SqliteStore:
     def caps(self, caps: Caps) -> None:
         self._recorder.caps = caps
 
-    async def add(self, pages: Sequence[NewPage], *, at: int) -> int:
-        return await self._writes.run(editing.add, self._writer, pages, at)
+    async def charge(self, costs: Sequence[tuple[Scope, float]]) -> None:
+        costs = tuple(costs)
+        before, after = self._charged
+        done = await self._writes.run(
+            pages.charge, self._writer, costs, after if costs == before else -1
+        )
+        self._charged = costs, done
 
-    async def table(self, after: int = -1) -> PageTable:
-        return await self._reads.run(reading.table, self._reader, after)
+    async def summary(self) -> Summary:
+        return await self._reads.run(pages.summary, self._reader, self.path)
 
-    async def targets(self, pages: Ints) -> list[Target]:
-        return await self._reads.run(reading.targets, self._reader, pages)
+    add = _writes(pages.add)
+    table = _reads(reading.table)
+    fitting = _reads(reading.fitting)
+    targets = _reads(pages.targets)
+    page = _reads(pages.page)
+    find = _reads(pages.find)
+    edit = _writes(pages.edit)
+    forget = _writes(pages.forget)
+
+    # ----------------------------------------------------------------------- visits and changes
 
     async def record(self, records: Sequence[Record]) -> None:
         await self._writes.run(self._recorder.record, records)
@@ -139,156 +180,61 @@ class SqliteStore:
     ) -> Loaded:
         return await self._writes.run(load, self._recorder, pages, history, at=at, most=most)
 
-    @asynccontextmanager
-    async def lock(self) -> AsyncIterator[None]:
-        with instance_lock(self.path):
-            yield
+    def scan(self, table: str, page: int | None = None) -> Iterator[dict[str, Any]]:
+        return visits.scan(self.path, table, page)
 
-    async def holder(self) -> str | None:
-        return await asyncio.to_thread(holder_of, self.path)
+    def facts(self, pages: Ints) -> dict[str, list[str | None]]:
+        return visits.facts(self.path, pages)
 
-    async def health(self) -> Health:
-        wrong = await self._reads.run(database.damaged, self._reader)
-        free = await asyncio.to_thread(shutil.disk_usage, self.path.parent)
-        return Health(wrong, (await self.summary()).bytes, free.free)
+    def history(self) -> Iterator[Outcomes]:
+        return visits.history(self.path)
 
-    async def outcomes(self, visits: Ints) -> Outcomes:
-        return await self._reads.run(reading.outcomes, self._reader, visits)
+    async def done(self, reader: str, seq: int | None = None) -> int:
+        if seq is not None:
+            await self._writes.run(visits.set_done, self._writer, reader, seq)
+        return await self._reads.run(visits.done, self._reader, reader)
 
-    async def outcomes_after(self, visit: int) -> Outcomes:
-        return await self._reads.run(reading.outcomes_after, self._reader, visit)
+    prune = _writes(visits.prune)
+    changes = _reads(visits.changes)
+    last_change = _reads(visits.last_change)
+    value = _reads(visits.value)
+    content = _reads(visits.content)
 
-    async def hosts(self) -> list[HostState]:
-        return await self._reads.run(reading.hosts, self._reader)
-
-    async def remember(self, state: bytes) -> None:
-        await self._writes.run(editing.remember, self._writer, state)
-
-    async def recall(self) -> bytes | None:
-        return await self._reads.run(reading.recall, self._reader)
-
-    async def stamp(self) -> Stamp:
-        return await self._reads.run(reading.stamp, self._reader)
-
-    async def notice(self, signals: Sequence[Signal]) -> None:
-        await self._writes.run(editing.notice, self._writer, signals)
-
-    async def told(self, rows: Sequence[Told]) -> int:
-        return await self._writes.run(telling.told, self._writer, rows)
-
-    async def ids(self, urls: Sequence[str]) -> Ints:
-        return await self._reads.run(counting.ids, self._reader, urls)
+    # ---------------------------------------------------------------------------------- readers
 
     async def count(self, rows: Sequence[Count]) -> int:
         return (await self.take(rows)).rows
 
-    async def take(self, rows: Sequence[Count], mark: Mark | None = None) -> Counted:
-        return await self._writes.run(counting.take, self._writer, rows, mark)
+    take = _writes(readers.take)
+    marks = _reads(readers.marks)
+    ids = _reads(readers.ids)
+    search = _reads(readers.search)
+    counts = _reads(readers.counts)
+    ask = _writes(readers.ask)
+    asked = _reads(readers.asked)
+    notice = _writes(readers.notice)
+    told = _writes(readers.told)
 
-    async def marks(self) -> list[Mark]:
-        return await self._reads.run(counting.marks, self._reader)
+    # ------------------------------------------------------------------------ run and freshness
 
-    async def counts(self, after: int = 0, *, limit: int = 250_000) -> Counts:
-        return await self._reads.run(counting.counts, self._reader, after, limit)
+    @asynccontextmanager
+    async def lock(self) -> AsyncIterator[None]:
+        with run.instance_lock(self.path):
+            yield
 
-    async def ask(self, requests: Sequence[Request]) -> None:
-        await self._writes.run(counting.ask, self._writer, requests)
+    async def holder(self) -> str | None:
+        return await asyncio.to_thread(run.holder_of, self.path)
 
-    async def asked(self, after: int = 0) -> list[Request]:
-        return await self._reads.run(counting.asked, self._reader, after)
-
-    async def alerts(self, *, past: bool = False) -> list[AlertState]:
-        return await self._reads.run(telling.alerts, self._reader, past=past)
-
-    async def sound(self, alerts: Sequence[Alert]) -> None:
-        await self._writes.run(telling.raise_, self._writer, alerts)
-
-    async def gauge(self, tick: Gauge, sample: Sample) -> None:
-        await self._writes.run(gauging.gauge, self._writer, tick, sample)
-
-    async def gauged(self, start: int, end: int) -> tuple[list[Gauge], Findings]:
-        return await self._reads.run(gauging.gauged, self._reader, start, end)
-
-    async def empanel(self, members: Sequence[Member]) -> None:
-        await self._writes.run(gauging.empanel, self._writer, members)
-
-    async def panel(self) -> list[Member]:
-        return await self._reads.run(gauging.panel, self._reader)
-
-    async def sightings(self) -> list[Sighting]:
-        return await self._reads.run(gauging.sightings, self._reader)
-
-    async def value(self, page: int) -> Value | None:
-        return await self._reads.run(telling.value, self._reader, page)
-
-    async def find(self, query: Query) -> list[PageState]:
-        return await self._reads.run(finding.find, self._reader, query)
-
-    async def search(self, words: str, limit: int = 20) -> list[Hit]:
-        return await self._reads.run(searching.search, self._reader, words, limit)
-
-    async def edit(self, query: Query, edit: Edit) -> int:
-        return await self._writes.run(finding.edit, self._writer, query, edit)
-
-    async def forget(self, query: Query) -> int:
-        return await self._writes.run(finding.forget, self._writer, query)
-
-    async def charge(self, costs: Sequence[tuple[Scope, float]]) -> None:
-        costs = tuple(costs)
-        before, after = self._charged
-        done = await self._writes.run(
-            finding.charge, self._writer, costs, after if costs == before else -1
-        )
-        self._charged = costs, done
-
-    async def fitting(self, pages: Ints, scopes: Sequence[Scope]) -> Ints:
-        return await self._reads.run(reading.fitting, self._reader, pages, scopes)
-
-    async def changes(self, after: int, *, limit: int = 1000) -> list[Change]:
-        return await self._reads.run(telling.changes, self._reader, after, limit)
-
-    async def last_change(self) -> int:
-        return await self._reads.run(telling.last_change, self._reader)
-
-    async def done(self, reader: str, seq: int | None = None) -> int:
-        if seq is not None:
-            await self._writes.run(telling.set_done, self._writer, reader, seq)
-        return await self._reads.run(telling.done, self._reader, reader)
-
-    async def page(self, url: str) -> PageState:
-        return await self._reads.run(reading.page, self._reader, canonical(url)[0])
-
-    async def content(self, page: int) -> tuple[bytes, str] | None:
-        return await self._reads.run(reading.content, self._reader, page)
-
-    async def summary(self) -> Summary:
-        return await self._reads.run(reading.summary, self._reader, self.path)
-
-    def scan(self, table: str, page: int | None = None) -> Iterator[dict[str, Any]]:
-        return scanning.scan(self.path, table, page)
-
-    def facts(self, pages: Ints) -> dict[str, list[str | None]]:
-        return scanning.facts(self.path, pages)
-
-    def history(self) -> Iterator[Outcomes]:
-        return scanning.history(self.path)
-
-    async def backup(self, path: Path) -> None:
-        await asyncio.to_thread(database.copy, self.path, path)
-
-    async def prune(self, before: int) -> int:
-        return await self._writes.run(editing.prune, self._writer, before)
-
-    async def close(self) -> None:
-        try:
-            if self._moving is not None:
-                await self._moving
-        finally:
-            for lane, db in self._connections():
-                await lane.run(db.close)
-                lane.close()
-
-    def _connections(self) -> Iterator[tuple[Lane, sqlite3.Connection]]:
-        yield self._moves, self._mover
-        yield self._reads, self._reader
-        yield self._writes, self._writer
+    remember = _writes(run.remember)
+    recall = _reads(run.recall)
+    stamp = _reads(run.stamp)
+    outcomes = _reads(run.outcomes)
+    outcomes_after = _reads(run.outcomes_after)
+    hosts = _reads(run.hosts)
+    gauge = _writes(freshness.gauge)
+    gauged = _reads(freshness.gauged)
+    empanel = _writes(freshness.empanel)
+    panel = _reads(freshness.panel)
+    sightings = _reads(freshness.sightings)
+    alerts = _reads(freshness.alerts)
+    sound = _writes(freshness.sound)

@@ -6,11 +6,14 @@ import errno
 import resource
 import shutil
 import sqlite3
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 import zstandard
+
+from salticus.errors import StoreError
 
 _SAFE = "nothing that was stored is lost"
 _FULL = f"the disk is full: free some space and start again; {_SAFE}"
@@ -33,6 +36,15 @@ TROUBLE = (
     msgspec.DecodeError,
     UnicodeDecodeError,
 )
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn whatever is wrong with the file into a StoreError that says so in one line."""
+    try:
+        yield
+    except TROUBLE as error:
+        raise StoreError(f"{path}: {words(path, error)}") from error
 
 
 def words(path: Path, error: Exception) -> str:

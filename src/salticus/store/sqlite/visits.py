@@ -1,4 +1,4 @@
-"""The store as rows of the exchange format, streamed."""
+"""What visits left: rows of the exchange format, streamed, and the changes (`ChangeStore`)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from salticus.errors import InputError
-from salticus.store.base import FIELD_COLUMNS
-from salticus.store.sqlite.database import connect, explained
-from salticus.store.sqlite.packing import rows, text
+from salticus.store.nouns import FIELD_COLUMNS
+from salticus.store.sqlite.database import connect
+from salticus.store.sqlite.packing import clean, rows, text, unpack
 from salticus.store.sqlite.queries import QUERIES
-from salticus.types import NEVER, PURPOSE, STATUS, Ints, Outcomes, Times
+from salticus.store.sqlite.reading import NEVER_US, outcomes_of
+from salticus.store.sqlite.trouble import explained
+from salticus.types import Change, Ints, Outcomes, Value
 
 CHUNK = 1000
-NEVER_US = int(NEVER.astype(np.int64))
+PRUNED = 10_000  # rows deleted in a transaction
 
 _FACTS = 20_000  # rows that are held at once
 
@@ -64,27 +65,7 @@ def history(path: Path) -> Iterator[Outcomes]:
     with explained(path), closing(connect(path, read_only=True)) as db:
         cursor = db.execute(QUERIES["history"], {"never": NEVER_US})
         while chunk := cursor.fetchmany(_FACTS):
-            yield _outcomes([tuple(row) for row in chunk])
-
-
-def _outcomes(chunk: list[tuple[Any, ...]]) -> Outcomes:
-    visit, page, at, status, changed, since, age_s, purpose, propensity = zip(*chunk, strict=True)
-    return Outcomes(
-        visit=np.array(visit, dtype=np.int64),
-        page=np.array(page, dtype=np.int64),
-        at=_times(at),
-        made=np.ones(len(chunk), dtype=np.bool_),
-        status=np.array([STATUS[each] for each in status], dtype=np.int8),
-        changed=np.array(changed, dtype=np.int8),
-        since=_times(since),
-        age_s=np.array(age_s, dtype=np.float64),
-        purpose=np.array([PURPOSE[each] for each in purpose], dtype=np.int8),
-        propensity=np.array(propensity, dtype=np.float64),
-    )
-
-
-def _times(micros: tuple[int, ...]) -> Times:
-    return np.array(micros, dtype=np.int64).view("M8[us]")
+            yield outcomes_of(*zip(*chunk, strict=True))
 
 
 def _table(name: str) -> tuple[str, Callable[[sqlite3.Row], Row]]:
@@ -121,3 +102,65 @@ def _request(row: sqlite3.Row) -> Row:
 
 def _value(row: sqlite3.Row) -> Row:
     return dict(row) | {"value": text(row["value"])}
+
+
+def content(db: sqlite3.Connection, page: int) -> tuple[bytes, str] | None:
+    """Latest content with its type."""
+    row = db.execute(QUERIES["content"], {"page": page}).fetchone()
+    return None if row is None else (unpack(row["body"]), row["content_type"])
+
+
+def changes(db: sqlite3.Connection, after: int, *, limit: int = 1000) -> list[Change]:
+    """New values with a number above `after`, in order."""
+    found = db.execute(QUERIES["changes"], {"after": after, "limit": limit})
+    return [_change(row) for row in found]
+
+
+def _change(row: sqlite3.Row) -> Change:
+    before = _valued(row, "earlier_")
+    return Change(
+        seq=row["seq"],
+        at=row["at"],
+        page=row["page"],
+        url=row["url"],
+        tags=tuple(msgspec.json.decode(row["tags"])),
+        changed=None if before is None or row["changed"] is None else bool(row["changed"]),
+        before=before,
+        after=_valued(row) or Value("", ""),
+    )
+
+
+def value(db: sqlite3.Connection, page: int) -> Value | None:
+    """The latest value of a page."""
+    row = db.execute(QUERIES["latest_value"], {"page": page}).fetchone()
+    return None if row is None else _valued(row)
+
+
+def _valued(row: sqlite3.Row, prefix: str = "") -> Value | None:
+    kind, stored, fields = (row[f"{prefix}{name}"] for name in ("kind", "value", "fields"))
+    return None if kind is None else Value(kind, text(stored) or "", msgspec.json.decode(fields))
+
+
+def last_change(db: sqlite3.Connection) -> int:
+    """The number of the newest change."""
+    return int(db.execute(QUERIES["last_change"]).fetchone()[0])
+
+
+def set_done(db: sqlite3.Connection, reader: str, seq: int) -> None:
+    """Remember how far a reader has come."""
+    db.execute(QUERIES["set_done"], {"reader": clean(reader), "seq": seq})
+
+
+def done(db: sqlite3.Connection, reader: str) -> int:
+    """How far a reader has come."""
+    return int(db.execute(QUERIES["done"], {"reader": clean(reader)}).fetchone()[0])
+
+
+def prune(db: sqlite3.Connection, before: int) -> int:
+    """Delete what is old, some at a time. Returns how many observations."""
+    total = 0
+    for table in ("signals", "demand", "requests", "gauges", "samples", "observations"):
+        total, query = 0, QUERIES[f"prune_{table}"]
+        while gone := db.execute(query, {"before": before, "limit": PRUNED}).rowcount:
+            total += gone
+    return total

@@ -1,16 +1,17 @@
-"""What the estimate of freshness is made from: a row a tick, and the visits that explored."""
+"""What estimates of freshness are made from, and alerts (`FreshnessStore`)."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from salticus.store.nouns import AlertState
 from salticus.store.sqlite.database import transaction
-from salticus.store.sqlite.packing import rows
+from salticus.store.sqlite.packing import clean, rows
 from salticus.store.sqlite.queries import QUERIES
-from salticus.types import Findings, Gauge, Member, Sample, Sighting
+from salticus.types import Alert, Findings, Gauge, Member, Sample, Sighting
 
 
 def gauge(db: sqlite3.Connection, tick: Gauge, sample: Sample) -> None:
@@ -44,3 +45,21 @@ def panel(db: sqlite3.Connection) -> list[Member]:
 def sightings(db: sqlite3.Connection) -> list[Sighting]:
     """All visits to the pages of the panel while they belonged to it, and the last before."""
     return [Sighting(**dict(row)) for row in db.execute(QUERIES["sightings"])]
+
+
+def put_alerts(db: sqlite3.Connection, alerts: Iterable[Alert]) -> None:
+    """Raise and end alerts, within a transaction; one that lasts already takes the newer words."""
+    for alert in alerts:
+        query = QUERIES["end_alert" if alert.over else "raise_alert"]
+        db.execute(query, clean(msgspec.to_builtins(alert)))
+
+
+def sound(db: sqlite3.Connection, alerts: Sequence[Alert]) -> None:
+    """Raise and end alerts, all or none."""
+    with transaction(db):
+        put_alerts(db, alerts)
+
+
+def alerts(db: sqlite3.Connection, *, past: bool = False) -> list[AlertState]:
+    """Alerts that last, or all of them."""
+    return [AlertState(**dict(row)) for row in db.execute(QUERIES["alerts"], {"past": past})]
