@@ -14,7 +14,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from salticus.cli.listing import Sort, State
+from salticus.cli.pages import Sort, State
 from salticus.crawl.alerts import KINDS
 from salticus.crawl.snapshot import Memory
 from salticus.store.base import SORTS, STATES

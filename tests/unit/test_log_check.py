@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from salticus.cli.logs import log_check
+from salticus.cli.exchange import log_check
 from salticus.exchange import probe
 from salticus.exchange.check import check, examine
 from salticus.exchange.probe import ask, damage

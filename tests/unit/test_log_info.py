@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from salticus.cli.logs import log_info
+from salticus.cli.exchange import log_info
 from salticus.errors import InputError
 from salticus.exchange.info import info
 

@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from salticus.cli.feeds import feed_import, feed_report
+from salticus.cli.exchange import feed_import, feed_report
 from salticus.errors import InputError
 from salticus.store.sqlite import SqliteStore
 from salticus.types import NewPage, Observation, Record, Value

@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from salticus.cli import (
-    analyze,
-    changes,
-    clicks,
     exchange,
     explaining,
-    feeds,
-    freshness,
-    learning,
-    listing,
-    logs,
-    market,
     measure,
     models,
     pages,
-    panel,
-    policies,
     running,
-    schedulers,
-    searching,
-    settings,
     showing,
     simulating,
     studying,
 )
+from salticus.cli.options import opt
 from salticus.version import VERSION
+
+Command = Callable[..., None]
 
 app = typer.Typer(
     help="Keep a local copy of web content fresh on a budget.",
@@ -51,99 +40,100 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, opt("Print the version.", "--version", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     pass
 
 
-_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
-    "A crawl": (running.init, pages.add, settings.doctor, running.run, running.status),
+_PANELS: dict[str, tuple[Command, ...]] = {
+    "A crawl": (running.init, pages.add, running.doctor, running.run, running.status),
     "What it found": (
-        changes.changes,
-        searching.search,
-        listing.pages,
+        showing.changes,
+        showing.search,
+        pages.pages,
         showing.show,
         showing.get,
         explaining.fresh,
         explaining.why,
         showing.alerts,
-        freshness.freshness,
-        schedulers.insta,
-        schedulers.arms,
+        explaining.freshness,
+        explaining.insta,
+        explaining.arms,
     ),
-    "Its pages and its data": (
-        pages.visit,
-        listing.forget,
-        exchange.export,
-        running.backup,
-    ),
+    "Its pages and its data": (pages.visit, pages.forget, exchange.export, running.backup),
     "Logs and policies": (
-        policies.policies,
+        simulating.policies,
         simulating.simulate,
-        analyze.analyze,
+        studying.analyze,
         studying.calibrate,
     ),
-    "Models": (learning.train, learning.evaluate, learning.predict),
+    "Models": (models.train, models.evaluate, models.predict),
     "To try things out": (measure.demo, measure.mall),
 }
 for heading, commands in _PANELS.items():
     for command in commands:
         app.command(rich_help_panel=heading)(command)
 
-feed = typer.Typer(help="Take in merchants' feeds, and judge them.", no_args_is_help=True)
-feed.command("import")(feeds.feed_import)
-feed.command("report")(feeds.feed_report)
-app.add_typer(feed, name="feed", rich_help_panel="Its pages and its data")
 
-click = typer.Typer(help="Take in what readers did.", no_args_is_help=True)
-click.command("import")(clicks.clicks_import)
-app.add_typer(click, name="clicks", rich_help_panel="Its pages and its data")
+_GROUPS: dict[tuple[str, str], tuple[Command, ...]] = {
+    ("Its pages and its data", "Take in merchants' feeds, and judge them."): (
+        exchange.feed_import,
+        exchange.feed_report,
+    ),
+    ("Its pages and its data", "Take in what readers did."): (exchange.clicks_import,),
+    ("A crawl", "Watch a sample of pages closely."): (
+        explaining.panel_plan,
+        explaining.panel_show,
+        explaining.panel_end,
+    ),
+    ("A crawl", "Print, check and reload the settings."): (
+        running.config_default,
+        running.config_check,
+        running.config_show,
+        running.config_reload,
+    ),
+    ("Models", "The models of the crawl: list, compare, pin, roll back."): (
+        models.models_list,
+        models.models_compare,
+        models.models_pin,
+        models.models_unpin,
+        models.models_roll_back,
+    ),
+    ("To try things out", "Measure Salticus beside other tools."): (
+        measure.bench_fetch,
+        measure.bench_simulate,
+        measure.bench_policies,
+        measure.bench_learn,
+        measure.bench_tick,
+    ),
+    ("Logs and policies", "Measure policies as the papers did."): (
+        studying.study_traces,
+        studying.study_predict,
+    ),
+    ("Logs and policies", "Check, describe, convert and make logs."): (
+        exchange.log_check,
+        exchange.log_info,
+        exchange.log_convert,
+    ),
+}
+_ALONE: dict[str, Command] = {"panel": explaining.panel_, "models": models.models}
 
-watched = typer.Typer(help="Watch a sample of pages closely.")
-watched.callback(invoke_without_command=True)(panel.panel_)
-watched.command("plan")(panel.panel_plan)
-watched.command("show")(panel.panel_show)
-watched.command("end")(panel.panel_end)
-app.add_typer(watched, name="panel", rich_help_panel="A crawl")
 
-config = typer.Typer(help="Print, check and reload the settings.", no_args_is_help=True)
-config.command("default")(settings.config_default)
-config.command("check")(settings.config_check)
-config.command("show")(settings.config_show)
-config.command("reload")(settings.config_reload)
-app.add_typer(config, name="config", rich_help_panel="A crawl")
+def _group(to: typer.Typer, about: str, members: tuple[Command, ...], **more: Any) -> typer.Typer:
+    """Commands of two words, as in the names of the functions, under the first of them; this alone
+    does what `_ALONE` says, or tells what there is."""
+    first = members[0].__name__.partition("_")[0]
+    group = typer.Typer(help=about, no_args_is_help=first not in _ALONE)
+    if first in _ALONE:
+        group.callback(invoke_without_command=True)(_ALONE[first])
+    for member in members:
+        group.command(member.__name__.partition("_")[2].replace("_", "-"))(member)
+    to.add_typer(group, name=first, **more)
+    return group
 
-registry = typer.Typer(
-    help="The models of the crawl: list, compare, pin, roll back.", invoke_without_command=True
-)
-registry.callback()(models.models)
-registry.command("list")(models.models_list)
-registry.command("compare")(models.models_compare)
-registry.command("pin")(models.models_pin)
-registry.command("unpin")(models.models_unpin)
-registry.command("roll-back")(models.models_roll_back)
-app.add_typer(registry, name="models", rich_help_panel="Models")
 
-bench = typer.Typer(help="Measure Salticus beside other tools.", no_args_is_help=True)
-bench.command("fetch")(measure.bench_fetch)
-bench.command("simulate")(measure.bench_simulate)
-bench.command("policies")(measure.bench_policies)
-bench.command("learn")(measure.bench_learn)
-bench.command("tick")(measure.bench_tick)
-app.add_typer(bench, name="bench", rich_help_panel="To try things out")
-
-study = typer.Typer(help="Measure policies as the papers did.", no_args_is_help=True)
-study.command("traces")(studying.traces)
-study.command("predict")(studying.predict_study)
-app.add_typer(study, name="study", rich_help_panel="Logs and policies")
-
-log = typer.Typer(help="Check, describe, convert and make logs.", no_args_is_help=True)
-log.command("check")(logs.log_check)
-log.command("info")(logs.log_info)
-log.command("convert")(exchange.log_convert)
-make = typer.Typer(help="Make synthetic logs.", no_args_is_help=True)
-make.command("market")(market.make_market)
-log.add_typer(make, name="make")
-app.add_typer(log, name="log", rich_help_panel="Logs and policies")
+for (heading, about), members in _GROUPS.items():
+    group = _group(app, about, members, rich_help_panel=heading)
+_group(group, "Make synthetic logs.", (measure.make_market,))  # the last one is `log`
 app.command("import", rich_help_panel="Its pages and its data")(exchange.import_)

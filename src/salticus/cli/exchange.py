@@ -1,76 +1,92 @@
-"""Commands that bring other people's data in, and ours out."""
+"""Commands that bring other people's data in, and ours out: logs, feeds, clicks."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from salticus.cli.options import DEFAULT, ConfigFile, Json, OfTag, Pattern, ask, settings, span
-from salticus.cli.output import print_facts, print_json
+from salticus.cli.options import (
+    DEFAULT,
+    ConfigFile,
+    Json,
+    Labels,
+    OfTag,
+    Pattern,
+    arg,
+    ask,
+    day,
+    from_options,
+    opt,
+    settings,
+    span,
+)
+from salticus.cli.output import (
+    bar,
+    clean,
+    facts_of,
+    print_answer,
+    print_facts,
+    print_json,
+    print_table,
+    steps,
+)
+from salticus.errors import InputError
+
+if TYPE_CHECKING:
+    from salticus.crawl.clicks import LineTally
+    from salticus.crawl.opened import Crawl
+    from salticus.views.merchants import MerchantView
+
+ClickFormat = Literal["csv", "jsonl", "access"]
+Folder = Annotated[Path, arg("The folder of a log.")]
+Format = Literal["log", "csv", "jsonl", "warc"]
+_UNITS = (("days", 86_400), ("h", 3_600), ("min", 60))
 
 
 def log_convert(
-    sources: Annotated[list[Path], typer.Argument(help="Files, or folders of them.")],
-    out: Annotated[Path, typer.Argument(help="A new folder for the log.")],
+    sources: Annotated[list[Path], arg("Files, or folders of them.")],
+    out: Annotated[Path, arg("A new folder for the log.")],
     format_: Annotated[
-        str,
-        typer.Option("--from", help="prices, scrapy, digests, changedetection or heissepreise."),
+        str, opt("prices, scrapy, digests, changedetection or heissepreise.", "--from")
     ],
-    url_column: Annotated[str | None, typer.Option(help="The column with the URL.")] = None,
-    time_column: Annotated[str | None, typer.Option(help="The column with the time.")] = None,
-    value_column: Annotated[
-        str | None, typer.Option(help="The column with the price, value or digest.")
-    ] = None,
-    timezone: Annotated[
-        str | None, typer.Option(help="Of times that state none, e.g. Europe/Berlin.")
-    ] = None,
-    at: Annotated[
-        str | None, typer.Option(help="The time of rows without one; for a single file.")
-    ] = None,
+    url_column: Annotated[str | None, opt("The column with the URL.")] = None,
+    time_column: Annotated[str | None, opt("The column with the time.")] = None,
+    value_column: Annotated[str | None, opt("The column with the price, value or digest.")] = None,
+    timezone: Annotated[str | None, opt("Of times that state none, e.g. Europe/Berlin.")] = None,
+    at: Annotated[str | None, opt("The time of rows without one; for a single file.")] = None,
     resolution: Annotated[
-        str | None, typer.Option(help="How finely times are known, e.g. 1d; found if not given.")
+        str | None, opt("How finely times are known, e.g. 1d; found if not given.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Of the log; OUT's if not given.")] = None,
+    name: Annotated[str | None, opt("Of the log; OUT's if not given.")] = None,
     complete: Annotated[
-        bool, typer.Option("--complete", help="The rows are every change: write values too.")
+        bool, opt("The rows are every change: write values too.", "--complete")
     ] = False,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave bad rows out instead of stopping.")
-    ] = False,
+    skip_bad: Annotated[bool, opt("Leave bad rows out instead of stopping.", "--skip-bad")] = False,
     json: Json = False,
 ) -> None:
     """Convert other people's data to a log: prices, feeds of Scrapy, digests, and more."""
     from salticus.exchange.convert.base import ConvertOptions
     from salticus.exchange.convert.build import convert_log
 
-    options = ConvertOptions(
-        url_column=url_column,
-        time_column=time_column,
-        value_column=value_column,
-        timezone=timezone,
-        at=at,
-        resolution=span("resolution", resolution),
-        name=name,
-        complete=complete,
-        skip_bad=skip_bad,
-    )
-    told = convert_log(sources, out, format_, options)
-    if json:
-        print_json(told)
-        return
+    options = from_options(ConvertOptions, locals(), resolution=span("resolution", resolution))
+    print_answer(convert_log(sources, out, format_, options), json, _print_converted)
+
+
+def _print_converted(told: dict[str, Any]) -> None:
     origin = told.pop("resolution_from")
     facts = told.pop("rows") | {"resolution": f"{told.pop('resolution')} (from {origin})"}
     print_facts(f"wrote {told.pop('out')}", facts | {k: v for k, v in told.items() if v})
 
 
 def import_(
-    log: Annotated[Path, typer.Argument(help="The folder of a log.")],
+    log: Folder,
     without_values: Annotated[
-        bool,
-        typer.Option("--without-values", help="Do not compare live visits with the log's values."),
+        bool, opt("Do not compare live visits with the log's values.", "--without-values")
     ] = False,
     config: ConfigFile = DEFAULT,
     json: Json = False,
@@ -79,21 +95,16 @@ def import_(
     from salticus.crawl.importing import import_log
 
     new = asyncio.run(import_log(settings(config), log, values=not without_values))
-    if json:
-        print_json({"log": str(log), "new": new})
-    else:
-        print_facts(f"imported {log}", {f"new {what}": count for what, count in new.items()})
-
-
-Format = Literal["log", "csv", "jsonl", "warc"]
+    facts = {f"new {what}": count for what, count in new.items()}
+    told = {"log": str(log), "new": new}
+    print_answer(told, json, lambda _: print_facts(f"imported {log}", facts))
 
 
 def export(
-    out: Annotated[Path, typer.Argument(help="A new folder (log) or a file (the others).")],
+    out: Annotated[Path, arg("A new folder (log) or a file (the others).")],
     pattern: Pattern = None,
     format_: Annotated[
-        Format,
-        typer.Option("--format", help="Exchange format, rows of visits, or content as WARC."),
+        Format, opt("Exchange format, rows of visits, or content as WARC.", "--format")
     ] = "log",
     tag: OfTag = None,
     config: ConfigFile = DEFAULT,
@@ -110,7 +121,182 @@ def export(
 
     chosen = query(pattern, tag=tag)
     rows = ask(config, lambda crawl: export(crawl, out, format_, chosen))
+    told = {"out": str(out), "rows": rows}
+    print_answer(told, json, lambda _: print_facts(f"wrote {out}", rows))
+
+
+def log_check(folder: Folder, json: Json = False) -> None:
+    """Check a log: every violation with file, column, row and what to do; exit code 1 if any."""
+    from salticus.exchange.check import check
+    from salticus.exchange.folder import Log
+    from salticus.exchange.info import rows_of
+
+    found = check(folder)
+    violations = [each for each in found if each.level == "violation"]
+    warnings = [each for each in found if each.level == "warning"]
+    rows = {} if violations else rows_of(Log(folder))
     if json:
-        print_json({"out": str(out), "rows": rows})
+        lists = {"violations": violations, "warnings": warnings}
+        print_json({"folder": str(folder), "ok": not violations, "rows": rows, **lists})
     else:
-        print_facts(f"wrote {out}", rows)
+        for each in found:
+            typer.echo(f"{'warning: ' if each.level == 'warning' else ''}{each}")
+        counts = ", ".join(f"{n:,} {table}" for table, n in rows.items())
+        bad = f"not sound: violations {len(violations)}, warnings {len(warnings)}"
+        typer.echo(bad if violations else f"ok: {counts}")
+    if violations:
+        raise typer.Exit(1)
+
+
+def log_info(folder: Folder, json: Json = False) -> None:
+    """Describe a log: rows, pages, change rates, visits, clicks, and what it can be used for."""
+    from salticus.exchange.info import info
+
+    def people(facts: dict[str, Any]) -> None:
+        name, uses = facts.pop("name"), facts.pop("uses")
+        print_facts(name, {name.replace("_", " "): fact for name, fact in facts.items()})
+        print_facts("can be used to", uses)
+
+    print_answer(info(folder), json, people)
+
+
+def feed_import(
+    file: Annotated[str, arg("A TSV, CSV or XML file; `-` reads from stdin.")],
+    merchant: Annotated[str | None, opt("Whose feed it is; the file's name if not given.")] = None,
+    at: Annotated[
+        str | None, opt("When it was made, e.g. 2026-11-16T06:00Z; now if not given.")
+    ] = None,
+    tag: Labels = None,
+    known_only: Annotated[
+        bool, opt("Leave out pages that are not in the store.", "--known-only")
+    ] = False,
+    keep_tracking: Annotated[
+        bool, opt("Leave utm_source and the like in links.", "--keep-tracking")
+    ] = False,
+    config: ConfigFile = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Take in a merchant's feed: values without a visit. Nothing if more than half of it is bad."""
+    from salticus.crawl.feeds import FeedTerms, import_feed
+
+    terms = FeedTerms(merchant, day("at", at), tuple(tag or ()), known_only, keep_tracking)
+    done = asyncio.run(import_feed(settings(config), file, terms))
+    if json:
+        print_json(done)
+        return
+    facts = facts_of(done, "complaints", "file")
+    print_facts(f"imported {done.file}", {k.replace("_", " "): v for k, v in facts.items()})
+    for complaint in done.complaints:
+        typer.echo(complaint)
+
+
+def feed_report(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+    """How accurate merchants' feeds are, and by how much they lag, as visits found them."""
+    from salticus.views.merchants import merchants
+
+    found = ask(config, merchants)
+    if json:
+        print_json(found)
+        return
+    if not found:
+        raise InputError("no merchant's feed was imported yet; see `salticus feed import --help`")
+    header = ("merchant", "rows", "pages", "visits", "accuracy", "price", "changes", "lag", "90 %")
+    print_table("merchants' feeds", header, map(_merchant, found))
+    unchecked = sum(each.unchecked_pages for each in found)
+    if unchecked:
+        typer.echo(f"{unchecked:,} pages are not yet checkable: no visit came after they were told")
+
+
+def _merchant(known: MerchantView) -> tuple[Any, ...]:
+    counts = (known.merchant, known.rows, known.pages, known.visits)
+    shares = (known.accuracy, known.price_accuracy, known.changes)
+    return (*counts, *shares, _span(known.lag_median_s), _span(known.lag_p90_s))
+
+
+def _span(bounds: list[float | None] | None) -> str | None:
+    """Bounds of a lag for people.
+
+    >>> _span([-3600.0, 5400.0]), _span([60.0, None]), _span(None)
+    ('-60 min to 90 min', '1 min to never', None)
+    """
+    return None if bounds is None else " to ".join(map(_length, bounds))
+
+
+def _length(seconds: float | None) -> str:
+    if seconds is None:
+        return "never"
+    unit, size = next(((u, s) for u, s in _UNITS if abs(seconds) >= 2 * s), ("min", 60))
+    return f"{seconds / size:.0f} {unit}"
+
+
+def clicks_import(
+    files: Annotated[list[str], arg("Files to count; `-` reads from stdin.", metavar="FILE...")],
+    format: Annotated[
+        ClickFormat | None, opt("csv, jsonl or access; the first line tells.", metavar="FORMAT")
+    ] = None,
+    click: Annotated[
+        str | None,
+        opt(
+            "Of an access log: the requests that are clicks, e.g. '/go?url={url}', or a "
+            "regular expression with a group (?P<url>...)."
+        ),
+    ] = None,
+    base: Annotated[
+        str | None, opt("What to put before addresses that begin with /: https://shop.example")
+    ] = None,
+    again: Annotated[bool, opt("Count once more what was counted before.", "--again")] = False,
+    config: ConfigFile = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Count clicks and impressions from files: tables, JSON lines, access logs.
+
+    Lines that are wrong, and pages that are not in the store, are reported.
+    """
+    from salticus.crawl.clicks import ClickReading, count_clicks
+
+    how = ClickReading(format, click, base, again)
+
+    async def counted(crawl: Crawl) -> list[LineTally]:
+        tallies = []
+        async for tally in count_clicks(crawl, files, how, _progress):
+            tallies.append(tally)
+            if not json:
+                _tell_clicks(tally)
+        return tallies
+
+    tallies = ask(config, counted)
+    if json:
+        print_json({"files": [tally.as_json() for tally in tallies]})
+    passed = [tally for tally in tallies if tally.earlier and not tally.lines]
+    said = "\n".join(map(_earlier, passed))
+    if len(passed) == len(tallies):
+        raise InputError(f"{said}; nothing was counted; --again counts it once more")
+    if passed and not json:
+        typer.echo(clean(said))
+
+
+def _earlier(tally: LineTally) -> str:
+    from salticus.views.times import when
+
+    assert tally.earlier is not None
+    return f"{tally.file}: counted before, as {tally.earlier.file}, {when(tally.earlier.at)}"
+
+
+@contextmanager
+def _progress(name: str, size: int) -> Iterator[Callable[[int], None]]:
+    if size:
+        with bar(size) as show:
+            yield show
+        return
+    with steps() as say:
+        yield lambda done: say(f"{name}: {done / 1e6:,.0f} MB")
+
+
+def _tell_clicks(tally: LineTally) -> None:
+    from salticus.crawl.clicks import strangers
+
+    if tally.earlier and not tally.lines:
+        return
+    print_facts(tally.file, tally.as_facts())
+    for url, lines in strangers(tally):
+        typer.echo(clean(f"unknown: {url} ({lines:,})"))

@@ -1,19 +1,31 @@
-"""Commands that explain: is a copy still good, and why is a page visited when it is?"""
+"""Commands that explain: how fresh the copy is, and why pages are visited when they are."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from salticus.cli.options import DEFAULT, ConfigFile, Json, ask
-from salticus.cli.output import print_json, print_table, print_wrapped
-from salticus.cli.showing import Url
+from salticus.cli.options import DEFAULT, ConfigFile, Json, Url, Window, arg, ask, opt, span
+from salticus.cli.output import (
+    facts_of,
+    print_answer,
+    print_facts,
+    print_json,
+    print_table,
+    print_wrapped,
+    table_of,
+)
 
 if TYPE_CHECKING:
     from salticus.views.fresh import Fresh
+    from salticus.views.freshness import Freshness
+    from salticus.views.panel import PanelView
+    from salticus.views.why import Why
 
-Urls = Annotated[list[str], typer.Argument(metavar="URL...", help="URLs of pages.")]
+Urls = Annotated[list[str], arg("URLs of pages.", metavar="URL...")]
 
 
 def fresh(urls: Urls, config: ConfigFile = DEFAULT, json: Json = False) -> None:
@@ -45,11 +57,132 @@ def why(url: Url, config: ConfigFile = DEFAULT, json: Json = False) -> None:
     from salticus.views.reasons import in_words
     from salticus.views.why import why
 
-    told = ask(config, lambda crawl: why(crawl, url))
+    def people(told: Why) -> None:
+        typer.echo(told.url)
+        for heading, text in in_words(told):
+            typer.echo(f"  {heading}")
+            print_wrapped(text, "    ")
+
+    print_answer(ask(config, lambda crawl: why(crawl, url)), json, people)
+
+
+def freshness(
+    window: Window = "24h",
+    plot: Annotated[
+        Path | None, opt("Write a chart of all days to this .html, .svg or .png.")
+    ] = None,
+    config: ConfigFile = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Estimate how fresh the copy is, without bias, from exploring visits.
+
+    By pages and by clicks, each with an interval that holds in 95 % of the cases. With
+    `freshness_target` in the settings, also the budget that it needs.
+    """
+    from salticus.views import freshness
+    from salticus.views.times import plain
+
+    length = span("window", window) or timedelta(days=1)
+    told = ask(config, lambda crawl: freshness.freshness(crawl, length))
+    if plot is not None:
+        from salticus.charts.freshness import write_chart
+
+        past = ask(config, lambda crawl: freshness.freshness_over_time(crawl, length))
+        write_chart(plain(past), plot)
+    print_answer(told, json, _print_freshness)
+
+
+def _print_freshness(told: Freshness) -> None:
+    from salticus.views.times import when
+
+    rows = [
+        (f"by {name}", *map(_percent, (share.freshness, share.low, share.high, share.model)))
+        for name, share in (("pages", told.pages), ("clicks", told.clicks))
+    ]
+    title = f"freshness from {when(told.start)} to {when(told.end)}"
+    print_table(title, ("", "estimate", "95 % from", "to", "predictor alone"), rows)
+    rest = ("exploring visits", "of them failed", "share of the visits", "found over foretold")
+    facts = facts_of(told)
+    print_facts("it rests on", {name: facts[name] for name in rest})
+    if told.pages.half_width is None:
+        none = "no exploring visit in this time"
+        print_wrapped(f"{none}; is `explore` above 0, and the crawl running?")
+    if "target" in facts:
+        print_wrapped(facts["target"].words())
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"
+
+
+def insta(window: Window = "24h", config: ConfigFile = DEFAULT, json: Json = False) -> None:
+    """Tell what became of clicks, and what the visits that the gate saved have found elsewhere."""
+    from salticus.views.schedulers import insta
+    from salticus.views.times import when
+
+    length = span("window", window) or timedelta(days=1)
+    told = ask(config, lambda crawl: insta(crawl, length))
+    span_ = f"from {when(told.start)} to {when(told.end)}"
+    print_answer(told, json, lambda _: print_facts(span_, facts_of(told, "from", "to")))
+
+
+def arms(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+    """Show the arms of a bandit: how likely each is drawn, and what its steps earned."""
+    from salticus.views.schedulers import SHOWN, arms
+
+    told = ask(config, arms)
     if json:
         print_json(told)
         return
-    typer.echo(told.url)
-    for heading, text in in_words(told):
-        typer.echo(f"  {heading}")
-        print_wrapped(text, "    ")
+    print_table(f"arms of {told.policy}", *table_of(told.arms))
+    steps = [(step.at, step.arm, step.reward) for step in told.steps[-SHOWN:]]
+    print_table("last steps", ("at", "arm", "reward"), steps)
+
+
+def panel_plan(
+    pages: Annotated[int, opt("So many pages.", min=1)],
+    every: Annotated[str, opt("How often each is visited, e.g. 4h.")] = "4h",
+    days: Annotated[float | None, opt("End by itself after this.", min=0.0)] = None,
+    config: ConfigFile = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Choose pages to be watched closely, on a budget of their own.
+
+    Half are drawn evenly, half by clicks, from small and large hosts.
+    """
+    from salticus.views.panel import plan_panel
+
+    often = span("every", every) or timedelta(hours=4)
+    length = None if days is None else timedelta(days=days)
+    told = ask(config, lambda crawl: plan_panel(crawl, pages, often, length))
+    print_answer(told, json, _print_panel)
+
+
+def panel_(context: typer.Context) -> None:
+    """Watch a sample of pages closely; alone, show what was found."""
+    if context.invoked_subcommand is None:
+        panel_show()
+
+
+def panel_show(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+    """Show the panel and what it found."""
+    from salticus.views.panel import panel
+
+    print_answer(ask(config, panel), json, _print_panel)
+
+
+def panel_end(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+    """End the panel; what it found stays."""
+    from salticus.views.panel import end_panel
+
+    print_answer(ask(config, end_panel), json, _print_panel)
+
+
+def _print_panel(told: PanelView) -> None:
+    facts = facts_of(told)
+    strata = facts.pop("strata", [])
+    for name in {"pages fresh", "clicks fresh"} & facts.keys():
+        facts[name] = facts[name].words()
+    print_facts("panel", facts)
+    if strata:
+        print_table("strata", *table_of(strata))

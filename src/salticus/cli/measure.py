@@ -1,27 +1,24 @@
-"""Commands that show and measure: the demo, the mall, the benches."""
+"""Commands to try things out: the demo, the mall, synthetic logs, the benches."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from salticus.cli.options import Json
-from salticus.cli.output import print_json, print_table, steps
+from salticus.cli.options import Json, Texts, arg, from_options, opt
+from salticus.cli.output import bar, print_answer, print_facts, print_json, print_table, steps
 
-Folder = Annotated[Path, typer.Argument(help="A new folder.")]
+_Sizes = Annotated[list[int] | None, opt("Pages; may be repeated. [default: 10^4 to 10^6]", min=1)]
 
 
 def demo(
-    folder: Annotated[Path | None, typer.Argument(help="Where to put everything.")] = None,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="At full size: 20,000 offers of 100 shops.")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Fixes the market and every chance.")] = 0,
-    seconds: Annotated[
-        float | None, typer.Option(help="How long each crawl takes, wall time.")
-    ] = None,
+    folder: Annotated[Path | None, arg("Where to put everything.")] = None,
+    compare: Annotated[bool, opt("At full size: 20,000 offers of 100 shops.", "--compare")] = False,
+    seed: Annotated[int, opt("Fixes the market and every chance.")] = 0,
+    seconds: Annotated[float | None, opt("How long each crawl takes, wall time.")] = None,
     offers: Annotated[int | None, typer.Option(min=1)] = None,
     json: Json = False,
 ) -> None:
@@ -43,32 +40,31 @@ def demo(
     if json:
         print_json(facts)
         return
-    header = ("", *(name for name in course.policies))
-    print_table("what the crawls achieved", header, table_of(facts, course.policies))
+    rows = table_of(facts, course.policies)
+    print_table("what the crawls achieved", ("", *course.policies), rows)
     typer.echo(f"charts: {facts['page']}")
 
 
 def mall(
-    folder: Folder,
-    shops: Annotated[int, typer.Option(min=1, help="Hosts, one port each.")] = 20,
+    folder: Annotated[Path, arg("A new folder.")],
+    shops: Annotated[int, opt("Hosts, one port each.", min=1)] = 20,
     offers: Annotated[int, typer.Option(min=1)] = 2000,
-    days: Annotated[float, typer.Option(help="World days that prices change.")] = 30.0,
-    seed: Annotated[int, typer.Option(help="Fixes the mall.")] = 0,
-    speed: Annotated[float, typer.Option(help="World seconds a wall second.")] = 3600.0,
-    delay: Annotated[float, typer.Option(help="Seconds between requests to a shop.")] = 0.05,
-    page_size: Annotated[int | None, typer.Option(help="Pad offers to so many bytes.")] = None,
-    fault: Annotated[list[str] | None, typer.Option(help="E.g. 429:0.02:retry=2.")] = None,
-    log: Annotated[Path | None, typer.Option(help="Serve the values of this log.")] = None,
+    days: Annotated[float, opt("World days that prices change.")] = 30.0,
+    seed: Annotated[int, opt("Fixes the mall.")] = 0,
+    speed: Annotated[float, opt("World seconds a wall second.")] = 3600.0,
+    delay: Annotated[float, opt("Seconds between requests to a shop.")] = 0.05,
+    page_size: Annotated[int | None, opt("Pad offers to so many bytes.")] = None,
+    fault: Annotated[Texts, opt("E.g. 429:0.02:retry=2.")] = None,
+    log: Annotated[Path | None, opt("Serve the values of this log.")] = None,
     markup: Annotated[
-        list[str] | None,
-        typer.Option(help="jsonld, microdata, rdfa, opengraph or script; shops take turns."),
+        Texts, opt("jsonld, microdata, rdfa, opengraph or script; shops take turns.")
     ] = None,
-    zoo: Annotated[int, typer.Option(min=0, help="So many shops serve every fault known.")] = 0,
+    zoo: Annotated[int, opt("So many shops serve every fault known.", min=0)] = 0,
     shoppers: Annotated[
-        bool, typer.Option("--shoppers", help="With --log: its people click at the crawler's desk.")
+        bool, opt("With --log: its people click at the crawler's desk.", "--shoppers")
     ] = False,
     wait: Annotated[
-        bool, typer.Option(help="Time passes only while a crawl with the mall's settings runs.")
+        bool, opt("Time passes only while a crawl with the mall's settings runs.")
     ] = True,
     json: Json = False,
 ) -> None:
@@ -77,43 +73,28 @@ def mall(
     from salticus.lab.worlds.mall.faults import parse_fault
     from salticus.lab.worlds.mall.folder import Plot, mall_until_stopped, paths
 
-    plot = Plot(
-        shops=shops,
-        offers=offers,
-        days=days,
-        seed=seed,
-        speed=speed,
-        delay=delay,
-        page_size=page_size,
-        faults=[parse_fault(text) for text in fault or ()],
-        log=log,
-        markup=markup or ("jsonld",),
-        zoo=zoo,
-        shoppers=shoppers,
-        wait=wait,
-    )
+    faults = [parse_fault(text) for text in fault or ()]
+    plot = from_options(Plot, locals(), markup=markup or ("jsonld",))
 
     def opened(pages: int) -> None:
         files = {name: str(path) for name, path in paths(folder).items()}
-        if json:
-            print_json({"pages": pages, "shops": plot.shops, **files})
-            return
-        typer.echo(
-            f"{pages:,} pages in {plot.shops} shops are open; in another terminal:\n"
+        said = (
+            f"{pages:,} pages in {shops} shops are open; in another terminal:\n"
             f"  salticus add --file {files['urls']} -c {files['settings']}\n"
             f"  salticus run -c {files['settings']}\n"
             "stop the mall with Ctrl-C"
         )
+        print_answer({"pages": pages, "shops": shops, **files}, json, said)
 
     run_fast(mall_until_stopped(folder, plot, opened))
 
 
 def bench_fetch(
-    pages: Annotated[int, typer.Option(min=1, help="Pages that each fetches.")] = 16_000,
-    rounds: Annotated[int, typer.Option(min=1, help="Each is run so often; medians count.")] = 3,
-    size: Annotated[int, typer.Option(help="Bytes of a page.")] = 68_000,
+    pages: Annotated[int, opt("Pages that each fetches.", min=1)] = 16_000,
+    rounds: Annotated[int, opt("Each is run so often; medians count.", min=1)] = 3,
+    size: Annotated[int, opt("Bytes of a page.")] = 68_000,
     mixed: Annotated[
-        bool, typer.Option("--mixed", help="A third of the pages in microdata, links wanted too.")
+        bool, opt("A third of the pages in microdata, links wanted too.", "--mixed")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -121,21 +102,18 @@ def bench_fetch(
     from salticus.lab.bench.fetch import bench
 
     rows = bench(pages=pages, rounds=rounds, size=size, mixed=mixed)
-    if json:
-        print_json(rows)
-    else:
-        print_table("fetching", tuple(rows[0]), [tuple(row.values()) for row in rows])
+    print_answer(rows, json, _rows("fetching", rows))
+
+
+def _rows(title: str, rows: Sequence[Mapping[str, Any]]) -> Callable[[Any], None]:
+    """Prints the rows of a bench for people."""
+    return lambda _: print_table(title, tuple(rows[0]), [tuple(row.values()) for row in rows])
 
 
 def bench_simulate(
-    pages: Annotated[
-        list[int] | None,
-        typer.Option(min=1, help="Pages; may be repeated. [default: 10^4 to 10^6]"),
-    ] = None,
-    policy: Annotated[
-        list[str] | None, typer.Option(help="A name; may be repeated. [default: all]")
-    ] = None,
-    days: Annotated[int, typer.Option(min=1, help="Days that each crawls.")] = 3,
+    pages: _Sizes = None,
+    policy: Annotated[Texts, opt("A name; may be repeated. [default: all]")] = None,
+    days: Annotated[int, opt("Days that each crawls.", min=1)] = 3,
     json: Json = False,
 ) -> None:
     """Page-ticks a second of every policy through the real loop, beside a bare NumPy loop."""
@@ -144,20 +122,15 @@ def bench_simulate(
     with steps() as told:
         found = bench(sizes=pages or SIZES, policies=policy or POLICIES, days=days, told=told)
         rows = list(found)
-    if json:
-        print_json(rows)
-    else:
-        print_table("simulating", tuple(rows[0]), [tuple(row.values()) for row in rows])
+    print_answer(rows, json, _rows("simulating", rows))
 
 
 def bench_policies(
     pages: Annotated[
-        list[int] | None,
-        typer.Option(min=1, help="Pages; may be repeated. [default: 10^5, 10^6 and 10^7]"),
+        list[int] | None, opt("Pages; may be repeated. [default: 10^5, 10^6 and 10^7]", min=1)
     ] = None,
     policy: Annotated[
-        list[str] | None,
-        typer.Option(help="A name; may be repeated. [default: leap and lambdacrawl]"),
+        Texts, opt("A name; may be repeated. [default: leap and lambdacrawl]")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -166,18 +139,13 @@ def bench_policies(
 
     with steps() as told:
         plans = list(bench(sizes=pages or SIZES, policies=policy or POLICIES, told=told))
-    if json:
-        print_json({"plans": plans})
-    else:
-        rows = [tuple(row.values()) for row in plans]
-        print_table("one plan over all pages", tuple(plans[0]), rows)
+    print_answer({"plans": plans}, json, _rows("one plan over all pages", plans))
 
 
 def bench_learn(
-    rows: Annotated[int, typer.Option(min=1, help="Rows of each contest.")] = 1_000_000,
+    rows: Annotated[int, opt("Rows of each contest.", min=1)] = 1_000_000,
     contest: Annotated[
-        list[str] | None,
-        typer.Option(help="examples, training, dnn, sequence or trees; repeatable. [default: all]"),
+        Texts, opt("examples, training, dnn, sequence or trees; repeatable. [default: all]")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -186,25 +154,30 @@ def bench_learn(
 
     with steps() as told:
         found = list(bench(rows=rows, contests=contest or CONTESTS, told=told))
-    if json:
-        print_json(found)
-    else:
-        print_table("learning", tuple(found[0]), [tuple(row.values()) for row in found])
+    print_answer(found, json, _rows("learning", found))
 
 
-def bench_tick(
-    pages: Annotated[
-        list[int] | None,
-        typer.Option(min=1, help="Pages; may be repeated. [default: 10^4 to 10^6]"),
-    ] = None,
-    json: Json = False,
-) -> None:
+def bench_tick(pages: _Sizes = None, json: Json = False) -> None:
     """Seconds and memory of one tick of a crawl: columns, predictions, policy, visits, snapshot."""
     from salticus.lab.bench.tick import SIZES, bench
 
     with steps() as told:
         rows = list(bench(sizes=pages or SIZES, told=told))
-    if json:
-        print_json(rows)
-    else:
-        print_table("one tick of a crawl", tuple(rows[0]), [tuple(row.values()) for row in rows])
+    print_answer(rows, json, _rows("one tick of a crawl", rows))
+
+
+def make_market(
+    out: Annotated[Path, opt("A new folder for the log.")],
+    offers: Annotated[int, typer.Option(min=1)] = 10_000,
+    days: Annotated[int, typer.Option(min=1)] = 120,
+    seed: Annotated[int, opt("Fixes the market.")] = 0,
+    preset: Annotated[str, opt("han2019 or han2020.")] = "han2020",
+    json: Json = False,
+) -> None:
+    """Make a synthetic market of offers: the truth, its readers, and what a crawler saw of it."""
+    from salticus.lab.worlds.market import MarketSize, make_market
+
+    with bar(offers) as told:
+        rows = make_market(out, MarketSize(offers, days), seed=seed, preset=preset, told=told)
+    answer = {"out": str(out), "rows": rows}
+    print_answer(answer, json, lambda _: print_facts(f"wrote {out}", rows))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
 import typer
@@ -16,27 +17,45 @@ from salticus.config import Budget, Config, duration, load
 if TYPE_CHECKING:
     from salticus.crawl.opened import Crawl
 
-ConfigFile = Annotated[
-    Path, typer.Option("--config", "-c", help="The settings, a TOML file.", show_default=True)
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-DEFAULT = Path("salticus.toml")
 
+def opt(help: str, *names: str, **more: Any) -> Any:
+    """An option: what it is for, and its names if they are not the parameter's."""
+    return typer.Option(*names, help=help, **more)
+
+
+def arg(help: str, **more: Any) -> Any:
+    """An argument: what it is for."""
+    return typer.Argument(help=help, **more)
+
+
+DEFAULT = Path("salticus.toml")
+ConfigFile = Annotated[Path, opt("The settings, a TOML file.", "--config", "-c")]
+Json = Annotated[bool, opt("Print JSON instead of a table.", "--json")]
+JsonFile = Annotated[Path | None, opt("Write the result as JSON (- = print).", "--json")]
+Charts = Annotated[Path | None, opt("Write charts to this HTML file.")]
+Seed = Annotated[int, opt("Fixes every chance.")]
+Window = Annotated[str, opt("The time looked back on, e.g. 24h or 7d.")]
+
+Texts = list[str] | None
+Labels = Annotated[Texts, opt("A label; may be repeated.")]
+LogFolder = Annotated[Path, arg("A log: a folder of Parquet files.", metavar="LOG")]
+Url = Annotated[str, arg("A page's URL, as it was added.")]
 PageKind = Literal["offer", "article", "page", "source"]
-Pattern = Annotated[
-    str | None,
-    typer.Argument(help="A URL, a part of one, or a pattern: `*` stands for anything."),
-]
-OfTag = Annotated[str | None, typer.Option("--tag", help="Only pages with this label.")]
-OfHost = Annotated[
-    str | None, typer.Option("--host", help="Only pages of this host; `*` stands for anything.")
-]
+Pattern = Annotated[str | None, arg("A URL, a part of one, or a pattern: `*` stands for anything.")]
+OfTag = Annotated[str | None, opt("Only pages with this label.", "--tag")]
+OfHost = Annotated[str | None, opt("Only pages of this host; `*` stands for anything.", "--host")]
 OfKind = Annotated[
     PageKind | None,
-    typer.Option("--kind", metavar="KIND", help="Only of this kind: offer, article, page, source."),
+    opt("Only of this kind: offer, article, page, source.", "--kind", metavar="KIND"),
 ]
 
 T = TypeVar("T")
+
+
+def from_options(kind: type[T], given: Mapping[str, Any], **others: Any) -> T:
+    """A `kind` made of the options that have the names of its fields, and of the others."""
+    names = signature(kind).parameters
+    return kind(**{name: each for name, each in given.items() if name in names} | others)
 
 
 def settings(

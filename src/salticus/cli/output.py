@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import shorten, wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import typer
@@ -20,6 +20,8 @@ from salticus.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+T = TypeVar("T")
+
 _WIDE = 140  # columns of a table that is not shown on a terminal
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
@@ -27,6 +29,16 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u200e\u200f\u202a-\u202
 def print_json(answer: Any) -> None:
     """One JSON document on standard output."""
     typer.echo(msgspec.json.format(_json(answer)).decode())
+
+
+def print_answer(answer: T, json: bool, people: str | Callable[[T], None]) -> None:
+    """Print an answer: as JSON, or for people this text, or what this prints of it."""
+    if json:
+        print_json(answer)
+    elif isinstance(people, str):
+        typer.echo(people)
+    else:
+        people(answer)
 
 
 def print_line(answer: Any) -> None:
@@ -40,10 +52,10 @@ def _json(answer: Any) -> bytes:
     return msgspec.json.encode(plain(answer))
 
 
-def facts_of(answer: msgspec.Struct) -> dict[str, Any]:
+def facts_of(answer: msgspec.Struct, *without: str) -> dict[str, Any]:
     """The fields of an answer by the names that they have in JSON; those not set are left out."""
     names = ((field.encode_name, field.name) for field in msgspec.structs.fields(answer))
-    every = {name: getattr(answer, field) for name, field in names}
+    every = {name: getattr(answer, field) for name, field in names if name not in without}
     return {name: fact for name, fact in every.items() if fact is not msgspec.UNSET}
 
 
@@ -64,15 +76,18 @@ def _now(line: str) -> None:
     sys.stdout.flush()
 
 
-def write_json(data: Any, path: Path) -> None:
-    """One JSON document in a file, or on standard output if the path is `-`."""
+def write_json(data: Any, path: Path | None) -> bool:
+    """One JSON document in the file, if one is named, or on standard output if that is `-`; False
+    in this case, since people then want to see nothing else."""
     if str(path) == "-":
         print_json(data)
-        return
+        return False
     try:
-        path.write_bytes(msgspec.json.format(_json(data)) + b"\n")
+        if path is not None:
+            path.write_bytes(msgspec.json.format(_json(data)) + b"\n")
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+    return True
 
 
 @contextmanager

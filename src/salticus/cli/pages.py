@@ -1,51 +1,66 @@
-"""Commands that add pages and visit them at once."""
+"""Commands about the pages: add, list, edit, visit and forget them."""
 
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from salticus.cli.options import DEFAULT, ConfigFile, Json, PageKind, ask, settings, span
-from salticus.cli.output import facts_of, print_json, print_wrapped, steps
-from salticus.cli.urls import given_urls
+from salticus.cli.options import (
+    DEFAULT,
+    ConfigFile,
+    Json,
+    Labels,
+    OfHost,
+    OfKind,
+    OfTag,
+    PageKind,
+    Pattern,
+    Texts,
+    arg,
+    ask,
+    opt,
+    settings,
+    span,
+)
+from salticus.cli.output import (
+    facts_of,
+    print_answer,
+    print_columns,
+    print_json,
+    print_wrapped,
+    steps,
+)
 from salticus.config import Config
-from salticus.errors import StoreLocked
+from salticus.errors import InputError, StoreLocked
 from salticus.views.words import counted
 
 if TYPE_CHECKING:
-    from salticus.views.listing import PageState
+    from salticus.crawl.opened import Crawl
+    from salticus.views.listing import Edit, PageState, Query
 
 
 def add(
-    urls: Annotated[
-        list[str] | None, typer.Argument(help="URLs; `-` reads them from stdin.")
-    ] = None,
-    file: Annotated[
-        Path | None, typer.Option("--file", "-f", help="A file with one URL a line.")
-    ] = None,
+    urls: Annotated[Texts, arg("URLs; `-` reads them from stdin.")] = None,
+    file: Annotated[Path | None, opt("A file with one URL a line.", "--file", "-f")] = None,
     sitemap: Annotated[
-        list[str] | None,
-        typer.Option(help="Add a sitemap, and every page that it names; may be repeated."),
+        Texts, opt("Add a sitemap, and every page that it names; may be repeated.")
     ] = None,
-    feed: Annotated[
-        list[str] | None,
-        typer.Option(help="Add a feed (RSS, Atom, JSON), likewise; may be repeated."),
-    ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A label; may be repeated.")] = None,
+    feed: Annotated[Texts, opt("Add a feed (RSS, Atom, JSON), likewise; may be repeated.")] = None,
+    tag: Labels = None,
     kind: Annotated[
         PageKind | None,
-        typer.Option(metavar="KIND", help="offer, article, page, or source: it names other pages."),
+        opt("offer, article, page, or source: it names other pages.", metavar="KIND"),
     ] = None,
-    max_interval: Annotated[
-        str | None, typer.Option(help="No longer between visits, e.g. 1d.")
-    ] = None,
-    demand: Annotated[float | None, typer.Option(help="Clicks a day.", min=0)] = None,
+    max_interval: Annotated[str | None, opt("No longer between visits, e.g. 1d.")] = None,
+    demand: Annotated[float | None, opt("Clicks a day.", min=0)] = None,
     no_visit: Annotated[
-        bool, typer.Option("--no-visit", help="Do not read sources now; the crawl will.")
+        bool, opt("Do not read sources now; the crawl will.", "--no-visit")
     ] = False,
     config: ConfigFile = DEFAULT,
     json: Json = False,
@@ -111,7 +126,7 @@ def _why(page: PageState) -> str:
 
 
 def visit(
-    urls: Annotated[list[str], typer.Argument(help="Pages that were added.")],
+    urls: Annotated[list[str], arg("Pages that were added.")],
     config: ConfigFile = DEFAULT,
     json: Json = False,
 ) -> None:
@@ -144,3 +159,178 @@ def _outcome(page: PageState) -> str:
         return f"first visit: {value}"
     changed = page.last_change is not None and page.last_change == page.last_visit
     return f"{'changed' if changed else 'unchanged'}: {value}"
+
+
+_SHOWN = 100  # pages that are listed if nothing is said
+_NAMED = 10  # pages that are named before they are forgotten
+
+Sort = Literal["url", "added", "last_visit", "last_change", "changes", "failures", "demand"]
+State = Literal["new", "well", "failing", "gone", "paused", "unlisted", "moved"]
+OfStatus = Annotated[
+    str | None, opt("Only those whose last visit ended so: ok, gone, timeout, ...", "--status")
+]
+OfState = Annotated[
+    State | None,
+    opt("new, well, failing, gone, paused, unlisted or moved.", "--state", metavar="STATE"),
+]
+
+
+def pages(
+    pattern: Pattern = None,
+    tag: OfTag = None,
+    host: OfHost = None,
+    kind: OfKind = None,
+    status: OfStatus = None,
+    state: OfState = None,
+    sort: Annotated[
+        Sort,
+        opt("By url, added, last_visit, last_change, changes, failures or demand.", metavar="WHAT"),
+    ] = "url",
+    desc: Annotated[bool, opt("The other way round.", "--desc")] = False,
+    limit: Annotated[int, opt("List at most so many.", min=1)] = _SHOWN,
+    set_tag: Annotated[Texts, opt("Edit: give them this label; may be repeated.")] = None,
+    drop_tag: Annotated[Texts, opt("Edit: take this label away; may be repeated.")] = None,
+    set_kind: Annotated[
+        PageKind | None, opt("Edit: how they are read from now on.", metavar="KIND")
+    ] = None,
+    set_max_interval: Annotated[
+        str | None, opt("Edit: no longer between visits, e.g. 1d; none clears it.")
+    ] = None,
+    set_demand: Annotated[float | None, opt("Edit: clicks a day.", min=0)] = None,
+    pause: Annotated[bool, opt("Edit: visit them no more.", "--pause")] = False,
+    resume: Annotated[bool, opt("Edit: visit them again.", "--resume")] = False,
+    all_: Annotated[
+        bool, opt("Yes, edit every page; needed if nothing chooses some.", "--all")
+    ] = False,
+    config: ConfigFile = DEFAULT,
+    json: Json = False,
+) -> None:
+    """List pages that fit, or edit them all at once.
+
+    The options whose help begins with "Edit" change the pages.
+    """
+    from salticus.views.listing import Edit, days, query
+
+    if pause and resume:
+        raise InputError("--pause and --resume exclude each other")
+    limit_ = "none" if set_max_interval == "none" else span("set-max-interval", set_max_interval)
+    some = {"host": host, "tag": tag, "kind": kind, "status": status, "state": state}
+    wanted = query(pattern, **some, sort=sort, descending=desc, limit=limit)
+    edit = Edit(
+        add_tags=tuple(set_tag or ()),
+        remove_tags=tuple(drop_tag or ()),
+        kind=set_kind,
+        max_interval=days(limit_),
+        demand=set_demand,
+        paused=pause if pause or resume else None,
+    )
+    if edit != Edit():
+        _edited(config, wanted, edit, everything=all_, json=json)
+    else:
+        _listed(config, wanted, json=json)
+
+
+def _edited(config: Path, query: Query, edit: Edit, *, everything: bool, json: bool) -> None:
+    from salticus.views.listing import edit_pages
+
+    count = ask(config, lambda crawl: edit_pages(crawl, query, edit, everything=everything))
+    print_answer({"edited": count}, json, f"{counted(count, 'page')} edited")
+
+
+def _listed(config: Path, query: Query, *, json: bool) -> None:
+    from salticus.views.listing import HEADER, as_json, as_row, chooses, pages
+
+    async def listed(crawl: Crawl) -> tuple[list[PageState], datetime]:
+        return await pages(crawl, query), crawl.now()
+
+    found, now = ask(config, listed)
+    if json:
+        print_json([as_json(page) for page in found])
+        return
+    if found:
+        print_columns(HEADER, [as_row(page, now) for page in found])
+    else:
+        none = "there are no pages yet; see `salticus add`"
+        typer.echo("no page fits" if chooses(query) else none)
+    if len(found) == query.limit:
+        typer.echo(f"(the first {query.limit:,}; --limit shows more)", err=True)
+
+
+def forget(
+    patterns: Annotated[
+        Texts, arg("URLs, parts of them, or patterns: `*` stands for anything.")
+    ] = None,
+    tag: OfTag = None,
+    host: OfHost = None,
+    kind: OfKind = None,
+    state: OfState = None,
+    yes: Annotated[bool, opt("Do it; otherwise only say what goes.", "--yes")] = False,
+    config: ConfigFile = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Delete pages with all that is known of them.
+
+    Values, visits and content go; there is no way back. Without --yes nothing
+    is deleted: it says what would go, and exits with 1.
+    """
+    from salticus.views.listing import chooses, forget_pages, query
+    from salticus.views.listing import pages as pages_of
+
+    texts: list[str | None] = [*patterns] if patterns else [None]
+    queries = [query(text, host=host, tag=tag, kind=kind, state=state) for text in texts]
+    if not all(map(chooses, queries)):
+        raise InputError("say which pages: a URL or pattern, --tag, --host, --kind or --state")
+    found = ask(config, lambda crawl: pages_of(crawl, *queries))
+    count = ask(config, lambda crawl: forget_pages(crawl, queries)) if yes else 0
+    told = {"forgotten": count, "urls": [page.url for page in found]}
+    print_answer(told, json, lambda _: _tell_forgotten(found, count, yes=yes))
+    if found and not yes:
+        raise typer.Exit(1)
+
+
+def _tell_forgotten(found: list[PageState], count: int, *, yes: bool) -> None:
+    if not found:
+        typer.echo("no page fits; nothing was forgotten")
+        return
+    if yes:
+        typer.echo(f"{counted(count, 'page')} forgotten")
+        return
+    visits = counted(sum(page.visits for page in found), "visit")
+    changes = counted(sum(page.changes for page in found), "change")
+    typer.echo(f"{counted(len(found), 'page')} would go, with {visits} and {changes}:")
+    for page in found[:_NAMED]:
+        typer.echo(f"  {page.url}")
+    if len(found) > _NAMED:
+        typer.echo(f"  and {len(found) - _NAMED:,} more")
+    typer.echo("nothing was deleted; say --yes to do it")
+
+
+def given_urls(words: list[str], file: Path | None = None) -> list[str]:
+    """All URLs given, in canonical form, each once. InputError names every line that is none."""
+    from salticus.crawl.adding import canonical_urls
+
+    return canonical_urls(_lines(words, file))
+
+
+def _lines(words: list[str], file: Path | None) -> Iterator[tuple[str, str]]:
+    """(where it stands, text) of every entry; blank lines and lines that start with # are not."""
+    for number, word in enumerate(words, 1):
+        if word == "-":
+            yield from _numbered("standard input", sys.stdin)
+        else:
+            yield f"argument {number}", word
+    if file is not None:
+        try:
+            with file.open(encoding="utf-8") as lines:
+                yield from _numbered(str(file), lines)
+        except OSError as error:
+            raise InputError(f"{file}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise InputError(f"{file}: not UTF-8 text ({error})") from error
+
+
+def _numbered(name: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if text and not text.startswith("#"):
+            yield f"{name}:{number}", text

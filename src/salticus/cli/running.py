@@ -1,25 +1,30 @@
-"""Commands that set up and run a crawl."""
+"""Commands that set up, check and run a crawl."""
 
 from __future__ import annotations
 
+import asyncio
 import tomllib
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from salticus.cli.options import DEFAULT, ConfigFile, Json, ask, settings, span
-from salticus.cli.output import facts_of, print_facts, print_json, print_wrapped
+from salticus.cli.options import DEFAULT, ConfigFile, Json, arg, ask, opt, settings, span
+from salticus.cli.output import facts_of, print_answer, print_facts, print_json, print_wrapped
 from salticus.config import Config, parse
 from salticus.config.default import default_text
 from salticus.errors import InputError
 from salticus.views.words import counted
 
+if TYPE_CHECKING:
+    from salticus.views.finding import Finding
+
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="Where to write salticus.toml.")] = Path(),
-    contact: Annotated[str, typer.Option(help="E-mail or web address for site owners.")] = "",
-    budget: Annotated[str, typer.Option(help="Visits: 10%, 0.1 or 5000.")] = "100%",
+    folder: Annotated[Path, arg("Where to write salticus.toml.")] = Path(),
+    contact: Annotated[str, opt("E-mail or web address for site owners.")] = "",
+    budget: Annotated[str, opt("Visits: 10%, 0.1 or 5000.")] = "100%",
     json: Json = False,
 ) -> None:
     """Write a settings file with comments."""
@@ -30,28 +35,22 @@ def init(
     parse(tomllib.loads(text))
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
-    if json:
-        print_json({"config": str(path)})
-    else:
-        first = "" if contact else "Write your contact into it. "
-        print_wrapped(
-            f"wrote {path}. {first}Next: `salticus add URL`, or for a whole shop "
-            "`salticus add --sitemap URL`; then `salticus doctor` and `salticus run`."
-        )
+    first = "" if contact else "Write your contact into it. "
+    said = (
+        f"wrote {path}. {first}Next: `salticus add URL`, or for a whole shop "
+        "`salticus add --sitemap URL`; then `salticus doctor` and `salticus run`."
+    )
+    print_answer({"config": str(path)}, json, lambda _: print_wrapped(said))
 
 
 def run(
     config: ConfigFile = DEFAULT,
-    once: Annotated[
-        bool, typer.Option("--once", help="Spend what the budget has saved up, then end.")
-    ] = False,
-    for_: Annotated[
-        str | None, typer.Option("--for", help="End after this long, e.g. 10m.")
-    ] = None,
-    policy: Annotated[str | None, typer.Option(help="A name, or file.py:Class.")] = None,
-    budget: Annotated[str | None, typer.Option(help="Visits: 10%, 0.1 or 5000.")] = None,
-    tick: Annotated[str | None, typer.Option(help="Planning step, e.g. 2h.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Fixes every chance.")] = None,
+    once: Annotated[bool, opt("Spend what the budget has saved up, then end.", "--once")] = False,
+    for_: Annotated[str | None, opt("End after this long, e.g. 10m.", "--for")] = None,
+    policy: Annotated[str | None, opt("A name, or file.py:Class.")] = None,
+    budget: Annotated[str | None, opt("Visits: 10%, 0.1 or 5000.")] = None,
+    tick: Annotated[str | None, opt("Planning step, e.g. 2h.")] = None,
+    seed: Annotated[int | None, opt("Fixes every chance.")] = None,
     json: Json = False,
 ) -> None:
     """Crawl: visit pages on the budget, until stopped.
@@ -88,16 +87,13 @@ def status(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Show what the store holds and how the crawl fares."""
     from salticus.views.status import status
 
-    found = ask(config, status)
-    if json:
-        print_json(found)
-        return
-    facts = facts_of(found)
-    print_facts(facts.pop("store"), facts)
+    print_answer(
+        ask(config, status), json, lambda found: print_facts(found.store, facts_of(found, "store"))
+    )
 
 
 def backup(
-    path: Annotated[Path, typer.Argument(help="The copy; it must not exist yet.")],
+    path: Annotated[Path, arg("The copy; it must not exist yet.")],
     config: ConfigFile = DEFAULT,
     json: Json = False,
 ) -> None:
@@ -105,7 +101,87 @@ def backup(
     from salticus.views.export import backup
 
     ask(config, lambda crawl: backup(crawl, path))
+    size = path.stat().st_size
+    print_answer({"backup": str(path), "bytes": size}, json, f"copied to {path} ({size:,} bytes)")
+
+
+def config_default(json: Json = False) -> None:
+    """Print a settings file with all settings, explained."""
+    print_answer({"toml": default_text()}, json, default_text().rstrip("\n"))
+
+
+def config_check(
+    file: Annotated[Path, arg("The settings, a TOML file.")] = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Check a settings file; exit code 1 if it cannot be used.
+
+    Keys, values, selectors and credentials are looked at. `salticus doctor`
+    checks the store and a page as well.
+    """
+    from salticus.views.doctor import settings_of
+
+    found = [each for each in asyncio.run(settings_of(file))[1] if each.level == "fail"]
     if json:
-        print_json({"backup": str(path), "bytes": path.stat().st_size})
+        print_json({"file": str(file), "ok": not found, "problems": found})
+    elif not found:
+        typer.echo(f"{file} is in order")
     else:
-        typer.echo(f"copied to {path} ({path.stat().st_size:,} bytes)")
+        for finding in found:
+            _print_finding(finding)
+    if found:
+        raise typer.Exit(1)
+
+
+def config_show(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+    """Print the settings in force, defaults included; secrets are shown as ***."""
+    from salticus.views.settings import as_toml, effective
+
+    print_answer(
+        effective(settings(config)), json, lambda told: typer.echo(as_toml(told), nl=False)
+    )
+
+
+def config_reload(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+    """Let the crawl that is running read its settings again."""
+    from salticus.crawl.running import reload
+
+    process = reload(settings(config))
+    said = f"process {process} reads its settings again; its messages say how it went"
+    print_answer({"process": process}, json, said)
+
+
+def doctor(
+    url: Annotated[str | None, arg("A page to try; one of the store if not given.")] = None,
+    config: ConfigFile = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Check settings and store, and try one page; with advice.
+
+    The page is fetched once, politely, and nothing is stored: it tells what
+    robots.txt says, what comes back, and what would be read of it. Exit code 1
+    if anything fails.
+    """
+    found = asyncio.run(_examined(config, url, json=json))
+    counts = Counter(finding.level for finding in found)
+    said = f"{counts['ok']} ok, {counts['warn']} to look at, {counts['fail']} failed"
+    print_answer({"ok": not counts["fail"], "findings": found}, json, said)
+    if counts["fail"]:
+        raise typer.Exit(1)
+
+
+async def _examined(config: Path, url: str | None, *, json: bool) -> list[Finding]:
+    from salticus.views.doctor import examine
+
+    found = []
+    async for finding in examine(config, url):
+        found.append(finding)
+        if not json:
+            _print_finding(finding)
+    return found
+
+
+def _print_finding(finding: Finding) -> None:
+    print_wrapped(f"{finding.about}: {finding.said}", f"{finding.level:<4}  ")
+    if finding.advice:
+        print_wrapped(finding.advice, "      → ")

@@ -1,56 +1,78 @@
-"""Commands that show one page, and what is wrong with hosts."""
+"""Commands that show what was found: pages, their changes, and what is wrong with hosts."""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import select
+import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from datetime import datetime
 from itertools import pairwise
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from salticus.cli.options import DEFAULT, ConfigFile, Json, ask
+from salticus.cli.options import (
+    DEFAULT,
+    ConfigFile,
+    Json,
+    OfKind,
+    OfTag,
+    Url,
+    arg,
+    ask,
+    from_options,
+    moment,
+    opt,
+)
 from salticus.cli.output import (
     clean,
     facts_of,
+    print_answer,
+    print_columns,
     print_facts,
     print_json,
+    print_line,
+    print_now,
     print_table,
     print_wrapped,
 )
 from salticus.errors import InputError
 
 if TYPE_CHECKING:
+    from salticus.crawl.opened import Crawl
     from salticus.views.diff import Piece
-    from salticus.views.page import Held, Seen
-
-Url = Annotated[str, typer.Argument(help="A page's URL, as it was added.")]
+    from salticus.views.page import Held, PageView, Seen
+    from salticus.views.search import Found
 
 _LAST = 10  # values and visits that are shown
 _LONG = 400  # characters of one passage
+_SHORT = 48  # characters of a title
+_LOOK_S = 0.5  # between two looks whether anybody reads what we write
 _COLOURS = {"same": "", "gone": "red strike", "new": "green"}
 
 
 def show(
     url: Url,
-    diffs: Annotated[
-        int, typer.Option(min=0, help="Show so many changes of a text word by word.")
-    ] = 3,
+    diffs: Annotated[int, opt("Show so many changes of a text word by word.", min=0)] = 3,
     config: ConfigFile = DEFAULT,
     json: Json = False,
 ) -> None:
     """Show a page: its value, its changes, its last visits."""
     from salticus.views.page import page_of
 
-    page = ask(config, lambda crawl: page_of(crawl, url, diffs=diffs))
-    if json:
-        print_json(page)
-        return
-    print_facts(page.url, page.facts)
-    if page.values:
-        _print_values(page.values, diffs)
-    if page.visits:
-        _print_visits(page.visits[-_LAST:])
+    def people(page: PageView) -> None:
+        print_facts(page.url, page.facts)
+        if page.values:
+            _print_values(page.values, diffs)
+        if page.visits:
+            _print_visits(page.visits[-_LAST:])
+
+    print_answer(ask(config, lambda crawl: page_of(crawl, url, diffs=diffs)), json, people)
 
 
 def _print_values(values: list[Held], diffs: int) -> None:
@@ -99,9 +121,7 @@ def _print_visits(visits: list[Seen]) -> None:
 
 def get(
     url: Url,
-    value: Annotated[
-        bool, typer.Option("--value", help="The value instead of the content.")
-    ] = False,
+    value: Annotated[bool, opt("The value instead of the content.", "--value")] = False,
     config: ConfigFile = DEFAULT,
     json: Json = False,
 ) -> None:
@@ -121,7 +141,7 @@ def get(
 
 
 def alerts(
-    all_: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    all_: Annotated[bool, opt("Also those that are over.", "--all")] = False,
     config: ConfigFile = DEFAULT,
     json: Json = False,
 ) -> None:
@@ -134,8 +154,124 @@ def alerts(
         return
     for alert in found:
         print_wrapped(headline(alert))
-        print_wrapped(f"what was seen: {alert.fault}", "  ")
-        if alert.advice:
-            print_wrapped(alert.advice, "  ")
+        for said in filter(None, (f"what was seen: {alert.fault}", alert.advice)):
+            print_wrapped(said, "  ")
     if not found:
         typer.echo("no alerts" if all_ else "no open alerts; all hosts are as they should be")
+
+
+def search(
+    words: Annotated[list[str], arg("Words, all of which must be there.")],
+    limit: Annotated[int, opt("Show at most so many.", min=1)] = 20,
+    config: ConfigFile = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Search the local copy: offers with price, last visit and chance of being out of date.
+
+    The last word may be the beginning of one. Nothing is counted as demand.
+    """
+    from salticus.views.search import search
+
+    async def found(crawl: Crawl) -> tuple[list[Found], datetime]:
+        return await search(crawl, " ".join(words), limit), crawl.now()
+
+    hits, now = ask(config, found)
+    if json:
+        print_json(hits)
+    elif hits:
+        print_columns(*_table(hits, now))
+    else:
+        typer.echo("nothing was found")
+
+
+def _table(hits: list[Found], now: datetime) -> tuple[list[str], list[list[Any]]]:
+    """Header and rows; without the chances if none is known."""
+    header = ["price", "stock", "visited", "outdated", "title", "url"]
+    rows = [_row(hit, now) for hit in hits]
+    if all(hit.outdated is None for hit in hits):
+        return [name for name in header if name != "outdated"], [r[:3] + r[4:] for r in rows]
+    return header, rows
+
+
+def _row(hit: Found, now: datetime) -> list[Any]:
+    from salticus.views.times import ago
+
+    return [
+        " ".join(filter(None, (hit.price, hit.currency))) or "-",
+        hit.availability,
+        ago(hit.last_visit, now),
+        None if hit.outdated is None else f"{hit.outdated:.0%}",
+        shorten(hit.title or "-", _SHORT, placeholder="…"),
+        hit.url,
+    ]
+
+
+def changes(
+    follow: Annotated[
+        bool, opt("Wait for more, until stopped by Ctrl-C.", "--follow", "-f")
+    ] = False,
+    since: Annotated[str | None, opt("Only from this time on: 2h (ago), 3d, 2026-01-31.")] = None,
+    after: Annotated[
+        int | None, opt("Only those after the change with this number (seq).", min=0)
+    ] = None,
+    tag: OfTag = None,
+    kind: OfKind = None,
+    url: Annotated[str | None, opt("Only of this URL, part of one, or pattern with `*`.")] = None,
+    first: Annotated[bool, opt("Also the first value of each page.", "--first")] = False,
+    diff: Annotated[bool, opt("With what is different: price or words.", "--diff")] = False,
+    limit: Annotated[int | None, opt("End after so many.", min=1)] = None,
+    human: Annotated[bool, opt("A short line for people instead of JSON.", "--human")] = False,
+    config: ConfigFile = DEFAULT,
+    json: Annotated[
+        bool, opt("JSON, one object a line; it is so without this too.", "--json")
+    ] = False,
+) -> None:
+    """Print the changes of pages, and wait for more.
+
+    One JSON object a line, oldest first. With --follow and neither --since nor
+    --after, only changes from now on.
+    """
+    from salticus.views.changes import Wanted, changes, cursor
+    from salticus.views.listing import pattern
+
+    chosen = {"tag": tag, "kind": kind, "first": first, "limit": limit}
+    address = None if url is None else pattern(url)
+
+    async def told(crawl: Crawl) -> None:
+        start = moment("since", since, crawl.now())
+        micros = None if start is None else int(start.timestamp() * 1e6)
+        from_now = follow and after is None and since is None
+        last = await cursor(crawl) if from_now else after or 0
+        wanted = from_options(Wanted, chosen, after=last, since=micros, url=address)
+        async with _until_stopped() if follow else nullcontext() as stopped:
+            async for change in changes(crawl, wanted, diff=diff, stopped=stopped):
+                if human and not json:
+                    print_now(change.words())
+                else:
+                    print_line(change)
+
+    try:
+        ask(config, told)
+    except BrokenPipeError:  # whoever read this has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@asynccontextmanager
+async def _until_stopped() -> AsyncIterator[asyncio.Event]:
+    """An event that is set by a signal to end, and when nobody reads our output any more."""
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    watch = asyncio.create_task(_watch(stopped))
+    try:
+        yield stopped
+    finally:
+        watch.cancel()
+
+
+async def _watch(stopped: asyncio.Event) -> None:
+    output = select.poll()
+    output.register(sys.stdout.fileno(), 0)
+    while not output.poll(0):  # noqa: ASYNC110 the kernel tells nobody that a reader has left
+        await asyncio.sleep(_LOOK_S)
+    stopped.set()

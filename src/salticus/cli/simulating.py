@@ -1,134 +1,177 @@
-"""Commands that replay a log."""
+"""Commands that tell what policies there are, and replay a log with them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from salticus.cli.options import day, flag, span
-from salticus.cli.output import print_table, steps, write_json
+from salticus.cli.options import (
+    Charts,
+    Json,
+    JsonFile,
+    LogFolder,
+    Seed,
+    Texts,
+    arg,
+    day,
+    flag,
+    from_options,
+    opt,
+    span,
+)
+from salticus.cli.output import (
+    facts_of,
+    print_answer,
+    print_columns,
+    print_table,
+    steps,
+    write_json,
+)
 from salticus.config import Budget, Share
+from salticus.errors import ConfigError
 
 if TYPE_CHECKING:
     from salticus.exchange.folder import Log
     from salticus.lab.simulate import SimulationSettings
     from salticus.lab.simulate.stage import InstaSettings
 
-_Log = Annotated[Path, typer.Argument(metavar="LOG", help="A log: a folder of Parquet files.")]
-_Policies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy",
-        help="A name, name@spacing, or file.py:Class; may be repeated. [default: the peers]",
-    ),
-]
-_Budgets = Annotated[
-    list[str] | None,
-    typer.Option("--budget", help="Visits: 10%, 0.1 or 5000; may be repeated. [default: 10%]"),
-]
-_Out = Annotated[Path | None, typer.Option("--json", help="Write the result as JSON (- = print).")]
+
+def policies(
+    name: Annotated[str | None, arg("A policy, or file.py:Class.")] = None,
+    plot: Annotated[Path | None, opt("Draw its visits to this HTML, SVG or PNG file.")] = None,
+    json: Json = False,
+) -> None:
+    """List the policies, or describe one and draw what it does."""
+    from salticus.views.policies import policies
+
+    if name is None and plot is not None:
+        raise ConfigError("--plot draws one policy; name it")
+    if name is None:
+        rows = [(one.name, one.summary) for one in policies()]
+        print_answer(policies(), json, lambda _: print_columns(("policy", "what it does"), rows))
+        return
+    about = _about(name, plot)
+    where = "" if about["where"] == about["name"] else f" ({about['where']})"
+    words = [f"{about['name']}{where}", about["summary"], about["text"]]
+    print_answer(about, json, "\n\n".join(filter(None, words)))
+
+
+def _about(name: str, plot: Path | None) -> dict[str, Any]:
+    from salticus.views.policies import policy
+
+    about = facts_of(policy(name))
+    if plot is None:
+        return about
+    from salticus.charts.policies import write_habits
+    from salticus.charts.sheet import checked
+    from salticus.lab.simulate.habits import habits
+
+    checked(plot)
+    with steps() as told:
+        told(f"letting {name} settle")
+        found = [asdict(habit) for habit in habits(name)]
+    write_habits(about, found, plot)
+    return {**about, "habits": found}
 
 
 def simulate(
-    log: _Log,
-    policy: _Policies = None,
-    budget: _Budgets = None,
-    start: Annotated[str | None, typer.Option(help="First day of the history.")] = None,
-    pages: Annotated[int | None, typer.Option(min=1, help="A random sample of so many.")] = None,
-    tick: Annotated[
-        str | None, typer.Option(help="Planning step. [default: 2h, or the log's resolution]")
+    log: LogFolder,
+    policy: Annotated[
+        Texts, opt("A name, name@spacing, or file.py:Class; may be repeated. [default: the peers]")
     ] = None,
-    spacing: Annotated[str, typer.Option(help="even, coin, or file.py:Class.")] = "even",
-    predictor: Annotated[str, typer.Option(help="A name, or file.py:Class.")] = "rhythm",
+    budget: Annotated[
+        Texts, opt("Visits: 10%, 0.1 or 5000; may be repeated. [default: 10%]")
+    ] = None,
+    start: Annotated[str | None, opt("First day of the history.")] = None,
+    pages: Annotated[int | None, opt("A random sample of so many.", min=1)] = None,
+    tick: Annotated[
+        str | None, opt("Planning step. [default: 2h, or the log's resolution]")
+    ] = None,
+    spacing: Annotated[str, opt("even, coin, or file.py:Class.")] = "even",
+    predictor: Annotated[str, opt("A name, or file.py:Class.")] = "rhythm",
     estimates: Annotated[
-        str,
-        typer.Option(
-            help="Change rates from: history (the predictor's), fitted, oracle, or a MODEL."
-        ),
+        str, opt("Change rates from: history (the predictor's), fitted, oracle, or a MODEL.")
     ] = "history",
-    history: Annotated[str | None, typer.Option(help="Observed only. [default: 60d]")] = None,
-    warmup: Annotated[str | None, typer.Option(help="Crawled, not scored. [default: 15d]")] = None,
-    days: Annotated[int | None, typer.Option(min=1, help="Days scored. [default: 30]")] = None,
+    history: Annotated[str | None, opt("Observed only. [default: 60d]")] = None,
+    warmup: Annotated[str | None, opt("Crawled, not scored. [default: 15d]")] = None,
+    days: Annotated[int | None, opt("Days scored. [default: 30]", min=1)] = None,
     observe: Annotated[
-        Literal["full", "partial"], typer.Option(help="History: every step, or the log's visits.")
+        Literal["full", "partial"], opt("History: every step, or the log's visits.")
     ] = "full",
-    frozen: Annotated[
-        bool, typer.Option("--frozen", help="Learn no estimates after the history.")
-    ] = False,
+    frozen: Annotated[bool, opt("Learn no estimates after the history.", "--frozen")] = False,
     demand: Annotated[
-        str | None, typer.Option(help="file, uniform or zipf:1.1. [default: file if there is one]")
+        str | None, opt("file, uniform or zipf:1.1. [default: file if there is one]")
     ] = None,
     explore: Annotated[
-        str, typer.Option(help="Share of the visits that go to pages drawn by a coin: 5%.")
+        str, opt("Share of the visits that go to pages drawn by a coin: 5%.")
     ] = "0%",
     insta: Annotated[
-        str | None,
-        typer.Option(help="Let clicks bring visits at once; the share of the visits set aside."),
+        str | None, opt("Let clicks bring visits at once; the share of the visits set aside.")
     ] = None,
     gate_share: Annotated[
-        str, typer.Option(help="With --insta: the share of the clicks that the gate lets through.")
+        str, opt("With --insta: the share of the clicks that the gate lets through.")
     ] = "20%",
-    delay: Annotated[
-        str | None, typer.Option(help="Between two visits to a host: 30s. [default: none]")
-    ] = None,
+    delay: Annotated[str | None, opt("Between two visits to a host: 30s. [default: none]")] = None,
     rendered: Annotated[
-        str, typer.Option(help="Share of the pages, drawn at random, that cost 5 visits.")
+        str, opt("Share of the pages, drawn at random, that cost 5 visits.")
     ] = "0%",
     requests: Annotated[
-        bool, typer.Option("--requests", help="Replay InstaCrawl requests; budgets are shares.")
+        bool, opt("Replay InstaCrawl requests; budgets are shares.", "--requests")
     ] = False,
     gate: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="instacrawl, threshold, uniform, or file.py:Class; with --requests it may be "
+        Texts,
+        opt(
+            "instacrawl, threshold, uniform, or file.py:Class; with --requests it may be "
             "repeated. [default: instacrawl with --insta, uniform with --requests]"
         ),
     ] = None,
-    runs: Annotated[int | None, typer.Option(min=1, help="Each with its own chance.")] = None,
-    seed: Annotated[int, typer.Option(help="Fixes every chance.")] = 0,
-    json: _Out = None,
-    plot: Annotated[Path | None, typer.Option(help="Write charts to this HTML file.")] = None,
+    runs: Annotated[int | None, opt("Each with its own chance.", min=1)] = None,
+    seed: Seed = 0,
+    json: JsonFile = None,
+    plot: Charts = None,
 ) -> None:
     """Replay a log with several policies and budgets: how fresh would each have kept the copy?"""
+    from salticus.charts.contest import table_of, write_contest
+    from salticus.charts.requests import requests_table, write_requests
     from salticus.exchange.folder import Log
     from salticus.lab.simulate.contest import usual_policies
     from salticus.lab.simulate.stage import SimulationSettings, usual_tick
 
     source = Log(log)
-    rules = SimulationSettings(
+    rules = from_options(
+        SimulationSettings,
+        locals(),
         start=day("start", start),
         tick=span("tick", tick) or usual_tick(source),
         history=span("history", history),
         warmup=span("warmup", warmup),
-        days=days,
-        pages=pages,
-        spacing=spacing,
-        predictor=predictor,
-        estimates=estimates,
-        observe=observe,
-        frozen=frozen,
         explore=float(flag("explore", Share.parse, explore)),
         insta=_insta(insta, gate, gate_share),
         delay=span("delay", delay),
         rendered=float(flag("rendered", Share.parse, rendered)),
-        demand=demand,
-        runs=runs,
-        seed=seed,
     )
     budgets = budget or ["10%"]
     if requests and insta is not None:
         raise typer.BadParameter("--insta: leave out --requests, which has no policy beside it")
-    if requests:
-        report = _requests(source, rules, budgets, gate)
-    elif gate and insta is None:
+    if not requests and gate and insta is None:
         raise typer.BadParameter("--gate: gates decide on clicks; add --insta or --requests")
+    if requests:
+        table, write = requests_table, write_requests
+        report = _requests(source, rules, budgets, gate)
     else:
+        table, write = table_of, write_contest
         policies = policy or usual_policies(source)
         report = _contest(source, rules, budgets, policies, plotted=plot is not None)
-    _show(report, json, plot, requests=requests)
+    if plot is not None:
+        write(report, plot)
+    if write_json(report, json):
+        print_table(report["log"]["name"], *table(report))
+        for note in report["notes"]:
+            typer.echo(f"note: {note}")
 
 
 def _insta(share: str | None, gates: list[str] | None, gate_share: str) -> InstaSettings | None:
@@ -167,18 +210,3 @@ def _requests(
     shares = [flag("budget", Share.parse, text) for text in budgets]
     with steps() as told:
         return replay_requests(log, rules, shares, gates or [BASELINE], told)
-
-
-def _show(report: dict[str, Any], out: Path | None, plot: Path | None, *, requests: bool) -> None:
-    from salticus.charts.contest import table_of, write_contest
-    from salticus.charts.requests import requests_table, write_requests
-
-    if plot is not None:
-        (write_requests if requests else write_contest)(report, plot)
-    if out is not None:
-        write_json(report, out)
-    if out is None or str(out) != "-":
-        header, rows = (requests_table if requests else table_of)(report)
-        print_table(report["log"]["name"], header, rows)
-        for note in report["notes"]:
-            typer.echo(f"note: {note}")

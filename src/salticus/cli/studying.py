@@ -1,4 +1,4 @@
-"""Commands that lay Salticus beside what was published."""
+"""Commands that study logs, and lay Salticus beside what was published."""
 
 from __future__ import annotations
 
@@ -12,23 +12,51 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from salticus.cli.options import Json, day, flag
-from salticus.cli.output import print_json, print_table, steps, write_json
+from salticus.cli.options import Charts, Json, JsonFile, Seed, Texts, arg, day, flag, opt
+from salticus.cli.output import print_facts, print_json, print_table, steps, write_json
 from salticus.config import Budget
 from salticus.errors import ConfigError
 
 T = TypeVar("T")
 
 
+def analyze(
+    folder: Annotated[Path, arg("A log: a folder of Parquet files.")],
+    out: Annotated[Path | None, opt("Write the report with charts here.")] = None,
+    json: Json = False,
+) -> None:
+    """Study when, how often and where the pages of a log change, and what people click."""
+    from rich.console import Console
+
+    from salticus.exchange.folder import Log
+    from salticus.lab.analyze.layout import facts_of, sheet_of
+    from salticus.lab.analyze.study import study
+
+    log = Log(folder)
+    with Console(stderr=True).status("opening the log") as status:
+        found = study(log, status.update)
+        if out is not None:
+            status.update("drawing")
+            sheet_of(found).write(out)
+    if json:
+        print_json(found)
+        return
+    print_facts(str(found.log["name"]), facts_of(found))
+    for note in found.notes:
+        typer.echo(f"  note: {note}")
+    if out is not None:
+        typer.echo(f"  report: {out}")
+
+
 def calibrate(
     preset: Annotated[
-        str | None, typer.Option(help="han2019, han2020 or both; of a log, the one it was made by.")
+        str | None, opt("han2019, han2020 or both; of a log, the one it was made by.")
     ] = None,
-    offers: Annotated[int, typer.Option(min=1000, help="Offers of the market.")] = 30_000,
-    days: Annotated[int, typer.Option(min=62, help="Days of the market.")] = 120,
-    seed: Annotated[int, typer.Option(help="Fixes the market and every chance.")] = 1,
-    log: Annotated[Path | None, typer.Option(help="Measure this log instead.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the table as Markdown.")] = None,
+    offers: Annotated[int, opt("Offers of the market.", min=1000)] = 30_000,
+    days: Annotated[int, opt("Days of the market.", min=62)] = 120,
+    seed: Annotated[int, opt("Fixes the market and every chance.")] = 1,
+    log: Annotated[Path | None, opt("Measure this log instead.")] = None,
+    out: Annotated[Path | None, opt("Write the table as Markdown.")] = None,
     json: Json = False,
 ) -> None:
     """Measure the synthetic market, or a log, against the published statistics."""
@@ -67,40 +95,22 @@ def _tell(text: str) -> None:
     typer.echo(text, err=True)
 
 
-_Traces = Annotated[
-    list[Path], typer.Option("--log", help="A log of true changes; may be repeated.")
-]
-_Starts = Annotated[
-    list[str] | None,
-    typer.Option("--start", help="First day of the history; one for all logs, or one each."),
-]
-_Samples = Annotated[
-    list[int] | None,
-    typer.Option("--pages", min=1, help="Sample of so many; one for all logs, or one each."),
-]
-
-
-def traces(
-    log: _Traces,
-    start: _Starts = None,
-    pages: _Samples = None,
+def study_traces(
+    log: Annotated[list[Path], opt("A log of true changes; may be repeated.")],
+    start: Annotated[Texts, opt("First day of the history; one for all logs, or one each.")] = None,
+    pages: Annotated[
+        list[int] | None, opt("Sample of so many; one for all logs, or one each.", min=1)
+    ] = None,
     budget: Annotated[
-        list[str] | None,
-        typer.Option("--budget", help="Visits; may be repeated. [default: 1, 5, 10, 20, 50 %]"),
+        Texts, opt("Visits; may be repeated. [default: 1, 5, 10, 20, 50 %]", "--budget")
     ] = None,
-    policy: Annotated[
-        list[str] | None, typer.Option("--policy", help="May be repeated. [default: all of them]")
-    ] = None,
-    predictor: Annotated[str, typer.Option(help="A name, or file.py:Class.")] = "rhythm",
-    runs: Annotated[int, typer.Option(min=1, help="Each with its own draw of the demand.")] = 10,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes. [default: one a core]")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Fixes every chance.")] = 0,
-    json: Annotated[
-        Path | None, typer.Option("--json", help="Write the result as JSON (- = print).")
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write charts to this HTML file.")] = None,
+    policy: Annotated[Texts, opt("May be repeated. [default: all of them]", "--policy")] = None,
+    predictor: Annotated[str, opt("A name, or file.py:Class.")] = "rhythm",
+    runs: Annotated[int, opt("Each with its own draw of the demand.", min=1)] = 10,
+    jobs: Annotated[int | None, opt("Processes. [default: one a core]", min=1)] = None,
+    seed: Seed = 0,
+    json: JsonFile = None,
+    plot: Charts = None,
 ) -> None:
     """Let every policy crawl logs of real changes by one protocol; compare leap to LambdaCrawl."""
     from salticus.charts.traces import write_traces
@@ -113,16 +123,12 @@ def traces(
         budgets=[flag("budget", Budget.parse, text) for text in budget or BUDGETS],
         rules=replace(PROTOCOL, predictor=predictor, runs=runs, seed=seed),
     )
-    fields = zip(log, starts, samples, strict=True)
+    logs = [Trace(*one) for one in zip(log, starts, samples, strict=True)]
     with steps() as told:
-        report = study(
-            [Trace(*one) for one in fields], field, jobs=jobs or cpu_count() or 1, told=told
-        )
+        report = study(logs, field, jobs=jobs or cpu_count() or 1, told=told)
     if plot is not None:
         write_traces(report, plot)
-    if json is not None:
-        write_json(report, json)
-    if json is None or str(json) != "-":
+    if write_json(report, json):
         _print_traces(report)
 
 
@@ -145,37 +151,30 @@ def _print_traces(report: dict[str, Any]) -> None:
         print_table("against LambdaCrawl", *comparison_table(report["comparisons"]))
 
 
-def predict_study(
-    log: Annotated[Path, typer.Argument(help="A log.")],
+def study_predict(
+    log: Annotated[Path, arg("A log.")],
     table: Annotated[
         str,
-        typer.Option(
-            help="changes (Han 2019, Tables 2 and 3), tasks (Han 2020, Table 4), daily (rules and "
+        opt(
+            "changes (Han 2019, Tables 2 and 3), tasks (Han 2020, Table 4), daily (rules and "
             "models on a daily log) or cold (by how much is known of a page)."
         ),
     ] = "changes",
-    model: Annotated[
-        list[str] | None, typer.Option("--model", help="May be repeated. [default: all of them]")
-    ] = None,
+    model: Annotated[Texts, opt("May be repeated. [default: all of them]", "--model")] = None,
     examples: Annotated[
-        int, typer.Option(min=1000, help="At most so many to learn from, and to be judged by.")
+        int, opt("At most so many to learn from, and to be judged by.", min=1000)
     ] = 5_000_000,
-    start: Annotated[str | None, typer.Option(help="daily: first day of training.")] = None,
-    test: Annotated[str | None, typer.Option(help="daily: first day of the test.")] = None,
-    end: Annotated[str | None, typer.Option(help="daily: the day after the last.")] = None,
+    start: Annotated[str | None, opt("daily: first day of training.")] = None,
+    test: Annotated[str | None, opt("daily: first day of the test.")] = None,
+    end: Annotated[str | None, opt("daily: the day after the last.")] = None,
     without: Annotated[
-        list[str] | None,
-        typer.Option("--without", help="daily: a merchant to leave out of training."),
+        Texts, opt("daily: a merchant to leave out of training.", "--without")
     ] = None,
-    work: Annotated[
-        Path | None, typer.Option(help="Keep the examples here, to go on from or use again.")
-    ] = None,
-    quick: Annotated[bool, typer.Option(help="Tiny models, to see that all works.")] = False,
-    seed: Annotated[int, typer.Option(help="Fixes every chance.")] = 0,
-    json: Annotated[
-        Path | None, typer.Option("--json", help="Write the result as JSON (- = print).")
-    ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write charts to this HTML file.")] = None,
+    work: Annotated[Path | None, opt("Keep the examples here, to go on from or use again.")] = None,
+    quick: Annotated[bool, opt("Tiny models, to see that all works.")] = False,
+    seed: Seed = 0,
+    json: JsonFile = None,
+    plot: Charts = None,
 ) -> None:
     """Train every model of a published table on a log; show its figures and ours."""
     from salticus.charts.prediction import prediction_tables, write_prediction
@@ -191,9 +190,7 @@ def predict_study(
         report = run(table, Log(log), plan, told, days)
     if plot is not None:
         write_prediction(report, plot)
-    if json is not None:
-        write_json(report, json)
-    if json is None or str(json) != "-":
+    if write_json(report, json):
         for title, rows in prediction_tables(report):
             print_table(title, *rows)
 
