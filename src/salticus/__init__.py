@@ -11,11 +11,10 @@ from salticus.version import VERSION as __version__
 if TYPE_CHECKING:
     from salticus.allocate.base import Policy
     from salticus.config import Budget, Config
-    from salticus.crawl.adding import add
     from salticus.crawl.assembly import crawler
     from salticus.crawl.loop import Loop
-    from salticus.crawl.opened import Crawl, open_crawl
-    from salticus.crawl.opening import stored
+    from salticus.crawl.manual import add
+    from salticus.crawl.opening import Crawl, open_crawl, stored
     from salticus.crawl.running import run
     from salticus.crawl.world import World
     from salticus.errors import SalticusError
@@ -34,11 +33,10 @@ if TYPE_CHECKING:
 _HOMES = {
     "salticus.allocate.base": ("Policy",),
     "salticus.config": ("Budget", "Config"),
-    "salticus.crawl.adding": ("add",),
     "salticus.crawl.assembly": ("crawler",),
     "salticus.crawl.loop": ("Loop",),
-    "salticus.crawl.opened": ("Crawl", "open_crawl"),
-    "salticus.crawl.opening": ("stored",),
+    "salticus.crawl.manual": ("add",),
+    "salticus.crawl.opening": ("Crawl", "open_crawl", "stored"),
     "salticus.crawl.running": ("run",),
     "salticus.crawl.world": ("World",),
     "salticus.errors": ("SalticusError",),

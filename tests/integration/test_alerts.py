@@ -8,8 +8,8 @@ from typing import Any
 
 from salticus.checks.fetch_server import Server, reply
 from salticus.config import Config, parse
+from salticus.crawl.manual import visit_now
 from salticus.crawl.opening import stored
-from salticus.crawl.visiting import visit_now
 from salticus.types import NewPage
 
 OFFER = """<title>Tent {0}</title><h1>Tent {0}</h1><script type="application/ld+json">

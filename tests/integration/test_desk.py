@@ -23,7 +23,6 @@ from salticus.config import Config, Models, parse
 from salticus.crawl.assembly import crawler
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import stored
-from salticus.crawl.snapshot import recover
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import all_names
 from salticus.lab.worlds.mall.audit import audit
@@ -218,7 +217,7 @@ def test_a_restored_crawl_plans_the_same_to_the_last_byte(tmp_path: Path, policy
             async with crawler(config, companions=(desk,)) as loop:
                 await loop.run(mall.clock.now() + timedelta(days=2))
             async with crawler(config, companions=(desk,)) as loop:
-                await recover(loop)
+                await loop.recover()
                 before = await _half_a_tick(loop, config, mall)
                 copy = tmp_path / "copy.db"
                 async with stored(config) as store:
@@ -231,7 +230,7 @@ def test_a_restored_crawl_plans_the_same_to_the_last_byte(tmp_path: Path, policy
                 config, store=str(copy), desk=msgspec.structs.replace(config.desk, listen=other())
             )
             async with crawler(twin, companions=(desk,)) as restored:
-                await recover(restored)
+                await restored.recover()
                 await _rested(mall)
                 theirs = await restored.plan(then)
         assert len(mine) > 0
@@ -254,7 +253,7 @@ async def _half_a_tick(loop: Loop, config: Config, mall: Mall) -> Tick:
     now = mall.clock.now()
     tick = Tick(900, now, now + timedelta(days=2))
     plan = await loop.plan(tick)
-    await loop.memory.save(plan)
+    await loop.snapshot.save(plan)
     half = plan.take(np.arange(len(plan) // 2))
     half = replace(half, due=np.full(len(half), plan.due.min()))
     async with stored(config) as store:

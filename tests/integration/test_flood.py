@@ -9,8 +9,8 @@ from typing import Any
 from salticus.checks.fetch_server import Server, reply
 from salticus.config import Config, parse
 from salticus.crawl.assembly import crawler
+from salticus.crawl.manual import visit_now
 from salticus.crawl.opening import stored
-from salticus.crawl.visiting import visit_now
 from salticus.types import NewPage
 
 CHILDREN = 60

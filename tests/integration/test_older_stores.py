@@ -181,7 +181,7 @@ def test_its_crawl_goes_on(sql: Path, tmp_path: Path) -> None:
             before = rows(path, seen)
             states = unpack(rows(path, "SELECT state FROM state")[0]["state"])
             async with crawler(settings(path, clock), once=True) as loop:
-                lost = states.keys() - {"open"} - loop.memory.parts.keys()
+                lost = states.keys() - {"open"} - loop.snapshot.parts.keys()
                 assert not lost, "nobody takes up what these parts had learnt"
                 await loop.run(once=True)
                 return before, loop.parts.ticks.number_ - int(states["ticks.Ticks"]["number"])

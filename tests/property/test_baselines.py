@@ -22,7 +22,7 @@ from salticus.clock import VirtualClock
 from salticus.config import Budget
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import Parts
-from salticus.crawl.snapshot import Memory
+from salticus.crawl.snapshot import Snapshot
 from salticus.predict.gamma import Gamma
 from salticus.schedule.base import Spacing
 from salticus.schedule.coin import Coin
@@ -62,7 +62,7 @@ def loop_of(
         ledger=Ledger(Budget.parse(budget)),
         planner=Planner(),
     )
-    return Loop(world, parts, Memory(parts.named(), store))
+    return Loop(world, parts, Snapshot(parts.named(), store))
 
 
 def made(policy: str, spacing: str) -> tuple[Policy, Spacing]:

@@ -19,7 +19,6 @@ from salticus.clock import VirtualClock
 from salticus.config import Budget
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import Parts
-from salticus.crawl.snapshot import Memory
 from salticus.errors import Infeasible
 from salticus.predict.gamma import Gamma
 from salticus.schedule.even import Even
@@ -52,7 +51,7 @@ def crawl(
         planner=Planner(),
         proposers=(Limits(), Pins(), Explore(explore)),
     )
-    loop = Loop(world, parts, Memory({}))
+    loop = Loop(world, parts)
     asyncio.run(loop.run(START + timedelta(days=days)))
     return world
 

@@ -22,7 +22,6 @@ from salticus.clock import VirtualClock
 from salticus.config import Budget
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import Parts
-from salticus.crawl.snapshot import Memory
 from salticus.errors import Infeasible
 from salticus.predict.gamma import Gamma, GammaSurvival
 from salticus.predict.poisson import PoissonSurvival
@@ -148,7 +147,7 @@ def crawl(world: StillWorld, policy: Policy, budget: float, *, explore: float, d
         planner=Planner(),
         proposers=(Limits(), Pins(), Explore(explore)),
     )
-    loop = Loop(world, parts, Memory({}))
+    loop = Loop(world, parts)
     asyncio.run(loop.run(START + timedelta(days=days)))
     return loop
 

@@ -16,7 +16,7 @@ import pytest
 
 from salticus.cli.pages import Sort, State
 from salticus.crawl.alerts import KINDS
-from salticus.crawl.snapshot import Memory
+from salticus.crawl.snapshot import Snapshot
 from salticus.store.base import SORTS, STATES
 from salticus.store.sqlite import SqliteStore
 from salticus.types import Alert, Plan, Tick, Told, Value, instant
@@ -177,7 +177,7 @@ def test_what_a_feed_says_is_shown_beside_what_was_seen(stage: Stage) -> None:
 
 def test_a_visit_that_is_planned_is_shown(stage: Stage) -> None:
     soon = datetime.now(UTC) + timedelta(hours=1)
-    asyncio.run(with_store(stage, lambda store: Memory({}, store).save(plan_of([1, 2], soon))))
+    asyncio.run(with_store(stage, lambda store: Snapshot({}, store).save(plan_of([1, 2], soon))))
     assert re.search(rf"next visit +{soon:%Y-%m-%d %H:%M:%S}Z", stage.ok("show", TEA))
     assert re.search(r"next visit +not planned yet", stage.ok("show", FRESH))
     stage.ok("pages", TEA, "--pause")

@@ -19,7 +19,6 @@ from salticus.clock import VirtualClock
 from salticus.config import Budget, Config, Share, parse
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import Parts
-from salticus.crawl.snapshot import Memory
 from salticus.errors import ConfigError
 from salticus.predict.gamma import Gamma
 from salticus.predict.poisson import PoissonSurvival
@@ -59,7 +58,7 @@ def crawl(pages: Pages, budget: float, share: float, days: int) -> Listener:
         planner=Planner(),
         proposers=(Limits(), Pins(), Explore(share)),
     )
-    loop = Loop(StillWorld(pages), parts, Memory({}), watchers=[listener])
+    loop = Loop(StillWorld(pages), parts, watchers=[listener])
     asyncio.run(loop.run(START + timedelta(days=days)))
     return listener
 

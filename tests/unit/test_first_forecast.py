@@ -11,9 +11,8 @@ import pytest
 
 from salticus.clock import VirtualClock
 from salticus.config import parse
-from salticus.crawl.forecast import without_news
 from salticus.crawl.opening import stored
-from salticus.crawl.snapshot import recover
+from salticus.crawl.standing import without_news
 from salticus.types import NewPage, Tick
 
 from .test_why import START, TICK, Scripted, crawler, why_report
@@ -58,7 +57,7 @@ def test_the_crawl_visits_when_it_was_foreseen(
         async with stored(config) as store:
             world = Scripted(store, config, clock)
             loop = crawler(config, world, store)
-            await recover(loop)
+            await loop.recover()
             seen: dict[str, int] = {}
             tick = Tick(loop.parts.ticks.number_, clock.now(), clock.now() + TICK)
             while len(seen) < len(urls) and tick.start < START + timedelta(days=30):

@@ -20,8 +20,7 @@ from salticus.allocate.leap import Leap
 from salticus.clock import VirtualClock
 from salticus.config import Config, parse
 from salticus.crawl.loop import Loop
-from salticus.crawl.opened import open_crawl
-from salticus.crawl.opening import stored
+from salticus.crawl.opening import open_crawl, stored
 from salticus.freshness.estimate import by_pages
 from salticus.freshness.note import Gauging
 from salticus.observe import digest
@@ -107,7 +106,7 @@ async def crawled(
             loop.parts = replace(loop.parts, predictor=predictor)
         async for tick in loop.parts.ticks.until(START + days * DAY):
             plan = await loop.plan(tick)
-            await loop.memory.save(plan)
+            await loop.snapshot.save(plan)
             await loop.make(plan)
         clock.advance(timedelta(hours=5))
         yield loop, config

@@ -238,13 +238,13 @@ def test_a_run_goes_on_from_what_was_imported(tmp_path: Path, shop: Shop) -> Non
     """The snapshot that an import leaves is one that a loop can resume from."""
     from salticus.crawl.opening import clock_of
     from salticus.crawl.parts import make_parts
-    from salticus.crawl.snapshot import Memory
+    from salticus.crawl.snapshot import Snapshot
 
     shop.take(a_log(tmp_path / "log"))
 
     async def resumed(store: SqliteStore) -> tuple[Any, Any]:
         parts = make_parts(shop.config, clock_of(shop.config), store)
-        return parts, await Memory(parts.named(), store).recall()
+        return parts, await Snapshot(parts.named(), store).recall()
 
     parts, recalled = shop.ask(resumed)
     assert recalled is not None

@@ -18,7 +18,7 @@ from salticus.config import Budget
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import Parts
 from salticus.crawl.plan import decide
-from salticus.crawl.snapshot import Memory, no_plan, recover
+from salticus.crawl.snapshot import Snapshot, no_plan
 from salticus.predict.gamma import Gamma
 from salticus.schedule.even import Even
 from salticus.schedule.ledger import Ledger
@@ -106,7 +106,7 @@ def loop_on(world: Frail, clock: VirtualClock) -> Loop:
         ledger=Ledger(Budget.parse(200)),
         planner=Planner(seed=3),
     )
-    return Loop(world, parts, Memory(parts.named(), world.notebook))
+    return Loop(world, parts, Snapshot(parts.named(), world.notebook))
 
 
 def test_a_killed_loop_plans_what_it_would_have_planned() -> None:
@@ -124,7 +124,7 @@ def test_a_killed_loop_plans_what_it_would_have_planned() -> None:
         resumed = loop_on(world, clock)
         await resumed.resume()
         await clock.until(START + 6 * HOURS)
-        resumed.memory.keeper = None  # what it remembers now is not what is tested
+        resumed.snapshot.keeper = None  # what it remembers now is not what is tested
         async for tick in resumed.parts.ticks.until(START + 12 * HOURS):
             await resumed.make(await resumed.plan(tick))
         return world.plans
@@ -179,7 +179,7 @@ def test_a_part_that_was_exchanged_starts_afresh() -> None:
         loop = loop_on(world, clock)
         spacing = OtherSpacing(seed=3)
         loop.parts = replace(loop.parts, spacing=spacing)
-        loop.memory = Memory(loop.parts.named(), world.notebook)
+        loop.snapshot = Snapshot(loop.parts.named(), world.notebook)
         await loop.resume()
         assert len(spacing.credit_.ids) == 0
         assert loop.parts.ledger.until_ == instant(START + 3 * HOURS)
@@ -203,7 +203,7 @@ def test_an_urgent_visit_is_charged_what_it_cost_after_a_kill() -> None:
         with suppress(CrashError):
             await loop_on(world, clock).run(START + 6 * HOURS)
         known = loop_on(world, clock)
-        await recover(known)
+        await known.recover()
         balance, open_ = known.parts.ledger.balance_, known.parts.ledger.open_
         urgent = Outcomes.known(
             visit=unplanned(instant(clock.now()), 2),
@@ -213,7 +213,7 @@ def test_an_urgent_visit_is_charged_what_it_cost_after_a_kill() -> None:
         )
         world.notebook.urgent = urgent
         loop = loop_on(world, clock)
-        await recover(loop)
+        await loop.recover()
         assert loop.parts.ledger.balance_ == pytest.approx(balance - 6)
         assert loop.parts.ledger.open_ == open_
         made = np.concatenate([loop.parts.ledger.made_, *loop.parts.ledger._new])

@@ -11,8 +11,7 @@ import pytest
 import salticus
 from salticus.clock import VirtualClock
 from salticus.config import Config, load, parse
-from salticus.crawl.opened import Crawl, open_crawl
-from salticus.crawl.opening import stored
+from salticus.crawl.opening import Crawl, open_crawl, stored
 from salticus.store.base import Edit, Query
 from salticus.types import Count
 from salticus.views.fresh import Fresh, Unknown, fresh
@@ -107,10 +106,10 @@ def test_the_state_is_read_again_only_when_it_changed(stage: Stage) -> None:
 
 
 async def _remembered(crawl: Crawl) -> bytes:
-    from salticus.crawl.snapshot import Memory, no_plan
+    from salticus.crawl.snapshot import Snapshot, no_plan
 
-    memory = Memory({}, crawl.store)
-    await memory.save(no_plan(crawl.now()))
+    snapshot = Snapshot({}, crawl.store)
+    await snapshot.save(no_plan(crawl.now()))
     return await crawl.store.recall() or b""
 
 

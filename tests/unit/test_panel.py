@@ -22,7 +22,6 @@ from salticus.clock import VirtualClock
 from salticus.config import Budget
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import Parts
-from salticus.crawl.snapshot import Memory
 from salticus.predict.gamma import Gamma
 from salticus.schedule.even import Even
 from salticus.schedule.ledger import Ledger
@@ -116,7 +115,7 @@ def crawl(panel: Panel, days: int = 3) -> tuple[Heard, Ledger]:
         panel=panel,
         proposers=(Limits(), Pins(), Explore(0.1, seed=3)),
     )
-    loop = Loop(StillWorld(pages), parts, Memory({}), watchers=[heard])
+    loop = Loop(StillWorld(pages), parts, watchers=[heard])
     asyncio.run(loop.run(START + timedelta(days=days)))
     return heard, ledger
 

@@ -21,7 +21,7 @@ from scrapy.spiders import CrawlSpider
 from scrapy.spiders import Rule as Follow
 
 from salticus.config import Budget, Rule
-from salticus.crawl.visiting import by_hand
+from salticus.crawl.manual import by_hand
 from salticus.schedule.ledger import Ledger
 from salticus.scrapy.crawl import callback_name
 from salticus.scrapy.faults import status_of, words_for

@@ -15,12 +15,11 @@ import pytest
 from salticus.clock import VirtualClock
 from salticus.config import Config, parse
 from salticus.crawl.census import Census
-from salticus.crawl.forecast import HORIZON
 from salticus.crawl.loop import Loop
-from salticus.crawl.opened import open_crawl
-from salticus.crawl.opening import cost_of, stored
+from salticus.crawl.opening import cost_of, open_crawl, stored
 from salticus.crawl.parts import make_parts
-from salticus.crawl.snapshot import Memory
+from salticus.crawl.snapshot import Snapshot
+from salticus.crawl.standing import HORIZON
 from salticus.fetch.gate import Hosts
 from salticus.observe import digest
 from salticus.store.base import Edit, Query
@@ -169,7 +168,7 @@ class Scripted:
 
 def crawler(config: Config, world: Scripted, store: SqliteStore) -> Loop:
     parts = make_parts(config, world.clock, store)
-    return Loop(world, parts, Memory(parts.named(), store))
+    return Loop(world, parts, Snapshot(parts.named(), store))
 
 
 async def crawled(folder: Path, policy: str = "leap", *, days: int = 8) -> Crawl:
@@ -183,7 +182,7 @@ async def crawled(folder: Path, policy: str = "leap", *, days: int = 8) -> Crawl
         loop = crawler(config, world, store)
         async for tick in loop.parts.ticks.until(START + (days + 1) * DAY):
             plan = await loop.plan(tick)
-            await loop.memory.save(plan)
+            await loop.snapshot.save(plan)
             await loop.make(plan)
             if tick.number == world.crash_at:
                 break
@@ -210,7 +209,7 @@ async def planned(config: Config, clock: VirtualClock) -> dict[str, int]:
     async with stored(config) as store:
         world = Scripted(store, config, clock)
         loop = crawler(config, world, store)
-        recalled = await loop.memory.recall()
+        recalled = await loop.snapshot.recall()
         assert recalled is not None
         plan, outcomes = recalled
         loop.learn(outcomes)

@@ -15,7 +15,6 @@ from salticus.clock import VirtualClock
 from salticus.config import Budget, Config, Share
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import Given, make_parts
-from salticus.crawl.snapshot import Memory
 from salticus.freshness.note import Gauging
 from salticus.lab.worlds.mall.generate import generate
 from salticus.testing import blank_pages
@@ -184,7 +183,7 @@ def crawl(world: Timed, days: int, *, policy: str, budget: str, share: float) ->
         budget=Budget.parse(budget), predictor=predictor, seed=seed, explore=Share(share)
     )
     parts = make_parts(config, VirtualClock(START), given=Given(policy=part))
-    loop = Loop(world, parts, Memory({}), gauge=Gauging(notes), watchers=[notes])
+    loop = Loop(world, parts, gauge=Gauging(notes), watchers=[notes])
     asyncio.run(loop.run(START + timedelta(days=days)))
     return notes
 

@@ -38,8 +38,8 @@ from salticus.cli.output import (
 from salticus.errors import InputError
 
 if TYPE_CHECKING:
-    from salticus.crawl.clicks import LineTally
-    from salticus.crawl.opened import Crawl
+    from salticus.crawl.importing import LineTally
+    from salticus.crawl.opening import Crawl
     from salticus.views.merchants import MerchantView
 
 ClickFormat = Literal["csv", "jsonl", "access"]
@@ -177,7 +177,7 @@ def feed_import(
     json: Json = False,
 ) -> None:
     """Take in a merchant's feed: values without a visit. Nothing if more than half of it is bad."""
-    from salticus.crawl.feeds import FeedTerms, import_feed
+    from salticus.crawl.importing import FeedTerms, import_feed
 
     terms = FeedTerms(merchant, day("at", at), tuple(tag or ()), known_only, keep_tracking)
     done = asyncio.run(import_feed(settings(config), file, terms))
@@ -252,7 +252,7 @@ def clicks_import(
 
     Lines that are wrong, and pages that are not in the store, are reported.
     """
-    from salticus.crawl.clicks import ClickReading, count_clicks
+    from salticus.crawl.importing import ClickReading, count_clicks
 
     how = ClickReading(format, click, base, again)
 
@@ -293,7 +293,7 @@ def _progress(name: str, size: int) -> Iterator[Callable[[int], None]]:
 
 
 def _tell_clicks(tally: LineTally) -> None:
-    from salticus.crawl.clicks import strangers
+    from salticus.crawl.importing import strangers
 
     if tally.earlier and not tally.lines:
         return

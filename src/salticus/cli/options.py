@@ -15,7 +15,7 @@ import typer
 from salticus.config import Budget, Config, duration, load
 
 if TYPE_CHECKING:
-    from salticus.crawl.opened import Crawl
+    from salticus.crawl.opening import Crawl
 
 
 def opt(help: str, *names: str, **more: Any) -> Any:
@@ -79,7 +79,7 @@ def settings(
 
 def ask(config: Path, question: Callable[[Crawl], Awaitable[T]]) -> T:
     """What the crawl of a settings file answers."""
-    from salticus.crawl.opened import open_crawl
+    from salticus.crawl.opening import open_crawl
 
     async def asked() -> T:
         async with open_crawl(settings(config)) as crawl:

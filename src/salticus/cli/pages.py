@@ -41,7 +41,7 @@ from salticus.errors import InputError, StoreLocked
 from salticus.views.words import counted
 
 if TYPE_CHECKING:
-    from salticus.crawl.opened import Crawl
+    from salticus.crawl.opening import Crawl
     from salticus.views.listing import Edit, PageState, Query
 
 
@@ -70,8 +70,8 @@ def add(
     All of them are added, or none if one is not a URL. Sitemaps and feeds are
     read at once, and from then on whenever the crawl visits them.
     """
-    from salticus.crawl.adding import NewPage
-    from salticus.crawl.adding import add as add_pages
+    from salticus.crawl.manual import NewPage
+    from salticus.crawl.manual import add as add_pages
 
     limit = span("max-interval", max_interval)
     days = None if limit is None else limit / timedelta(days=1)
@@ -97,7 +97,7 @@ def add(
 
 def _read(config: Config, sources: list[str], *, json: bool) -> tuple[dict[str, Any], bool]:
     """Read sources now, and tell what they name; True if one of them cannot be read."""
-    from salticus.crawl.adding import read_sources
+    from salticus.crawl.manual import read_sources
 
     try:
         with steps() as step:
@@ -135,7 +135,7 @@ def visit(
     These visits are as polite as all others, but not taken from the budget.
     Exit code 1 if one failed. Refused while a crawl is running.
     """
-    from salticus.crawl.visiting import visit_now
+    from salticus.crawl.manual import visit_now
     from salticus.views.listing import as_json
 
     chosen = settings(config)
@@ -307,7 +307,7 @@ def _tell_forgotten(found: list[PageState], count: int, *, yes: bool) -> None:
 
 def given_urls(words: list[str], file: Path | None = None) -> list[str]:
     """All URLs given, in canonical form, each once. InputError names every line that is none."""
-    from salticus.crawl.adding import canonical_urls
+    from salticus.crawl.manual import canonical_urls
 
     return canonical_urls(_lines(words, file))
 

@@ -44,7 +44,7 @@ from salticus.cli.output import (
 from salticus.errors import InputError
 
 if TYPE_CHECKING:
-    from salticus.crawl.opened import Crawl
+    from salticus.crawl.opening import Crawl
     from salticus.views.diff import Piece
     from salticus.views.page import Held, PageView, Seen
     from salticus.views.search import Found

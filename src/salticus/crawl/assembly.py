@@ -17,7 +17,7 @@ from salticus.crawl.loop import Loop
 from salticus.crawl.opening import clock_of, cost_of, stored
 from salticus.crawl.parts import make_parts
 from salticus.crawl.retraining import Work, retraining
-from salticus.crawl.snapshot import Memory
+from salticus.crawl.snapshot import Snapshot
 from salticus.crawl.warming import warm_up
 from salticus.errors import ConfigError
 from salticus.freshness.note import Gauging
@@ -155,8 +155,8 @@ def _renderer(config: Config) -> Renderer | None:
 
 def _loop(config: Config, world: Live, clock: Clock, store: Store, *, once: bool) -> Loop:
     parts = make_parts(config, clock, store, once=once)
-    memory = Memory({**parts.named(), "demand": world.demand}, store)
-    return Loop(world, parts, memory, gauge=Gauging(store), threaded=True)
+    snapshot = Snapshot({**parts.named(), "demand": world.demand}, store)
+    return Loop(world, parts, snapshot, gauge=Gauging(store), threaded=True)
 
 
 async def _check(config: Config, world: Live, clock: Clock) -> None:

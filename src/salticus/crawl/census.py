@@ -68,8 +68,9 @@ class Census:
             )
         return other
 
-    def costs(self, ids: Ints) -> Floats:
-        """What a visit to each page costs; 1 for those not known."""
+    async def costs(self, ids: Ints) -> Floats:
+        """What a visit to each page costs by now; 1 for those not known."""
+        await self.refresh()
         if self._table is None:
             return np.ones(len(ids))
         rows, known = places(self._table.ids, ids)

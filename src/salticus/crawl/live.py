@@ -113,8 +113,7 @@ class Live:
 
     async def costs(self, pages: Ints) -> Floats:
         await self.store.charge(self.costs_of_rules)
-        await self.census.refresh()
-        return self.census.costs(pages)
+        return await self.census.costs(pages)
 
     async def targets(self, pages: Ints) -> list[Target]:
         """What is needed to visit these pages, without those that are gone, with their rules."""

@@ -6,16 +6,16 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
-from salticus.crawl.lessons import Learner, Lessons
-from salticus.crawl.parts import Parts
+from salticus.crawl.parts import Learner, Lessons, Parts
 from salticus.crawl.plan import Decision, apply, charge, decide, meet
-from salticus.crawl.snapshot import Memory, recover
+from salticus.crawl.snapshot import Snapshot, recover
 from salticus.crawl.world import UrgentWorld, World, costs_of
 from salticus.freshness.note import Gauging
 from salticus.schedule.ticks import FOREVER
-from salticus.types import Floats, Ints, Outcomes, Pages, Plan, Tick
+from salticus.types import Outcomes, Pages, Plan, Tick
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ class Loop:
 
     world: World
     parts: Parts
-    memory: Memory
+    snapshot: Snapshot = field(default_factory=lambda: Snapshot({}))
     gauge: Gauging = field(default_factory=Gauging)
     watchers: list[Learner] = field(default_factory=list)
     threaded: bool = False
@@ -41,14 +41,14 @@ class Loop:
         async for tick in self.parts.ticks.until(until):
             with self.parts.ticks.clock.paused():
                 plan = await self.plan(tick)
-                await self.memory.save(plan, self.aside)
+                await self.snapshot.save(plan, self.aside)
             await self.make(plan)
             if once:
                 break
         async for outcomes in self.world.finish():
             self.learn(outcomes)
         self.study()
-        await self.memory.save(None, self.aside)
+        await self.snapshot.save(None, self.aside)
 
     async def plan(self, tick: Tick) -> Plan:
         """The visits of a tick."""
@@ -77,13 +77,13 @@ class Loop:
             said, plan = propose()
             if len(plan) and self.pages is not None and isinstance(self.world, UrgentWorld):
                 charge(self.parts, plan, self.pages)
-                self.memory.opened(plan)
+                self.snapshot.opened(plan)
                 await self.world.urge(plan)
         return said, plan
 
     def learn(self, outcomes: Outcomes) -> None:
         """Keep account of outcomes as they come; what they teach is learnt tick by tick."""
-        for part in (*self.parts.accounts, self.memory, self.lessons, *self.watchers):
+        for part in (*self.parts.accounts, self.snapshot, self.lessons, *self.watchers):
             part.learn(outcomes)
 
     def study(self) -> None:
@@ -92,12 +92,12 @@ class Loop:
 
     async def resume(self) -> None:
         """Take up where the last run stopped: learn what it stored, make what it left open."""
-        if (plan := await recover(self)) is not None:
+        if (plan := await self.recover()) is not None:
             await self.make(plan)
 
-    async def costs(self, pages: Ints) -> Floats:
-        """What a visit to each of these pages costs."""
-        return await costs_of(self.world, pages)
+    async def recover(self) -> Plan | None:
+        """Learn what the last run stored; the visits that it left open."""
+        return await recover(self.snapshot, self.parts, self.learn, partial(costs_of, self.world))
 
     async def aside(self, work: Callable[[], T]) -> T:
         """Do work that takes long, in a thread if there is to be one."""

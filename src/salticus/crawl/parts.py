@@ -5,8 +5,11 @@ from __future__ import annotations
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import reduce
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self
+
+import numpy as np
 
 from salticus import allocate, plugins, predict, schedule
 from salticus.allocate.base import Informed, Policy, Proposer, Spaced
@@ -20,7 +23,6 @@ from salticus.allocate.panel import Panel
 from salticus.allocate.pins import Pins
 from salticus.clock import Clock
 from salticus.config import Config
-from salticus.crawl.lessons import Learner
 from salticus.models.registry import Registry
 from salticus.predict.base import Predictor
 from salticus.schedule.base import Spacing
@@ -28,7 +30,35 @@ from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
 from salticus.store.base import Store, VisitStore
-from salticus.types import Draw, Grant, Pages, Purpose, Tick
+from salticus.types import Draw, Grant, Outcomes, Pages, Purpose, Tick
+
+
+class Learner(Protocol):
+    """Anything that wants to know how visits ended."""
+
+    def learn(self, outcomes: Outcomes) -> None: ...
+
+
+class Lessons:
+    """Collects outcomes as they come, and teaches them all at once, by the numbers of their visits.
+
+    So it does not matter in which order and in what batches they came, nor to a restart.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Outcomes] = []
+
+    def learn(self, outcomes: Outcomes) -> None:
+        self._waiting.append(outcomes)
+
+    def teach(self, *parts: Learner) -> None:
+        """Let the parts learn what was collected."""
+        if not self._waiting:
+            return
+        outcomes, self._waiting = reduce(Outcomes.join, self._waiting), []
+        outcomes = outcomes.take(np.argsort(outcomes.visit, kind="stable"))
+        for part in parts:
+            part.learn(outcomes)
 
 
 @dataclass(frozen=True, slots=True)

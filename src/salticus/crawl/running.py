@@ -16,9 +16,9 @@ from salticus.clock import Clock, collect_rarely
 from salticus.clock import run_fast as run_fast
 from salticus.config import Config, load
 from salticus.crawl.assembly import Companion, crawler
-from salticus.crawl.lessons import Learner
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import holder_of
+from salticus.crawl.parts import Learner
 from salticus.errors import ConfigError, InputError, PluginError
 from salticus.schedule.ticks import FOREVER
 

@@ -8,7 +8,7 @@ are made: the same decisions, without a commit for each of them.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Protocol
@@ -38,7 +38,11 @@ class Aside(Protocol):
     async def __call__(self, work: Callable[[], bytes], /) -> bytes: ...
 
 
-class Memory:
+Costs = Callable[[Ints], Awaitable[Floats]]
+"""What a visit to each of these pages costs."""
+
+
+class Snapshot:
     """Saves and restores the parts of a loop; without a keeper it forgets, as simulations may.
 
     Law: a loop that was killed and restored plans what it would have planned.
@@ -115,35 +119,25 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-class Restarting(Protocol):
-    """A loop that takes up where another stopped."""
+async def recover(
+    snapshot: Snapshot, parts: Parts, learn: Callable[[Outcomes], None], costs: Costs
+) -> Plan | None:
+    """Let the parts become what they were when the last run stopped; the visits that it left open.
 
-    memory: Memory
-    parts: Parts
-
-    def learn(self, outcomes: Outcomes) -> None: ...
-
-    async def costs(self, pages: Ints) -> Floats: ...
-
-
-async def recover(loop: Restarting) -> Plan | None:
-    """Let a loop become what the last run was when it stopped; the visits that it left open.
-
-    It learns the outcomes stored since the snapshot, of urgent visits too, which no snapshot knows
-    of, and hears which requests were decided.
+    The outcomes stored since the snapshot are learnt, of urgent visits too, which no snapshot knows
+    of, and InstaCrawl hears which requests were decided.
     """
-    keeper, recalled = loop.memory.keeper, await loop.memory.recall()
+    keeper, recalled = snapshot.keeper, await snapshot.recall()
     if keeper is None or recalled is None:
         return None
     plan, outcomes = recalled
-    loop.learn(outcomes)
-    insta = loop.parts.insta
-    later = await keeper.outcomes_after(max(insta.latest_, UNPLANNED))
+    learn(outcomes)
+    later = await keeper.outcomes_after(max(parts.insta.latest_, UNPLANNED))
     urgent = later.take(later.purpose == Purpose.INSTA)
     if len(urgent):
-        loop.parts.ledger.spend(urgent.visit, await loop.costs(urgent.page))
-    loop.learn(urgent)
-    insta.heard(await keeper.asked(insta.number_), urgent)
+        parts.ledger.spend(urgent.visit, await costs(urgent.page))
+    learn(urgent)
+    parts.insta.heard(await keeper.asked(parts.insta.number_), urgent)
     return plan.without(outcomes.visit)
 
 

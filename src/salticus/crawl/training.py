@@ -16,7 +16,7 @@ import numpy as np
 
 from salticus.config import Config
 from salticus.crawl.contest import FAIR, Foretold, Stretch, contest, verdict
-from salticus.crawl.opened import Crawl, open_crawl
+from salticus.crawl.opening import Crawl, open_crawl
 from salticus.crawl.retraining import end_with_parent
 from salticus.errors import InputError
 from salticus.exchange.folder import Log

@@ -18,7 +18,7 @@ from salticus.config import Budget, Config
 from salticus.crawl.census import Census
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import make_parts
-from salticus.crawl.snapshot import Memory
+from salticus.crawl.snapshot import Snapshot
 from salticus.errors import SalticusError
 from salticus.predict.base import Quiet
 from salticus.store import open_store
@@ -67,7 +67,7 @@ def _loop(config: Config, clock: VirtualClock, store: Store) -> Loop:
     if isinstance(parts.predictor, Quiet):
         parts.predictor.tells = False  # the registry of models must not hear of this
     world = _Invented(store)
-    loop = Loop(world, parts, Memory(parts.named(), store))
+    loop = Loop(world, parts, Snapshot(parts.named(), store))
     world.loop = loop
     return loop
 

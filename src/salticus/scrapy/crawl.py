@@ -16,7 +16,7 @@ from salticus.clock import Clock
 from salticus.crawl.assembly import guided
 from salticus.crawl.live import Job, Live
 from salticus.crawl.loop import Loop
-from salticus.crawl.visiting import by_hand
+from salticus.crawl.manual import by_hand
 from salticus.errors import InputError, UnknownPage
 from salticus.scrapy.fetcher import ScrapyFetcher, first_url
 from salticus.scrapy.items import reading
@@ -66,7 +66,7 @@ class ScrapyCrawl:
             async for outcomes in self.world.finish():  # visits that nobody planned may be the last
                 self.loop.learn(outcomes)
             self.loop.study()
-            await self.loop.memory.save()
+            await self.loop.snapshot.save()
         finally:
             await self._open.aclose()
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import msgspec
 
-from salticus.crawl.opened import Crawl
+from salticus.crawl.opening import Crawl
 from salticus.store.base import AlertState
 from salticus.views.times import known, moment, when
 

@@ -10,7 +10,7 @@ import numpy as np
 from salticus.allocate.limits import check_feasible
 from salticus.config import Config, Hours
 from salticus.crawl.census import Census
-from salticus.crawl.opened import Crawl
+from salticus.crawl.opening import Crawl
 from salticus.errors import Infeasible
 from salticus.fetch.robots import Robots
 from salticus.types import Tick

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from salticus.crawl.opened import Crawl
+from salticus.crawl.opening import Crawl
 from salticus.errors import StoreError
 from salticus.types import Change, Value
 from salticus.views.diff import difference, in_words

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from salticus.config import Config, load
-from salticus.crawl.opened import Crawl, open_crawl
-from salticus.crawl.opening import clock_of, stored
+from salticus.crawl.opening import Crawl, clock_of, open_crawl, stored
 from salticus.crawl.parts import make_parts
 from salticus.errors import ConfigError, PluginError, SalticusError, StoreMissing
 from salticus.store import open_store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from salticus.crawl.opened import Crawl
+from salticus.crawl.opening import Crawl
 from salticus.errors import InputError
 from salticus.exchange.write import export_log, export_rows
 from salticus.store.base import Query

@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 import numpy as np
 
-from salticus.crawl.opened import Crawl
+from salticus.crawl.opening import Crawl
 from salticus.errors import UnknownPage
 from salticus.store.base import PageState
 from salticus.views.standing import NextVisit, outdated, shown, times

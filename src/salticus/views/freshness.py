@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from salticus.crawl.opened import Crawl
+from salticus.crawl.opening import Crawl
 from salticus.freshness.drift import SPAN, drift_of
 from salticus.freshness.estimate import Estimate, by_demand, by_pages
 from salticus.freshness.target import Market, Needed, needed

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from salticus.crawl.opened import Crawl
+from salticus.crawl.opening import Crawl
 from salticus.errors import InputError
 from salticus.store.base import Edit as Edit
 from salticus.store.base import PageState as PageState

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from salticus.crawl.opened import Crawl
+from salticus.crawl.opening import Crawl
 from salticus.views.times import moment
 
 _KIND = "feed:"

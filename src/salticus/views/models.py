@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 
 from salticus.crawl.contest import verdict
-from salticus.crawl.opened import Crawl
+from salticus.crawl.opening import Crawl
 from salticus.crawl.training import Terms, compare, registry_of
 from salticus.models.registry import Event, Judgement
 

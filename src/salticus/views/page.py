@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from salticus.crawl.opened import Crawl
-from salticus.crawl.snapshot import Memory
+from salticus.crawl.opening import Crawl
+from salticus.crawl.snapshot import Snapshot
 from salticus.predict.gamma import Gamma, posterior
 from salticus.store.base import PageState
 from salticus.types import ANSWERED, STATUS
@@ -113,7 +113,7 @@ def _diffs(values: list[Held], last: int) -> list[dict[str, Any]]:
 
 async def _next(crawl: Crawl, page: PageState) -> datetime | None:
     """When the page's next visit is due, if it is planned already."""
-    recalled = await Memory({}, crawl.store).recall()
+    recalled = await Snapshot({}, crawl.store).recall()
     if recalled is None or page.state in ("paused", "moved"):
         return None
     plan, made = recalled

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from salticus.allocate.panel import Terms, choose
-from salticus.crawl.opened import Crawl
+from salticus.crawl.opening import Crawl
 from salticus.errors import InputError
 from salticus.types import Floats, Member, Sighting
 from salticus.views.freshness import foreseen, percent_within

@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 import numpy as np
 
-from salticus.crawl.opened import Crawl
+from salticus.crawl.opening import Crawl
 from salticus.types import Purpose, moment
 
 

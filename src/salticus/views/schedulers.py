@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 
 from salticus.allocate.bandit.policy import Bandit
-from salticus.crawl.opened import Crawl
+from salticus.crawl.opening import Crawl
 from salticus.crawl.parts import make_policy
-from salticus.crawl.snapshot import Memory
+from salticus.crawl.snapshot import Snapshot
 from salticus.errors import InputError
 from salticus.store.base import VisitStore
 from salticus.views.times import moment
@@ -142,7 +142,7 @@ async def arms(crawl: Crawl) -> ArmsView:
     policy = make_policy(crawl.config)
     if not isinstance(policy, Bandit):
         raise InputError(f"the policy {name!r} has no arms; bandits are kab2 to kab5")
-    await Memory({"policy": policy}, crawl.store).recall()
+    await Snapshot({"policy": policy}, crawl.store).recall()
     names, past = policy.arms_.names, policy.history_
     drawn, chances = Counter(past.arm.tolist()), policy.learner_.probabilities()
     return ArmsView(

@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 import numpy as np
 
-from salticus.crawl.opened import Crawl
+from salticus.crawl.opening import Crawl
 from salticus.store.base import Hit
 from salticus.types import Floats, Told
 from salticus.views.standing import outdated_or_unknown, times

@@ -7,9 +7,8 @@ from datetime import datetime
 import msgspec
 import numpy as np
 
-from salticus.crawl.forecast import Visit
-from salticus.crawl.opened import Crawl
-from salticus.crawl.standing import Standing
+from salticus.crawl.opening import Crawl
+from salticus.crawl.standing import Standing, Visit
 from salticus.errors import SalticusError
 from salticus.types import Floats, Ints, Pages, Times, instant, moment
 

@@ -11,7 +11,7 @@ import numpy as np
 from salticus.allocate.limits import deadlines
 from salticus.config import Config
 from salticus.crawl.census import Census
-from salticus.crawl.opened import Crawl
+from salticus.crawl.opening import Crawl
 from salticus.crawl.parts import predictor_of
 from salticus.crawl.standing import visit_price
 from salticus.errors import InputError

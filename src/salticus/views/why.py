@@ -10,9 +10,8 @@ import msgspec
 import numpy as np
 
 from salticus.allocate.base import Priced
-from salticus.crawl.forecast import HORIZON
-from salticus.crawl.opened import Crawl
-from salticus.crawl.standing import Standing
+from salticus.crawl.opening import Crawl
+from salticus.crawl.standing import HORIZON, Standing
 from salticus.predict.base import Evident, Explained, Paced, Predictor
 from salticus.store.base import PageState
 from salticus.types import ANSWERED, DAY, STATUS, Pages, Purpose, instant

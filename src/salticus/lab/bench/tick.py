@@ -20,8 +20,7 @@ import numpy as np
 from salticus.config import Budget, Config, Fetch
 from salticus.crawl.assembly import crawler
 from salticus.crawl.loop import Loop
-from salticus.crawl.opened import open_crawl
-from salticus.crawl.opening import stored
+from salticus.crawl.opening import open_crawl, stored
 from salticus.errors import SalticusError
 from salticus.lab.bench.memory import new_peak, peak
 from salticus.types import Count, Ints, NewPage, Observation, Plan, Tick
@@ -153,7 +152,7 @@ async def _plan(folder: Path, how: str) -> dict[str, float]:
     began = time.perf_counter()
     async with crawler(_config(folder)) as loop:
         if how == "recall":
-            await loop.memory.recall()
+            await loop.snapshot.recall()
         async with watchdog() as first_stall:
             await loop.plan(_tick(0))
         first = time.perf_counter() - began
@@ -163,9 +162,9 @@ async def _plan(folder: Path, how: str) -> dict[str, float]:
         async with watchdog() as stall:
             seconds, plan = await _plans(loop)
             start = time.perf_counter()
-            await loop.memory.save(plan, loop.aside)
+            await loop.snapshot.save(plan, loop.aside)
             save = time.perf_counter() - start
-        saved = len(await loop.memory.keeper.recall() or b"") if loop.memory.keeper else 0
+        saved = len(await loop.snapshot.keeper.recall() or b"") if loop.snapshot.keeper else 0
         facts = {"first": first, "plan": median(seconds), "visits": len(plan), "save": save}
         stalls = {"first_stall": max(first_stall), "stall": max(stall)}
         return {**facts, **stalls, "saved": saved, "bytes": peak()}
@@ -202,10 +201,10 @@ async def watchdog() -> AsyncIterator[list[float]]:
 
 async def _learn(loop: Loop, visits: int) -> None:
     """Let the predictor learn what is stored, as after an import."""
-    assert loop.memory.keeper is not None
+    assert loop.snapshot.keeper is not None
     for low in range(-visits, 0, _CHUNK):
         numbers = np.arange(low, min(0, low + _CHUNK))
-        loop.parts.predictor.learn(await loop.memory.keeper.outcomes(numbers))
+        loop.parts.predictor.learn(await loop.snapshot.keeper.outcomes(numbers))
 
 
 async def _ask(folder: Path) -> dict[str, float]:

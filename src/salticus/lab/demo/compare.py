@@ -17,8 +17,7 @@ import numpy as np
 
 from salticus.config import Budget, Config, Models, Span, load
 from salticus.crawl.assembly import crawler
-from salticus.crawl.opened import open_crawl
-from salticus.crawl.opening import clock_of, stored
+from salticus.crawl.opening import clock_of, open_crawl, stored
 from salticus.crawl.warming import warm_up
 from salticus.errors import SalticusError
 from salticus.lab.demo.charts import write_charts

@@ -12,7 +12,6 @@ from salticus.clock import VirtualClock
 from salticus.config import Budget, Config, Share, Span
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import Given, Parts, make_parts
-from salticus.crawl.snapshot import Memory
 from salticus.exchange.truth import Truth
 from salticus.lab.simulate.readers import Drawn, zipf
 from salticus.lab.simulate.referee import Referee
@@ -71,7 +70,7 @@ def habits(
     referee = Referee(readers, _START + timedelta(days=settle))
     world = Replay(truth, readers, [referee])
     world.begin(_START)
-    loop = Loop(world, _parts(name, rates), Memory({}), watchers=[referee])
+    loop = Loop(world, _parts(name, rates), watchers=[referee])
     asyncio.run(loop.run(_START + timedelta(days=settle + days)))
     visited = np.append(referee.score.visited, np.zeros(len(rates), dtype=np.int64))
     each = visited[crowd : len(rates)].reshape(len(_RATES), len(DEMANDS), _ALIKE).mean(axis=2)

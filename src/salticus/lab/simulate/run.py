@@ -15,11 +15,9 @@ from salticus import allocate, plugins
 from salticus.allocate.base import Policy
 from salticus.clock import VirtualClock
 from salticus.config import Budget, Config, Desk, Share, Span
-from salticus.crawl.lessons import Learner
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import RENDERED
-from salticus.crawl.parts import Given, Parts, make_parts
-from salticus.crawl.snapshot import Memory
+from salticus.crawl.parts import Given, Learner, Parts, make_parts
 from salticus.lab.simulate.clairvoyant import Clairvoyant
 from salticus.lab.simulate.clicking import clicks_of
 from salticus.lab.simulate.estimates import predictor_of
@@ -55,7 +53,7 @@ def run(
     teach(stage, world, parts.predictor)
     if stage.rules.frozen:
         parts = replace(parts, predictor=Frozen(parts.predictor))
-    loop = Loop(world, parts, Memory({}), watchers=[referee, *watchers])
+    loop = Loop(world, parts, watchers=[referee, *watchers])
     if isinstance(world, ClickedReplay):
         world.let_click(clicks_of(stage), partial(_urged, loop))
     asyncio.run(loop.run(stage.end))

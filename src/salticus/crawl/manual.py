@@ -1,25 +1,86 @@
-"""Visits by the user's own order."""
+"""What the user does by hand: pages that are added, and visits that are ordered."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from salticus.clock import Clock
 from salticus.config import Config
 from salticus.crawl.assembly import check_contact, fetching, live
-from salticus.crawl.opening import clock_of
-from salticus.crawl.snapshot import Memory, no_plan, replace_part
+from salticus.crawl.opening import Crawl, clock_of, open_crawl
+from salticus.crawl.snapshot import Snapshot, no_plan, replace_part
+from salticus.errors import InputError
 from salticus.schedule.ledger import Ledger
 from salticus.store.base import PageState, Query, Store
+from salticus.types import NewPage as NewPage
 from salticus.types import Outcomes, Pages, Plan, Purpose, Tick, instant, unplanned
+from salticus.urls import canonical
 
 if TYPE_CHECKING:
     from salticus.crawl.live import Live
+
+
+_SHOWN = 10  # faults that are named
+
+
+class Added(msgspec.Struct, frozen=True):
+    """How many of the pages given are new, and how many were known already."""
+
+    new: int
+    known: int
+
+
+async def add(crawl: Crawl, pages: Iterable[str | NewPage]) -> Added:
+    """Add pages, all of them or none if one is no URL; known ones get what is given of the rest."""
+    given = [NewPage(page) if isinstance(page, str) else page for page in pages]
+    new = await crawl.store.add(given, at=crawl.micros)
+    return Added(new, len(given) - new)
+
+
+def canonical_urls(entries: Iterable[tuple[str, str]]) -> list[str]:
+    """The URLs of (where it stands, text), in canonical form, each once. InputError names every
+    entry that is none."""
+    bad: list[str] = []
+    found: dict[str, None] = {}
+    for where, text in entries:
+        try:
+            found[canonical(text)[0]] = None
+        except InputError as error:
+            bad.append(f"{where}: {error}{_hint(text)}")
+    if bad:
+        more = f"\n(and {len(bad) - _SHOWN} more)" if len(bad) > _SHOWN else ""
+        raise InputError("nothing was added\n" + "\n".join(bad[:_SHOWN]) + more)
+    if not found:
+        raise InputError("no URL was given; name some, or use --file, or - for standard input")
+    return list(found)
+
+
+def _hint(text: str) -> str:
+    """What was probably meant.
+
+    >>> _hint("shop.example/tea"), _hint("nonsense")
+    ('; did you mean https://shop.example/tea ?', '')
+    """
+    bare = "://" not in text and "." in text and " " not in text
+    return f"; did you mean https://{text} ?" if bare else ""
+
+
+async def read_sources(config: Config, urls: Sequence[str]) -> tuple[list[PageState], int, int]:
+    """Visit sources now, and those that they name: their states, how many pages are new by them,
+    and how many sources are still to be read."""
+    async with open_crawl(config) as crawl:
+        before = (await crawl.store.summary()).pages
+    visited = await visit_now(config, urls)
+    async with open_crawl(config) as crawl:
+        found = (await crawl.store.summary()).pages - before
+        return visited, found, len(await unread_sources(crawl.store))
+
 
 MANUAL = 1000  # pages that are visited by one order of the user's
 _PATIENCE_S = 3600.0  # wall seconds that these visits may take in all
@@ -82,7 +143,7 @@ async def _paid(config: Config, store: Store, plan: Plan, pages: Pages) -> Plan:
     plan = plan.take(np.isin(plan.page, pages.ids))
     plan = replace(plan, purpose=np.full(len(plan), Purpose.DISCOVER, dtype=np.int8))
     ledger = Ledger(config.budget, carry=timedelta(days=1), caps=config.caps)
-    await Memory({"ledger": ledger}, store).recall()
+    await Snapshot({"ledger": ledger}, store).recall()
     start = plan.tick.start
     grant = ledger.grant(pages, Tick(0, start, start + timedelta(microseconds=1)))
     cost = pages.cost[pages.rows(plan.page)]
