@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from salticus.lab.worlds.mall.access import AccessEntry, read_entries
+from salticus.lab.worlds.mall.audit import AccessEntry, read_entries
 
 PATIENCE_S = 600.0  # only what hangs takes so long, however busy the machine is
 

@@ -16,8 +16,8 @@ from salticus.config import Config, parse
 from salticus.crawl.assembly import crawler
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import stored
-from salticus.lab.worlds.mall.generate import generate
 from salticus.lab.worlds.mall.server import Mall
+from salticus.lab.worlds.mall.stock import generate
 from salticus.store.base import Store
 from salticus.types import NewPage
 

@@ -26,8 +26,8 @@ from salticus.crawl.opening import stored
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import all_names
 from salticus.lab.worlds.mall.audit import audit
-from salticus.lab.worlds.mall.generate import generate
 from salticus.lab.worlds.mall.server import Mall
+from salticus.lab.worlds.mall.stock import generate
 from salticus.models.calibrated import Calibrated, Curve
 from salticus.models.file import Saved, asked, save_model
 from salticus.models.linear import LinearModel

@@ -11,8 +11,7 @@ import pytest
 
 from salticus.checks.fetch_server import Server, dripping
 from salticus.crawl.journal import BATCH
-from salticus.lab.worlds.mall.access import AccessEntry
-from salticus.lab.worlds.mall.audit import Breach, audit
+from salticus.lab.worlds.mall.audit import AccessEntry, Breach, audit
 
 from .conftest import Street, finished, wait_for
 

@@ -21,8 +21,8 @@ from salticus.crawl.opening import holder_of, stored
 from salticus.errors import StoreLocked
 from salticus.lab.worlds.mall.audit import audit
 from salticus.lab.worlds.mall.faults import Fault
-from salticus.lab.worlds.mall.generate import generate
 from salticus.lab.worlds.mall.server import Mall
+from salticus.lab.worlds.mall.stock import generate
 from salticus.types import NewPage
 
 SPEED = 86_400.0  # a world day in a wall second

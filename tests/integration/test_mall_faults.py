@@ -17,7 +17,10 @@ import pytest
 import uvloop
 
 from salticus.clock import VirtualClock
-from salticus.lab.worlds.mall import AccessEntry, Fault, Mall, audit, generate
+from salticus.lab.worlds.mall.audit import AccessEntry, audit
+from salticus.lab.worlds.mall.faults import Fault
+from salticus.lab.worlds.mall.server import Mall
+from salticus.lab.worlds.mall.stock import generate
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 Run = Callable[[Coroutine[Any, Any, None]], None]

@@ -23,16 +23,10 @@ from salticus.errors import ConfigError
 from salticus.extract.base import Content
 from salticus.extract.offer import Offer
 from salticus.extract.text import Text
-from salticus.lab.worlds.mall import (
-    Fault,
-    Mall,
-    MallPage,
-    Stock,
-    audit,
-    generate,
-    read_entries,
-    serve,
-)
+from salticus.lab.worlds.mall.audit import audit, read_entries
+from salticus.lab.worlds.mall.faults import Fault
+from salticus.lab.worlds.mall.server import Mall, serve
+from salticus.lab.worlds.mall.stock import MallPage, Stock, generate
 from salticus.types import moment
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -17,8 +17,8 @@ import pytest
 from salticus.clock import SystemClock
 from salticus.config import Config, parse
 from salticus.crawl.assembly import crawler
-from salticus.lab.worlds.mall.generate import generate
 from salticus.lab.worlds.mall.server import Mall
+from salticus.lab.worlds.mall.stock import generate
 from salticus.store import open_store
 from salticus.store.base import Query, Store
 from salticus.types.state import unpack

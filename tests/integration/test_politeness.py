@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from salticus.lab.demo.copies import busiest_day
+from salticus.lab.demo import busiest_day
 from salticus.lab.worlds.mall.audit import audit
 
 from .conftest import Street, finished, wait_for

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from salticus.lab.demo.copies import busiest_day
+from salticus.lab.demo import busiest_day
 
 from .conftest import Street, finished
 

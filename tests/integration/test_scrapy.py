@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from salticus.lab.worlds.mall.access import AccessEntry
+from salticus.lab.worlds.mall.audit import AccessEntry
 from salticus.observe import digest
 from salticus.store.sqlite.run import holder_of
 

@@ -69,7 +69,7 @@ assert before[0] or policy == "uniform"
 """
 DEMO = """
 from salticus.config import Budget
-from salticus.lab.demo import compare
+from salticus.lab import demo
 
 class Opened(Exception):
     pass
@@ -80,10 +80,10 @@ async def opened(folder, plot):
     raise Opened
     yield
 
-compare.neighbour_mall = opened
-course = compare.DemoSetup(50, 2, 2.0, 1.0, 1.0, Budget.parse("40%"), 0.01, policies=("leap",))
+demo.neighbour_mall = opened
+course = demo.DemoSetup(50, 2, 2.0, 1.0, 1.0, Budget.parse("40%"), 0.01, policies=("leap",))
 try:
-    asyncio.run(compare.run_demo(Path(sys.argv[1]), course, lambda step: None))
+    asyncio.run(demo.run_demo(Path(sys.argv[1]), course, lambda step: None))
 except Opened:
     pass
 """

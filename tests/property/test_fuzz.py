@@ -49,8 +49,7 @@ from salticus.fetch.identity import Cookies, cookies_txt
 from salticus.fetch.redirects import location
 from salticus.fetch.robots import Robots
 from salticus.lab.worlds.mall import zoo
-from salticus.lab.worlds.mall.markup import STYLES
-from salticus.lab.worlds.mall.render import Padding, page_head
+from salticus.lab.worlds.mall.render import STYLES, Padding, page_head
 from salticus.lab.worlds.mall.stock import MallPage
 from salticus.signals.merchant import MerchantFeed, Spelling
 from salticus.signals.opened import Opened
@@ -70,12 +69,12 @@ def mall_pages() -> list[bytes]:
     offers = [MallPage("1", 0, "/o/1", "Kettle & lid", markup=style) for style in STYLES]
     sound = [Padding(0).page(page_head(page, "19.9 EUR InStock"), "now") for page in offers]
     spoilers = [zoo.SPOILT[name] for name in ("half", "latin", "utf-16", "invalid", "sessions")]
-    beasts = [zoo.INSTEAD[name]("/o/1")[0][:MOST] for name in ("wall", "soft-404", "calendar")]
-    return [*sound, *(spoil(page)[0][:MOST] for spoil in spoilers for page in sound), *beasts]
+    beasts = [zoo.INSTEAD[name]("/o/1")[:MOST] for name in ("wall", "soft-404", "calendar")]
+    return [*sound, *(spoil(page)[:MOST] for spoil in spoilers for page in sound), *beasts]
 
 
 PAGES = [*seeds("*.html", folder="offers"), *seeds("*.html"), *mall_pages()]
-LISTS = [*seeds("*.xml", "feed.json", "sitemap.txt", "hub.html"), zoo.INSTEAD["xml-bomb"]("")[0]]
+LISTS = [*seeds("*.xml", "feed.json", "sitemap.txt", "hub.html"), zoo.INSTEAD["xml-bomb"]("")]
 DATA = seeds("*.json", "*.pdf")
 
 # ------------------------------------------------------------------------------------ extraction

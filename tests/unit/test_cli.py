@@ -26,8 +26,8 @@ from typer.testing import CliRunner
 
 from salticus.cli.app import app
 from salticus.clock import SystemClock
-from salticus.lab.worlds.mall.generate import generate
 from salticus.lab.worlds.mall.server import Mall
+from salticus.lab.worlds.mall.stock import generate
 from salticus.store.sqlite import SqliteStore
 from salticus.types import NewPage
 

@@ -10,18 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salticus.lab.worlds.mall import (
-    AccessEntry,
-    AnsweredVisits,
-    Audit,
-    MallPage,
-    Stock,
-    audit,
-    freshness_over,
-    generate,
-    true_freshness,
-)
-from salticus.lab.worlds.mall.stock import offsets_of
+from salticus.lab.worlds.mall.audit import AccessEntry, Audit, audit
+from salticus.lab.worlds.mall.freshness import AnsweredVisits, fresh_at, freshness_over
+from salticus.lab.worlds.mall.stock import MallPage, Stock, generate, offsets_of
+from salticus.types import instant
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 T = 1_700_000_000.0
@@ -181,6 +173,12 @@ def at(second: float) -> datetime:
     return START + timedelta(seconds=second)
 
 
+def true_freshness(stock: Stock, copies: dict[int, str | None], when: datetime) -> float:
+    """Share of pages whose copy equals the truth, page by page."""
+    equal = [copies.get(row) == stock.value(row, when) for row in range(len(stock))]
+    return float(np.mean(equal)) if equal else 1.0
+
+
 def copies_at(visits: list[tuple[int, int, str | None]], second: float) -> dict[int, str | None]:
     passed = sorted((visit for visit in visits if visit[1] <= second), key=lambda visit: visit[1])
     return {row: value for row, _, value in passed}
@@ -196,6 +194,10 @@ def test_freshness_over_time_is_the_mean_of_freshness_at_each_time(
     stock = stock_of(points)
     grid = [second + 0.5 for second in range(start, end)]
     each = [true_freshness(stock, copies_at(visits, s), at(s)) for s in grid]
+    for second, share in zip(grid, each, strict=True):
+        when = np.full(len(stock), instant(at(second)))
+        found = fresh_at(stock, visits_of(visits), np.arange(len(stock)), when)
+        assert found.mean() == pytest.approx(share)
     exact = freshness_over(stock, visits_of(visits), at(start), at(end))
     assert exact == pytest.approx(np.mean(each), abs=1e-12)
 
@@ -205,16 +207,17 @@ def test_a_copy_of_the_truth_is_fresh(
     points: list[tuple[int, int, str | None]], second: int
 ) -> None:
     stock = stock_of(points)
-    assert true_freshness(stock, stock.texts_at(at(second)), at(second)) == 1.0
+    rows, when = np.arange(len(stock)), np.full(len(stock), instant(at(second)))
+    truth = AnsweredVisits(rows, when, [stock.value(row, at(second)) for row in rows])
+    assert fresh_at(stock, truth, rows, when).all()
 
 
 def test_freshness_between_two_changes() -> None:
     stock = stock_of([(0, 0, "1 EUR InStock"), (0, 4, "2 EUR InStock")], pages=1)
     visits = [(0, 1, "1 EUR InStock"), (0, 7, "2 EUR InStock")]
     assert freshness_over(stock, visits_of(visits), at(0), at(10)) == pytest.approx(0.6)
-    assert true_freshness(stock, {0: "1 EUR InStock"}, at(3)) == 1.0
-    assert true_freshness(stock, {0: "1 EUR InStock"}, at(4)) == 0.0
-    assert true_freshness(stock, {}, at(3)) == 0.0
+    row, when = np.zeros(3, dtype=np.int64), instant(START) + np.array([0, 3, 4], dtype="m8[s]")
+    assert fresh_at(stock, visits_of(visits), row, when).tolist() == [False, True, False]
 
 
 def test_no_time_has_no_freshness() -> None:

@@ -8,8 +8,7 @@ import zlib
 import pytest
 
 from salticus.errors import ConfigError
-from salticus.lab.worlds.mall import Fault, parse_fault
-from salticus.lab.worlds.mall.faults import Dice, bomb, junk
+from salticus.lab.worlds.mall.faults import Dice, Fault, bomb, junk, parse_fault
 
 HOST = "127.0.0.1:8000"
 

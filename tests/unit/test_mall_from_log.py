@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from salticus.errors import InputError
-from salticus.lab.worlds.mall import stock_from_log
+from salticus.lab.worlds.mall.stock import Stock, stock_from_log
 
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -30,6 +30,10 @@ def write_log(
         }
     ).write_parquet(folder / "values.parquet")
     return folder
+
+
+def texts_of(stock: Stock) -> list[str | None]:
+    return [stock.value(row, DAY) for row in range(len(stock))]
 
 
 def test_prices_become_offers_in_order_of_time(tmp_path: Path) -> None:
@@ -62,7 +66,7 @@ def test_a_value_written_differently_is_no_change(tmp_path: Path) -> None:
 
 def test_two_pages_with_the_same_value_both_keep_it(tmp_path: Path) -> None:
     log = write_log(tmp_path, {"page_id": ["a", "b"]}, [("a", 0, "5"), ("b", 0, "5")])
-    assert stock_from_log(log).texts_at(DAY) == ["5 EUR InStock"] * 2
+    assert texts_of(stock_from_log(log)) == ["5 EUR InStock"] * 2
 
 
 def test_what_is_not_a_price_is_text(tmp_path: Path) -> None:
@@ -71,7 +75,7 @@ def test_what_is_not_a_price_is_text(tmp_path: Path) -> None:
     stock = stock_from_log(write_log(tmp_path, pages, values))
     assert [page.kind for page in stock.pages] == ["article", "page", "page"]
     assert [page.path for page in stock.pages] == ["/a/0", "/a/1", "/a/2"]
-    assert stock.texts_at(DAY) == ["1.50", "Sold out soon", "2"]
+    assert texts_of(stock) == ["1.50", "Sold out soon", "2"]
 
 
 def test_numbers_serve_as_ids_and_values(tmp_path: Path) -> None:

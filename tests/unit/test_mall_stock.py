@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salticus.lab.worlds.mall import MallPage, Stock, generate, offer_text
-from salticus.lab.worlds.mall.stock import offsets_of
+from salticus.lab.worlds.mall.stock import MallPage, Stock, generate, offer_text, offsets_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -52,7 +51,6 @@ def test_lookups_agree_with_a_plain_reading(
     exact = (when - START).total_seconds()
     expected = [naive(points, exact) for points in histories]
     assert [stock.value(row, when) for row in range(len(stock))] == expected
-    assert stock.texts_at(when) == expected
     points = stock.values_at(when)
     assert points.tolist() == [
         stock.point(row, np.datetime64(when.replace(tzinfo=None), "us"))

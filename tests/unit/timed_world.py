@@ -16,7 +16,7 @@ from salticus.config import Budget, Config, Share
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import Given, make_parts
 from salticus.freshness.note import Gauging
-from salticus.lab.worlds.mall.generate import generate
+from salticus.lab.worlds.mall.stock import generate
 from salticus.testing import blank_pages
 from salticus.types import (
     NEVER,

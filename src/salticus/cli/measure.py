@@ -27,7 +27,7 @@ def demo(
     from dataclasses import replace
 
     from salticus.crawl.running import run_fast
-    from salticus.lab.demo.compare import FULL, PAGE, SMALL, run_demo, table_of
+    from salticus.lab.demo import FULL, PAGE, SMALL, run_demo, table_of
 
     where = folder or Path(tempfile.mkdtemp(prefix="salticus-demo-"))
     course = replace(FULL if compare else SMALL, seed=seed)

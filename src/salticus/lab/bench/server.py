@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from salticus.clock import run_fast
 from salticus.lab.bench.course import BenchSetup
-from salticus.lab.worlds.mall.generate import generate
 from salticus.lab.worlds.mall.render import Padding, page_head
+from salticus.lab.worlds.mall.stock import generate
 
 _VARIANTS = 51
 _THIRD = ("jsonld", "jsonld", "microdata")

@@ -1,4 +1,4 @@
-"""Was the crawler polite, and is its copy true? Judged by the mall's own record and truth."""
+"""Was the crawler polite? Judged by the mall's own record of who asked for what when."""
 
 from __future__ import annotations
 
@@ -7,18 +7,51 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import pairwise
 from math import inf
-from typing import NamedTuple
+from pathlib import Path
 from urllib.parse import unquote
 
-import numpy as np
+import msgspec
 
-from salticus.lab.worlds.mall.access import AccessEntry
-from salticus.lab.worlds.mall.shop import DISALLOWED
-from salticus.lab.worlds.mall.stock import Stock
-from salticus.types import Bools, Ints, Times, instant
+from salticus.errors import InputError
+
+DISALLOWED = "/private/"
+"""What the robots.txt of every shop forbids."""
+
+
+class AccessEntry(msgspec.Struct, gc=False):
+    """One request. `arrived` and `ended` are wall seconds since 1970, `world` is world time in µs.
+
+    `ended` is taken just before the last byte is handed over, so that no client can hold the
+    whole answer earlier; when the client leaves first, it is taken then. It is None while the
+    request is under way. `status` is 0 if no answer was begun. `value` is set once the value was
+    served in full or confirmed by 304. `retry_after` and `crawl_delay` are the seconds that this
+    answer asked for.
+    """
+
+    host: str
+    path: str
+    arrived: float
+    world: int
+    ended: float | None = None
+    status: int = 0
+    value: str | None = None
+    retry_after: float | None = None
+    crawl_delay: float | None = None
+    conditional: bool = False
+    fault: str | None = None
+
+
+def read_entries(path: Path) -> list[AccessEntry]:
+    """The entries of a file, in order of arrival; a last line still being written is left out."""
+    decoder = msgspec.json.Decoder(AccessEntry)
+    whole, _, _ = path.read_bytes().rpartition(b"\n")
+    try:
+        entries = [decoder.decode(line) for line in whole.splitlines()]
+    except msgspec.DecodeError as error:
+        raise InputError(f"{path}: not an access log ({error})") from error
+    return sorted(entries, key=lambda entry: entry.arrived)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,95 +166,3 @@ def _early(own: list[AccessEntry]) -> Iterator[Breach]:
                 until, latest = ended + seconds, told
         if entry.arrived < until:
             yield Breach("early", entry, latest, until - entry.arrived)
-
-
-class AnsweredVisits(NamedTuple):
-    """Answered visits as columns: the row of the page, when, and the value learnt (None = gone)."""
-
-    rows: Ints
-    at: Times
-    values: Sequence[str | None]
-
-
-def true_freshness(
-    stock: Stock, copies: Mapping[int, str | None] | Sequence[str | None], when: datetime
-) -> float:
-    """Share of pages whose copy equals the truth at `when`; 1 if there are none.
-
-    `copies` gives the latest value stored by row. No copy equals the truth of a page that does not
-    exist.
-
-    >>> from salticus.lab.worlds.mall.generate import generate
-    >>> stock, when = generate(offers=4), datetime.fromisoformat("2026-01-09T00:00Z")
-    >>> true_freshness(stock, {0: stock.value(0, when), 1: "old"}, when)
-    0.25
-    """
-    held = copies if isinstance(copies, Mapping) else dict(enumerate(copies))
-    truth = stock.texts_at(when)
-    equal = sum(held.get(row) == text for row, text in enumerate(truth))
-    return equal / len(truth) if truth else 1.0
-
-
-def freshness_over(stock: Stock, visits: AnsweredVisits, start: datetime, end: datetime) -> float:
-    """Mean over pages and over the time from `start` to `end` of [copy == truth], exactly.
-
-    The copy of a page is the value of its latest visit, none before the first. Visits before
-    `start` count; their order does not matter.
-    """
-    if end <= start:
-        raise ValueError(f"there is no time from {start} to {end}")
-    n = len(stock)
-    points = np.repeat(np.arange(n), np.diff(stock.offsets))
-    rows = np.concatenate([np.arange(n), points, visits.rows])
-    at = np.concatenate([np.full(n, _BEFORE), _micros(stock.times), _micros(visits.at)])
-    codes = np.concatenate([np.full(n, _NOTHING), _codes([*stock.values, *visits.values])])
-    visited = np.arange(len(rows)) >= n + len(points)
-    order = np.lexsort((visited, at, rows))
-    rows, at, codes, visited = rows[order], at[order], codes[order], visited[order]
-    fresh = _latest(codes, rows, ~visited) == _latest(codes, rows, visited)
-    low, high = int(_micros(instant(start))), int(_micros(instant(end)))
-    begins = np.clip(at, low, high)
-    ends = np.append(begins[1:], high)
-    ends[np.append(rows[1:] != rows[:-1], True)] = high
-    return float((ends - begins)[fresh].sum() / (n * (high - low))) if n else 1.0
-
-
-def fresh_at(stock: Stock, visits: AnsweredVisits, rows: Ints, at: Times) -> Bools:
-    """Whether the copy of each of the `rows` equals the truth at the time `at`.
-
-    What changes at that very time has changed; a page without a copy is not fresh, unless it does
-    not exist.
-    """
-    points = np.repeat(np.arange(len(stock)), np.diff(stock.offsets))
-    every = np.concatenate([points, visits.rows, rows])
-    times = np.concatenate([_micros(stock.times), _micros(visits.at), _micros(at)])
-    codes = np.concatenate([_codes([*stock.values, *visits.values]), np.full(len(rows), _NOTHING)])
-    kind = np.repeat([0, 1, 2], [len(points), len(visits.rows), len(rows)])
-    order = np.lexsort((kind, times, every))
-    every, codes, kind = every[order], codes[order], kind[order]
-    same = _latest(codes, every, kind == 0) == _latest(codes, every, kind == 1)
-    fresh = np.empty(len(order), dtype=np.bool_)
-    fresh[order] = same
-    return fresh[len(order) - len(rows) :]
-
-
-_BEFORE = np.iinfo(np.int64).min  # a time before all others, at which every page begins as nothing
-_NOTHING = -1
-
-
-def _micros(times: Times | np.datetime64) -> Ints:
-    return np.asarray(times, dtype="datetime64[us]").astype(np.int64)
-
-
-def _codes(values: Sequence[str | None]) -> Ints:
-    """A number for each text, `_NOTHING` for None."""
-    known: dict[str | None, int] = {None: _NOTHING}
-    return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
-
-
-def _latest(codes: Ints, rows: Ints, chosen: Bools) -> Ints:
-    """At each event, the code of the latest chosen event of the same page; `_NOTHING` if none."""
-    order = np.arange(len(rows))
-    first = np.maximum.accumulate(np.where(np.diff(rows, prepend=-1) > 0, order, 0))
-    latest = np.maximum.accumulate(np.where(chosen, order, -1))
-    return np.where(latest >= first, codes[latest], _NOTHING)

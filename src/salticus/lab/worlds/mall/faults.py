@@ -7,16 +7,16 @@ import re
 import socket
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase, translate
 from hashlib import blake2b
 from typing import Literal, NoReturn
 
+import brotli
 import msgspec
 from aiohttp import web
 
 from salticus.errors import ConfigError
-from salticus.lab.worlds.mall.zoo import PATHS
 
 Kind = Literal[
     "slow", "hang", "reset", "truncated", "huge", "bomb", "brotli-bomb", "redirect", "moved",
@@ -28,7 +28,24 @@ Kind = Literal[
     "hang-headers", "hang-body", "injection", "garbage", "chunks",
 ]  # fmt: skip
 Aim = Literal["offer", "shop", "loop", "private", "inside", "metadata", "home"]
-INSIDE = {"inside": "http://10.0.0.1/admin", "metadata": "http://169.254.169.254/latest/meta-data/"}
+ADDRESSES = {
+    "loop": "/loop/a",
+    "home": "/",
+    "inside": "http://10.0.0.1/admin",
+    "metadata": "http://169.254.169.254/latest/meta-data/",
+}
+"""Where redirects lead, if not to an offer."""
+
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+
+# where a fault befalls requests if nothing else is said; all others befall offers
+PATHS = {
+    "calendar": "/calendar/*",
+    "huge-robots": "/robots.txt",
+    "huge-sitemap": "/sitemap*.xml",
+    "sitemap-cycle": "/sitemap*.xml",
+    "xml-bomb": "/sitemap*.xml",
+}
 
 _PIECES = 20  # in which a slow body arrives
 _CHUNK = 1 << 16
@@ -154,13 +171,12 @@ async def cut(request: web.BaseRequest, answer: web.Response, *, reset: bool) ->
     return stream
 
 
-async def pour(
-    request: web.BaseRequest, chunks: Iterator[bytes], headers: Mapping[str, str]
-) -> web.StreamResponse:
-    """Send chunks as fast as the client takes them."""
-    stream = web.StreamResponse(headers=headers)
+async def pour(request: web.BaseRequest, fault: Fault) -> web.StreamResponse:
+    """Send more than anybody wants, as fast as the client takes it."""
+    make, size, headers = FLOODS[fault.kind]
+    stream = web.StreamResponse(headers={**HTML, **headers})
     await stream.prepare(request)
-    for chunk in chunks:
+    for chunk in make(fault.size or size):
         await stream.write(chunk)
         await asyncio.sleep(0)  # a fast client must not starve the other shops
     return stream
@@ -184,7 +200,7 @@ def bomb(size: int) -> Iterator[bytes]:
     """
     yield b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
     check = 0
-    block = _deflated(_ZEROS)
+    block = _deflated(_ZEROS)  # packed once: deflating each megabyte anew would take 10 ms
     for start in range(0, size, len(_ZEROS)):
         part = _ZEROS[: size - start]
         check = zlib.crc32(part, check)
@@ -196,6 +212,26 @@ def _deflated(part: bytes) -> bytes:
     """A piece of a deflate stream that stands for itself wherever it is put."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     return packer.compress(part) + packer.flush(zlib.Z_FULL_FLUSH)
+
+
+def brotli_bomb(size: int) -> Iterator[bytes]:
+    """A valid brotli stream, a hundred-thousandth of the `size` bytes that it inflates to.
+
+    >>> len(brotli.decompress(b"".join(brotli_bomb(10_000_000))))
+    10000000
+    """
+    packer = brotli.Compressor(quality=1)
+    for start in range(0, size, len(_ZEROS)):
+        yield packer.process(_ZEROS[: size - start])
+    yield packer.finish()
+
+
+FLOODS: Mapping[str, tuple[Callable[[int], Iterator[bytes]], int, Mapping[str, str]]] = {
+    "huge": (junk, 100_000_000, {}),
+    "bomb": (bomb, 1_000_000_000, {"Content-Encoding": "gzip"}),
+    "brotli-bomb": (brotli_bomb, 1_000_000_000, {"Content-Encoding": "br"}),
+}
+"""What pours without end: its chunks for a size in bytes, the usual size, further headers."""
 
 
 def _body(answer: web.Response) -> bytes:

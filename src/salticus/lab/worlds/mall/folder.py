@@ -5,43 +5,36 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime
+from itertools import cycle
 from pathlib import Path
 
 import msgspec
 
-from salticus.clock import Clock, SystemClock, WaitingClock, run_fast
-from salticus.errors import InputError
-from salticus.lab.worlds.mall.faults import Fault
-from salticus.lab.worlds.mall.from_log import stock_from_log
-from salticus.lab.worlds.mall.generate import generate
-from salticus.lab.worlds.mall.markup import STYLES
+from salticus.clock import run_fast
+from salticus.config import load
+from salticus.crawl.opening import clock_of
+from salticus.errors import InputError, SalticusError
+from salticus.lab.worlds.mall.faults import FLOODS, PATHS, Fault
+from salticus.lab.worlds.mall.render import STYLES
 from salticus.lab.worlds.mall.server import Mall, serve
 from salticus.lab.worlds.mall.shoppers import Shoppers, shopping_of
-from salticus.lab.worlds.mall.stock import Stock
-from salticus.lab.worlds.mall.zoo import INSTEAD, PATHS, RAW, SPOILT
+from salticus.lab.worlds.mall.stock import Stock, generate, stock_from_log
+from salticus.lab.worlds.mall.zoo import INSTEAD, RAW, SPOILT
 from salticus.types import moment
 
-_PAGES = (
-    *(Fault(kind) for kind in sorted({*SPOILT, *INSTEAD, *RAW} - {*PATHS})),  # type: ignore[arg-type]
-    *(Fault("redirect", to=to) for to in ("loop", "private", "inside", "metadata", "home")),
-    *(Fault("moved", to=to) for to in ("offer", "shop", "home")),
-    Fault("slow", seconds=1.0),
-    Fault("hang"),
-    Fault("reset"),
-    Fault("truncated"),
-    Fault("huge"),
-    Fault("bomb"),
-    Fault("brotli-bomb"),
-    Fault("401"),
-    Fault("403"),
-    Fault("404"),
-    Fault("410"),
-    Fault("500"),
+_PLAIN = ("hang", "reset", "truncated", *FLOODS, "401", "403", "404", "410", "500")
+_PAGES: tuple[Mapping[str, object], ...] = (
+    *({"kind": kind} for kind in sorted({*SPOILT, *INSTEAD, *RAW} - {*PATHS})),
+    *({"kind": "redirect", "to": to} for to in ("loop", "private", "inside", "metadata", "home")),
+    *({"kind": "moved", "to": to} for to in ("offer", "shop", "home")),
+    {"kind": "slow", "seconds": 1.0},
+    *({"kind": kind} for kind in _PLAIN),
 )
 _SHOPS = ("huge-robots", "huge-sitemap", "sitemap-cycle", "xml-bomb", "calendar")
 
@@ -135,15 +128,14 @@ async def mall_until_stopped(
 async def open_mall(
     folder: Path, plot: Plot, stop: asyncio.Event, opened: Callable[[int], None]
 ) -> None:
-    """Serve the mall until told to stop. `urls.txt` is written last, when all shops are open; then
-    `opened` is called with the number of pages."""
+    """Serve the mall until told to stop, by the clock of its own settings. `urls.txt` is written
+    last, when all shops are open; then `opened` is called with the number of pages."""
     files, stock = paths(folder), plot.stock()
-    origins = (moment(stock.times.min()), datetime.now(UTC))
     desk = _free_address() if plot.shoppers else None
-    _furnish(folder, plot, origins, desk)
+    _furnish(folder, plot, moment(stock.times.min()), desk)
     mall = Mall(
         stock,
-        _clock(folder, plot, origins),
+        clock_of(load(files["settings"])),
         faults=[*plot.faults, *cages(stock, plot.zoo)],
         seed=plot.seed,
         page_size=plot.page_size,
@@ -174,24 +166,14 @@ def _free_address() -> str:
         return f"127.0.0.1:{sock.getsockname()[1]}"
 
 
-def _clock(folder: Path, plot: Plot, origins: tuple[datetime, datetime]) -> Clock:
-    world, wall = origins
-    if not plot.wait:
-        return SystemClock(speed=plot.speed, world_origin=world, wall_origin=wall)
-    path = paths(folder)["clock"]
-    return WaitingClock(path, speed=plot.speed, world_origin=world, wall_origin=wall)
-
-
-def _furnish(
-    folder: Path, plot: Plot, origins: tuple[datetime, datetime], desk: str | None
-) -> None:
-    """Write the settings of a crawl of this mall."""
+def _furnish(folder: Path, plot: Plot, start: datetime, desk: str | None) -> None:
+    """Write the settings of a crawl of this mall, whose world begins at `start`, now."""
     folder.mkdir(parents=True, exist_ok=True)
     if paths(folder)["urls"].exists():
         raise InputError(f"{folder} holds a mall already; choose another folder, or delete it")
     if plot.wait:
         paths(folder)["clock"].write_bytes(bytes(8))
-    world, wall = (origin.isoformat() for origin in origins)
+    world, wall = start.isoformat(), datetime.now(UTC).isoformat()
     text = _SETTINGS.format(delay=plot.delay, speed=float(plot.speed), world=world, wall=wall)
     text += _CLOCK if plot.wait else ""
     text += _DESK.format(desk=desk) if desk else ""
@@ -212,27 +194,33 @@ def cages(stock: Stock, shops: int) -> list[Fault]:
     """The faults of a mall whose last `shops` shops are zoos: one beast every other page, and one
     that is the shop's."""
     first = stock.shops - shops
-    return [*_of_pages(stock, first), *_of_shops(range(first, stock.shops))]
+    caged = sorted((page.shop, page.path) for page in stock.pages if page.shop >= first)[::2]
+    told: list[dict[str, object]] = [
+        {**beast, "hosts": str(shop), "paths": path}
+        for (shop, path), beast in zip(caged, cycle(_PAGES), strict=False)
+    ]
+    for shop in range(first, stock.shops):
+        told.append({"kind": _SHOPS[shop % len(_SHOPS)], "hosts": str(shop)})
+    return [msgspec.convert({**one, "share": 1.0}, Fault) for one in told]
 
 
-def _of_pages(stock: Stock, first: int) -> Iterator[Fault]:
-    caged = [page for page in stock.pages if page.shop >= first]
-    for number, page in enumerate(sorted(caged, key=lambda page: (page.shop, page.path))[::2]):
-        beast = _PAGES[number % len(_PAGES)]
-        yield Fault(
-            beast.kind,
-            share=1.0,
-            hosts=str(page.shop),
-            paths=page.path,
-            seconds=beast.seconds,
-            to=beast.to,
-        )
-
-
-def _of_shops(numbers: range) -> Iterator[Fault]:
-    for number in numbers:
-        kind = _SHOPS[number % len(_SHOPS)]
-        yield Fault(kind, share=1.0, hosts=str(number))  # type: ignore[arg-type]
+@asynccontextmanager
+async def neighbour_mall(folder: Path, plot: Plot) -> AsyncIterator[None]:
+    """A mall is open in `folder`, in a process of its own, until the end of the block."""
+    spelt = msgspec.json.encode(plot, enc_hook=str).decode()
+    command = [sys.executable, "-m", "salticus.lab.worlds.mall.folder", str(folder), spelt]
+    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.DEVNULL)
+    try:
+        while not await asyncio.to_thread(paths(folder)["urls"].exists):  # written last
+            if process.returncode is not None:
+                code = process.returncode
+                raise SalticusError(f"the mall could not be opened (exit code {code})")
+            await asyncio.sleep(0.05)
+        yield
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
 
 
 if __name__ == "__main__":  # in a process of its own, as a crawler meets the web

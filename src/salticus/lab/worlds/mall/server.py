@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
+import time
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import formatdate
+from io import FileIO
+from math import ceil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from aiohttp import web
 
 from salticus.clock import Clock
 from salticus.errors import ConfigError
-from salticus.lab.worlds.mall.access import AccessEntry, AccessLog
-from salticus.lab.worlds.mall.faults import Dice, Fault
-from salticus.lab.worlds.mall.render import Padding
-from salticus.lab.worlds.mall.shop import Ground, Shop
+from salticus.lab.worlds.mall import faults, render, zoo
+from salticus.lab.worlds.mall.audit import DISALLOWED, AccessEntry
+from salticus.lab.worlds.mall.faults import HTML, Dice, Fault, coin
+from salticus.lab.worlds.mall.render import ISO, SECOND, DisplayedPage, Shelves, show, unmodified
 from salticus.lab.worlds.mall.stock import Stock
+from salticus.types.dates import epoch_us
 
 _ADDRESS = "127.0.0.1"
 _BACKLOG = 1024
 _GRACE_S = 0.05  # for requests under way when the mall stops; hanging ones never end by themselves
+
+_TEXT = {"Content-Type": "text/plain; charset=utf-8"}
+_JSON = {"Content-Type": "application/json"}
+_SCRIPT = {"Content-Type": "text/javascript"}
+_XML = {"Content-Type": "application/xml; charset=utf-8"}
+_KEPT = 50_000  # rendered pages of a shop, of some 2 KB each
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PATIENCE = 2  # seconds, of a 429 that does not say
 
 
 @dataclass(eq=False)
@@ -29,9 +45,10 @@ class Mall:
     """Serves `stock` at the times of `clock`.
 
     Laws: an offer shows its value at the world time at which the request arrived; every request
-    has one entry in `log`; the same seed and requests meet the same faults. `page_size` pads
-    offers to so many bytes; `crawl_delays` (shop → seconds) go into robots.txt; `port` is the
-    first shop's, 0 = any free ones; `log_path` receives the entries as JSON lines.
+    has one entry in `log`, in order of arrival; the same seed and requests meet the same faults.
+    `page_size` pads offers to so many bytes; `crawl_delays` (shop → seconds) go into robots.txt;
+    `port` is the first shop's, 0 = any free ones; `log_path` receives the entries as JSON lines
+    in order of their end.
     """
 
     stock: Stock
@@ -45,25 +62,25 @@ class Mall:
     log_path: Path | None = None
     hosts: list[str] = field(init=False, default_factory=list)
     urls: list[str] = field(init=False, default_factory=list)
+    log: list[AccessEntry] = field(init=False, default_factory=list)
     _shops: list[Shop] = field(init=False, default_factory=list)
     _runners: list[web.ServerRunner] = field(init=False, default_factory=list)
-    _log: AccessLog = field(init=False)
+    _file: FileIO | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self._log = AccessLog(self.log_path)
-
-    @property
-    def log(self) -> list[AccessEntry]:
-        """All requests so far, in order of arrival."""
-        return self._log.entries
+        self.padding = render.Padding(self.page_size or 0)
 
     async def start(self) -> None:
         """Open all shops; from here on `hosts` (by shop) and `urls` (by row) are known."""
         sockets = self._bind()
-        self._log.open()
+        if self.log_path is not None:
+            self._file = FileIO(self.log_path, "a")  # unbuffered: readers see whole lines at once
         self.hosts = [f"{_ADDRESS}:{sock.getsockname()[1]}" for sock in sockets]
         self.urls = [f"http://{self.hosts[page.shop]}{page.path}" for page in self.stock.pages]
-        self._shops = self._furnish()
+        rows: list[dict[str, int]] = [{} for _ in self.hosts]
+        for row, page in enumerate(self.stock.pages):
+            rows[page.shop][page.path] = row
+        self._shops = [Shop(self, number, paths) for number, paths in enumerate(rows)]
         for shop, sock in zip(self._shops, sockets, strict=True):
             await self._open(shop, sock)
 
@@ -73,7 +90,16 @@ class Mall:
         self._runners.clear()
         for shop in self._shops:
             shop.end_all()
-        self._log.close()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def end(self, entry: AccessEntry) -> None:
+        """A request is over; only the first call counts."""
+        if entry.ended is None:
+            entry.ended = time.time()
+            if self._file is not None:
+                self._file.write(msgspec.json.encode(entry) + b"\n")
 
     def _bind(self) -> list[socket.socket]:
         sockets: list[socket.socket] = []
@@ -86,20 +112,6 @@ class Mall:
                 sock.close()
             raise ConfigError(f"shop {len(sockets)} of the mall has no port: {error}") from error
         return sockets
-
-    def _furnish(self) -> list[Shop]:
-        ground = Ground(self.stock, self.clock, self._log, Padding(self.page_size or 0))
-        ground.urls = self.urls
-        rows: list[dict[str, int]] = [{} for _ in self.hosts]
-        for row, page in enumerate(self.stock.pages):
-            rows[page.shop][page.path] = row
-        return [
-            Shop(ground, host, rows[shop], self._dice(shop), self.crawl_delays.get(shop))
-            for shop, host in enumerate(self.hosts)
-        ]
-
-    def _dice(self, shop: int) -> Dice:
-        return Dice(self.faults, seed=self.seed, host=self.hosts[shop], shop=shop)
 
     async def _open(self, shop: Shop, sock: socket.socket) -> None:
         handle: Any = shop.handle  # takes the requests that `arrive` makes
@@ -119,3 +131,217 @@ async def serve(mall: Mall, until: Awaitable[object]) -> None:
         await until
     finally:
         await mall.stop()
+
+
+class Arrival(web.BaseRequest):
+    """A request with the wall time (seconds) and world time (µs) of its arrival."""
+
+    arrived: float
+    world: int
+
+
+class Shop:
+    """Answers the requests to one port. `rows` maps its paths to the rows of the stock."""
+
+    def __init__(self, mall: Mall, number: int, rows: dict[str, int]) -> None:
+        self.mall = mall
+        self.host = mall.hosts[number]
+        self.rows = rows
+        self.dice = Dice(mall.faults, seed=mall.seed, host=self.host, shop=number)
+        self.delay = mall.crawl_delays.get(number)
+        self.shelves = Shelves(mall.stock, self.host, list(rows.values()))
+        self._closed_until = 0.0
+        self._open: dict[int, tuple[AccessEntry, web.BaseRequest]] = {}
+        self._shown: dict[int, DisplayedPage] = {}
+
+    # ------------------------------------------------------------------------------- the access log
+
+    def arrive(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> Arrival:
+        """Make the server's request and note the time before anything else is done.
+
+        The event loop knows that a client left some steps before that request's handler is
+        cancelled; whoever left before this request came must not seem to overlap it.
+        """
+        for entry, earlier in list(self._open.values()):
+            if earlier.transport is None or earlier.transport.is_closing():
+                self._end(entry)
+        arrived = time.time()
+        world = epoch_us(self.mall.clock.now())
+        loop = asyncio.get_running_loop()
+        request = Arrival(message, payload, protocol, writer, task, loop)
+        request.arrived, request.world = arrived, world
+        return request
+
+    async def handle(self, request: Arrival) -> web.StreamResponse:
+        """Answer a request, whatever comes of it, and log it."""
+        entry = self._begin(request)
+        try:
+            fault = self.dice.cast(entry.path)
+            if entry.arrived < self._closed_until:
+                return self._closed(entry, 429, self._closed_until - entry.arrived)
+            if fault is None:
+                return self._answer(entry, request)
+            entry.fault = fault.kind
+            return await self._fail(fault, entry, request)
+        finally:
+            self._end(entry)
+
+    def end_all(self) -> None:
+        """End the entries of requests that will not be answered any more."""
+        for entry, _ in list(self._open.values()):
+            self._end(entry)
+
+    def _begin(self, request: Arrival) -> AccessEntry:
+        path = request.raw_path.partition("?")[0]
+        entry = AccessEntry(self.host, path, request.arrived, request.world)
+        headers = request.headers
+        entry.conditional = "If-None-Match" in headers or "If-Modified-Since" in headers
+        self._open[id(entry)] = (entry, request)
+        self.mall.log.append(entry)
+        return entry
+
+    def _end(self, entry: AccessEntry) -> None:
+        self._open.pop(id(entry), None)
+        self.mall.end(entry)
+
+    # ----------------------------------------------------------------------------- when all is well
+
+    def _answer(self, entry: AccessEntry, request: web.BaseRequest) -> web.Response:
+        if request.method not in ("GET", "HEAD"):
+            return self._plain(entry, 405, b"", {"Allow": "GET, HEAD"})
+        row = self.rows.get(entry.path)
+        if row is None:
+            return self._elsewhere(entry)
+        shown = self._show(row, entry.world)
+        if shown.status != 200:
+            return self._plain(entry, shown.status, b"There is no such offer.\n", _TEXT)
+        entry.value = shown.value
+        second = entry.world // SECOND
+        date = formatdate(second, usegmt=True)
+        headers = {**HTML, "Date": date, "ETag": shown.etag, "Last-Modified": shown.modified}
+        if entry.conditional and unmodified(shown, request.headers):
+            return self._plain(entry, 304, b"", headers)
+        clock = time.strftime(ISO, time.gmtime(second))
+        return self._plain(entry, 200, self.mall.padding.page(shown.head, clock), headers)
+
+    def _show(self, row: int, world: int) -> DisplayedPage:
+        shown = self._shown.get(row)
+        if shown is None or not shown.since <= world < shown.until:
+            if len(self._shown) >= _KEPT:
+                self._shown.clear()
+            self._shown[row] = shown = show(self.mall.stock, row, world)
+        return shown
+
+    def _elsewhere(self, entry: AccessEntry) -> web.Response:
+        """Whatever is not a page of the stock."""
+        path, when = entry.path, _EPOCH + timedelta(microseconds=entry.world)
+        if path == "/robots.txt":
+            entry.crawl_delay = self.delay
+            return self._plain(entry, 200, render.robots(self.host, DISALLOWED, self.delay), _TEXT)
+        if path.startswith(DISALLOWED):
+            return self._plain(entry, 200, b"Nobody should read this.\n", _TEXT)
+        if path in ("/loop/a", "/loop/b"):
+            other = "/loop/b" if path.endswith("a") else "/loop/a"
+            return self._plain(entry, 302, b"", {"Location": other})
+        if path == "/app.js":
+            return self._plain(entry, 200, render.SCRIPT.encode(), _SCRIPT)
+        if path.startswith("/api/"):
+            return self._api(entry)
+        if path.startswith("/sitemap"):
+            return self._found(entry, self.shelves.sitemap(path, when), _XML)
+        if path.startswith("/c/"):
+            return self._found(entry, self.shelves.category(path, when), HTML)
+        return self._found(entry, self.shelves.home() if path == "/" else None, HTML)
+
+    def _api(self, entry: AccessEntry) -> web.Response:
+        """An offer as data, for the pages that are built by script: ``/api/o/17``."""
+        row = self.rows.get(entry.path.removeprefix("/api"))
+        shown = None if row is None else self._show(row, entry.world)
+        if row is None or shown is None or shown.value is None:
+            return self._found(entry, None, _JSON)
+        data = render.product(self.mall.stock.pages[row], shown.value)
+        return self._plain(entry, 200, json.dumps(data).encode(), _JSON)
+
+    def _found(
+        self, entry: AccessEntry, body: bytes | None, headers: Mapping[str, str]
+    ) -> web.Response:
+        if body is None:
+            return self._plain(entry, 404, b"There is no such page.\n", _TEXT)
+        return self._plain(entry, 200, body, headers)
+
+    def _plain(
+        self, entry: AccessEntry, status: int, body: bytes, headers: Mapping[str, str]
+    ) -> web.Response:
+        entry.status = status
+        return web.Response(status=status, body=body, headers=headers)
+
+    # ------------------------------------------------------------------------------ when all is not
+
+    async def _fail(
+        self, fault: Fault, entry: AccessEntry, request: web.BaseRequest
+    ) -> web.StreamResponse:
+        match fault.kind:
+            case "hang":
+                await faults.hang()
+            case "slow" | "reset" | "truncated":
+                return await self._spoil(fault, entry, request)
+            case "redirect" | "moved":
+                code = 301 if fault.kind == "moved" else 302
+                return self._plain(entry, code, b"", {"Location": self._aim(fault, entry.path)})
+            case kind if kind in faults.FLOODS:
+                entry.status = 200
+                return await faults.pour(request, fault)
+            case kind if kind in zoo.RAW:
+                return await zoo.raw(request, kind)
+            case kind if not kind.isdecimal():
+                return self._beast(kind, entry, request)
+        status = int(fault.kind)
+        if status == 429 or fault.retry is not None:
+            return self._closed(entry, status, fault.retry or _PATIENCE)
+        return self._plain(entry, status, b"Something went wrong.\n", _TEXT)
+
+    def _beast(self, kind: str, entry: AccessEntry, request: web.BaseRequest) -> web.Response:
+        """One of the zoo's: something else than the right answer, or that answer spoilt."""
+        headers = {**HTML, **zoo.HEADERS.get(kind, {})}
+        if kind in zoo.INSTEAD:
+            return self._plain(entry, 200, zoo.INSTEAD[kind](entry.path), headers)
+        answer = self._answer(entry, request)
+        if answer.status != 200 or not isinstance(answer.body, bytes):
+            return answer
+        return self._plain(entry, 200, zoo.SPOILT[kind](answer.body), headers)
+
+    async def _spoil(
+        self, fault: Fault, entry: AccessEntry, request: web.BaseRequest
+    ) -> web.StreamResponse:
+        """Deliver the right answer badly."""
+        answer = self._answer(entry, request)
+        if answer.status != 200:
+            return answer
+        value, entry.value = entry.value, None
+        if fault.kind != "slow":
+            return await faults.cut(request, answer, reset=fault.kind == "reset")
+        stream = await faults.trickle(request, answer, fault.seconds)
+        entry.value = value
+        return stream
+
+    def _aim(self, fault: Fault, path: str) -> str:
+        if fault.to in faults.ADDRESSES:
+            return faults.ADDRESSES[fault.to]
+        if fault.to == "private":
+            return DISALLOWED + path.rpartition("/")[2]
+        urls, here = self.mall.urls, f"http://{self.host}/"
+        first = int(coin(path) * len(urls))
+        for step in range(len(urls)):
+            url = urls[(first + step) % len(urls)]
+            if url.startswith(here) == (fault.to == "offer") and not url.endswith(path):
+                return url
+        return "/"
+
+    def _closed(self, entry: AccessEntry, status: int, seconds: float) -> web.Response:
+        """Ask for patience, and have it: the shop stays closed until then."""
+        wait = max(1, ceil(seconds))
+        entry.fault = entry.fault or "early"
+        entry.retry_after = wait
+        self._closed_until = max(self._closed_until, time.time() + wait)
+        headers = {**_TEXT, "Retry-After": str(wait)}
+        return self._plain(entry, status, b"Please come back later.\n", headers)

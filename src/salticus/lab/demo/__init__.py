@@ -1,1 +1,0 @@
-"""The main job, small: crawl a mall on a budget and check the result against its truth."""
