@@ -31,21 +31,21 @@ class PageState(msgspec.Struct):
     page: int
     url: str
     host: str
-    kind: str | None
-    tags: list[str]
-    added: int
-    last_visit: int | None
-    last_answer: int | None
-    last_change: int | None
-    status: str | None
-    fault: str | None
-    value: str | None
-    fields: dict[str, str]
-    visits: int
-    changes: int
-    failures: int
-    max_interval: float | None
-    demand: float | None
+    kind: str | None = None
+    tags: list[str] = []
+    added: int = 0
+    last_visit: int | None = None
+    last_answer: int | None = None
+    last_change: int | None = None
+    status: str | None = None
+    fault: str | None = None
+    value: str | None = None
+    fields: dict[str, str] = {}
+    visits: int = 0
+    changes: int = 0
+    failures: int = 0
+    max_interval: float | None = None
+    demand: float | None = None
     cost: float = 1.0
     idle: int = 0
     paused: bool = False

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import re
 from fnmatch import fnmatchcase
+from typing import Any
 from unicodedata import normalize
 
 import msgspec
 
-from salticus.store.base import Edit, Hit, PageState, Query, plain
 from salticus.store.news import place_of
-from salticus.types import ANSWERED, STATUS, NewPage, Observation, Record, Status, Target, Value
+from salticus.store.nouns import HIT_FIELDS, Edit, Hit, PageState, Query, plain
+from salticus.types import ANSWERED, STATUS, NewPage, Observation, Record, Target, Value
 
-_IDLE = {status.label for status in (Status.GONE, Status.SOFT_404, Status.DISALLOWED)}
-_IDLE.add(Status.UNSAFE.label)
+_IDLE = ("gone", "soft_404", "disallowed", "unsafe")
+_WORDS = ("title", "brand", "category", "merchant", "gtin", "sku", "mpn", "id")
 
 
 class Page(msgspec.Struct):
@@ -34,48 +35,13 @@ class Page(msgspec.Struct):
     last_modified: str | None = None
     content: tuple[bytes, str] | None = None
 
-    @classmethod
-    def new(cls, number: int, place: tuple[str, str], at: int) -> Page:
-        """A page of which only the URL is known."""
-        url, host = place
-        return cls(
-            PageState(
-                page=number,
-                url=url,
-                host=host,
-                kind=None,
-                tags=[],
-                added=at,
-                last_visit=None,
-                last_answer=None,
-                last_change=None,
-                status=None,
-                fault=None,
-                value=None,
-                fields={},
-                visits=0,
-                changes=0,
-                failures=0,
-                max_interval=None,
-                demand=None,
-            )
-        )
-
     @property
     def target(self) -> Target:
         """What is needed to visit the page."""
         state = self.state
-        return Target(
-            page=state.page,
-            url=state.url,
-            host=state.host,
-            kind=state.kind,
-            etag=None if self.left_out else self.etag,
-            last_modified=None if self.left_out else self.last_modified,
-            digest=self.digest,
-            seen=state.last_answer,
-            tags=tuple(state.tags),
-        )
+        validators = (None, None) if self.left_out else (self.etag, self.last_modified)
+        held = (*validators, self.digest, state.last_answer, tuple(state.tags))
+        return Target(state.page, state.url, state.host, state.kind, *held)
 
     # ---------------------------------------------------------------------------------- by hand
 
@@ -144,7 +110,7 @@ class Page(msgspec.Struct):
             self._answered(seen)
         else:
             state.failures += 1
-        if seen.status == Status.OK.label:
+        if seen.status == "ok":
             place = place_of(record.canonical) or (None, None)
             state.canonical = None if place[0] == state.url else place[0]
 
@@ -166,9 +132,9 @@ class Page(msgspec.Struct):
 
     def _answered(self, seen: Observation) -> None:
         self.state.last_answer, self.state.idle, self.state.told = seen.at, 0, None
-        if seen.status == Status.OK.label or seen.etag is not None:
+        if seen.status == "ok" or seen.etag is not None:
             self.etag = seen.etag
-        if seen.status == Status.OK.label or seen.last_modified is not None:
+        if seen.status == "ok" or seen.last_modified is not None:
             self.last_modified = seen.last_modified
 
 
@@ -190,33 +156,33 @@ def fits(page: PageState, query: Query) -> bool:
 
 def hit_of(page: PageState, words: str) -> Hit | None:
     """The page as a search for the words shows it; None if it does not have them all."""
-    fields = page.told.value.fields if page.value is None and page.told else page.fields
     nothing = page.value is None and page.told is None
     if nothing or page.kind == "source" or page.state not in ("new", "well", "failing"):
         return None
-    text = " ".join([page.url, *(fields.get(name, "") for name in _WORDS)])
-    asked, told = _split(words), _split(text)
-    if not asked or not {*asked[:-1]} <= {*told}:
+    fields = page.told.value.fields if page.value is None and page.told else page.fields
+    asked, said = _split(words), _split(" ".join(fields.get(name, "") for name in _WORDS))
+    said += _split(page.url)
+    if not asked or not {*asked[:-1]} <= {*said}:
         return None
-    if not any(word.startswith(asked[-1]) for word in told):
+    if not any(word.startswith(asked[-1]) for word in said):
         return None
     return Hit(
         page=page.page,
         url=page.url,
-        title=fields.get("title"),
-        price=fields.get("price"),
-        currency=fields.get("currency"),
-        availability=fields.get("availability"),
+        **{name: fields.get(name) for name in HIT_FIELDS},
         last_visit=page.last_visit,
         last_answer=page.last_answer,
         told=page.told,
     )
 
 
-_WORDS = ("title", "brand", "category", "merchant", "gtin", "sku", "mpn", "id")
-
-
 def _split(text: str) -> list[str]:
     """Words without case and accents; ASCII is enough for a fake."""
     plain = normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     return re.findall("[a-z0-9]+", plain)
+
+
+def row_of(columns: str, held: msgspec.Struct, **known: Any) -> dict[str, Any]:
+    """A row of the exchange format: the columns that are named, of what is held or known."""
+    every = msgspec.structs.asdict(held) | known
+    return {"page_id": every["page"]} | {name: every[name] for name in columns.split()}

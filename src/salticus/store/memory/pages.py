@@ -1,34 +1,42 @@
-"""The pages of a `MemoryStore`: added, found, edited, merged, charged for."""
+"""The pages of a `MemoryStore`: added, found, linked, edited, merged, charged for."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from salticus.config import Caps, Scope
 from salticus.errors import UnknownPage
-from salticus.store.base import SORTS, STATES, Edit, Hit, PageState, PageTable, Query, known
+from salticus.store.base import PageTable
 from salticus.store.caps import Admission, Held, Known
-from salticus.store.memory.links import Links
-from salticus.store.memory.page import Page, fits, hit_of
-from salticus.store.memory.rows import table_of
+from salticus.store.memory.page import Page, fits, hit_of, row_of
 from salticus.store.news import Named
-from salticus.types import Alert, Ints, NewPage, Record, Target
+from salticus.store.nouns import FIELD_COLUMNS, SORTS, STATES, Edit, Hit, PageState, Query, known
+from salticus.types import KINDS, NEVER, Alert, Ints, NewPage, Record, Target, Times
 from salticus.urls import canonical
 
 
+class Link(msgspec.Struct):
+    """One source names one page."""
+
+    appeared: int
+    vanished: int | None = None
+    at: int | None = None
+
+
 class PageBook:
-    """Pages by number, with a revision that grows with every edit."""
+    """Pages by number, and links by page and source; a revision grows with every edit."""
 
     def __init__(self) -> None:
         self._pages: dict[int, Page] = {}
         self._ids: dict[str, int] = {}
         self._last = 0
         self._forgotten: dict[int, tuple[int, str]] = {}
-        self._links = Links()
+        self._links: dict[tuple[int, int], Link] = {}
         self.caps = Caps()
         self._revision = 0
 
@@ -44,23 +52,23 @@ class PageBook:
         if place[0] not in self._ids:
             self._last += 1
             self._ids[place[0]] = self._last
-            page = self._pages[self._last] = Page.new(self._last, place, at)
-            page.found, page.revision = found, self._revision
+            state = PageState(self._last, *place, added=at)
+            self._pages[self._last] = Page(state, revision=self._revision, found=found)
         return self._pages[self._ids[place[0]]]
 
     async def table(self, after: int = -1) -> PageTable:
-        edited = [page for page in self._pages.values() if page.revision > after]
-        rows = [(page.state, self._rests(page), page.found) for page in edited]
+        rows = [
+            (page.state, self._rests(page), page.found)
+            for page in self._pages.values()
+            if page.revision > after
+        ]
         for number, (revision, host) in self._forgotten.items():
             if revision > after >= 0:
-                rows.append((Page.new(number, ("", host), 0).state, True, False))
-        return table_of(sorted(rows, key=lambda row: row[0].page), self._revision)
+                rows.append((PageState(number, "", host), True, False))
+        return _table(sorted(rows, key=lambda row: row[0].page), self._revision)
 
     def _rests(self, page: Page) -> bool:
         return page.state.paused or page.alias is not None or self._unlisted(page)
-
-    def _unlisted(self, page: Page) -> bool:
-        return page.found and self._links.ended(page.state.page)
 
     async def targets(self, pages: Ints) -> list[Target]:
         return [self._pages[page].target for page in pages.tolist() if page in self._pages]
@@ -73,20 +81,30 @@ class PageBook:
 
     def _shown(self, page: Page) -> PageState:
         """The page as people see it."""
-        sources = (self._pages[source].state.url for source in self._links.sources(page.state.page))
         return msgspec.structs.replace(
             page.state,
             value=page.value and page.value.text,
             fields=page.value.fields if page.value else {},
             unlisted=self._unlisted(page),
             moved=None if page.alias is None else self._way(page.alias)[-1].state.url,
-            sources=sorted(sources),
+            sources=sorted(self._pages[s].state.url for s in self._sources(page.state.page)),
         )
 
     def _way(self, number: int) -> list[Page]:
         """A page, the one that it has become, and so on to the last."""
         page = self._pages[number]
         return [page] if page.alias is None else [page, *self._way(page.alias)]
+
+    def _page_rows(self) -> Iterator[dict[str, Any]]:
+        for page in map(self._shown, self._pages.values()):
+            told = {name: page.fields.get(name) for name in FIELD_COLUMNS}
+            yield row_of("url kind host tags max_interval demand", page) | told
+
+    def _link_rows(self) -> Iterator[dict[str, Any]]:
+        ordered = sorted(self._links.items(), key=lambda row: (row[1].appeared, *row[0][::-1]))
+        for (page, source), link in ordered:
+            row = {"source_id": source, "page_id": page, "appeared": link.appeared}
+            yield row | {"vanished": link.vanished}
 
     # --------------------------------------------------------------------------------- by query
 
@@ -106,9 +124,8 @@ class PageBook:
         return [page for page in self._pages.values() if fits(self._shown(page), query)]
 
     async def search(self, words: str, limit: int = 20) -> list[Hit]:
-        shown = [self._shown(page) for page in self._pages.values()]
-        found = [hit for page in shown if (hit := hit_of(page, words)) is not None]
-        return found[: max(limit, 0)]
+        found = [hit_of(self._shown(page), words) for page in self._pages.values()]
+        return [hit for hit in found if hit is not None][: max(limit, 0)]
 
     async def edit(self, query: Query, edit: Edit) -> int:
         chosen = self._fitting(query)
@@ -121,7 +138,7 @@ class PageBook:
         chosen = {page.state.page for page in self._fitting(query)}
         self._revision += 1
         before = self._unlisted_ones()
-        self._links.forget(chosen)
+        self._links = {ends: link for ends, link in self._links.items() if not chosen & {*ends}}
         for number in chosen:
             page = self._pages.pop(number)
             del self._ids[page.state.url]
@@ -141,12 +158,26 @@ class PageBook:
                 page.state.cost, page.revision = cost, self._revision
 
     async def fitting(self, pages: Ints, scopes: Sequence[Scope]) -> Ints:
-        known = (self._pages.get(number) for number in pages.tolist())
         places = [
             next((k for k, scope in enumerate(scopes) if page and scope.fits(page.target)), -1)
-            for page in known
+            for page in map(self._pages.get, pages.tolist())
         ]
         return np.array(places, dtype=np.int64)
+
+    # ------------------------------------------------------------------------------------ links
+
+    def _sources(self, page: int) -> list[int]:
+        """The sources that name a page now."""
+        return [s for (p, s), link in self._links.items() if p == page and link.vanished is None]
+
+    def _linked(self, source: int) -> set[int]:
+        """The pages that a source names, or named."""
+        return {page for page, other in self._links if other == source}
+
+    def _unlisted(self, page: Page) -> bool:
+        """Whether a page was found, and is not named any longer."""
+        number = page.state.page
+        return page.found and any(p == number for p, _ in self._links) and not self._sources(number)
 
     def _unlisted_ones(self) -> set[int]:
         return {number for number, page in self._pages.items() if self._unlisted(page)}
@@ -156,29 +187,25 @@ class PageBook:
             if number in self._pages:
                 self._pages[number].revision = self._revision
 
-    # -------------------------------------------------------------------------------- by visits
-
     def _admitted(
         self, record: Record, entries: Sequence[Named]
     ) -> tuple[list[Named], Alert | None]:
         """The entries that the caps let in, and what is to be told of it."""
         source, at = self._pages[record.observation.page], record.observation.at
-        known = [self._known(entry, source.state.page) for entry in entries]
+        number, host = source.state.page, source.state.host
+        known = [self._known(entry, number) for entry in entries]
+        now = (s == number and link.vanished is None for (_, s), link in self._links.items())
         found = [page for page in self._pages.values() if page.found]
         held = Held(
-            source_links=sum(each.linked for each in known)
-            if record.complete
-            else self._links.count([source.state.page], now=True),
-            host_links=self._links.count(
-                number for number, p in self._pages.items() if p.state.host == source.state.host
-            ),
+            source_links=sum(each.linked for each in known) if record.complete else sum(now),
+            host_links=sum(self._pages[s].state.host == host for _, s in self._links),
             source_pages=sum(page.origin == _origin(source) for page in found),
             host_pages=Counter(page.state.host for page in found),
         )
         admission = Admission(self.caps, held)
         pairs = zip(entries, known, strict=True)
         admitted = [entry for entry, each in pairs if admission.admits(entry.host, each)]
-        source.left_out, host = admission.left_out_, source.state.host
+        source.left_out = admission.left_out_
         if source.left_out:
             return admitted, admission.alert(host, source.state.url, at)
         if any(page.left_out for page in self._pages.values() if page.state.host == host):
@@ -187,7 +214,7 @@ class PageBook:
 
     def _known(self, entry: Named, source: int) -> Known:
         page = self._ids.get(entry.url)
-        sources = [] if page is None else self._links.sources(page)
+        sources = [] if page is None else self._sources(page)
         return Known(page is not None, source in sources, len(sources))
 
     def _link(self, record: Record, entries: Sequence[Named]) -> list[int]:
@@ -201,9 +228,26 @@ class PageBook:
                 page.origin = _origin(source)
             if entry.url != source.state.url:
                 times[self._ids[entry.url]] = entry.at
-        news = self._links.read(record, times)
+        news = self._read(record, times)
         self._touch(before ^ self._unlisted_ones())
         return news
+
+    def _read(self, record: Record, times: dict[int, int | None]) -> list[int]:
+        """Let a source name the pages that have `times`; those whose time is news."""
+        source, at = record.observation.page, record.observation.at
+        news = []
+        for page, told in times.items():
+            link = self._links.setdefault((page, source), Link(at))
+            link.vanished = None
+            if told is not None and (link.at is None or told > link.at):
+                link.at = told
+                news.append(page)
+        for page in self._linked(source) - times.keys() if record.complete else ():
+            link = self._links[page, source]
+            link.vanished = at if link.vanished is None else link.vanished
+        return sorted(news)
+
+    # ---------------------------------------------------------------------------------- merging
 
     def _move(self, number: int, place: tuple[str, str], at: int) -> None:
         """Merge a page into the one with this URL, which is added if it is new."""
@@ -224,16 +268,45 @@ class PageBook:
             self._merge(page, other)
 
     def _merge(self, page: Page, other: Page) -> None:
-        number = other.state.page
-        if page in self._way(number) or page.alias == number:
+        old, new = page.state.page, other.state.page
+        if page in self._way(new) or page.alias == new:
             return
         before = self._unlisted_ones()
-        page.alias = number
+        page.alias = new
         other.inherit(page)
-        self._links.hand_over(page.state.page, number)
-        self._touch({page.state.page, number} | before ^ self._unlisted_ones())
+        for linked in self._linked(old):
+            link = self._links.pop((linked, old))
+            if linked != new:
+                self._links.setdefault((linked, new), link)
+        self._touch({old, new} | before ^ self._unlisted_ones())
 
 
 def _origin(source: Page) -> int:
     """The page added by hand that leads to what a source names."""
     return source.origin if source.found and source.origin is not None else source.state.page
+
+
+def _table(rows: Sequence[tuple[PageState, bool, bool]], revision: int) -> PageTable:
+    """Columns of pages, each with whether it rests, and whether it was found."""
+    pages = [page for page, *_ in rows]
+    limits = [np.inf if p.max_interval is None else p.max_interval for p in pages]
+    kinds = [KINDS.index(p.kind) if p.kind in KINDS else -1 for p in pages]
+    return PageTable(
+        ids=np.array([p.page for p in pages], dtype=np.int64),
+        host=[p.host for p in pages],
+        added=_times(p.added for p in pages),
+        last_visit=_times(p.last_visit for p in pages),
+        last_answer=_times(p.last_answer for p in pages),
+        kind=np.array(kinds, dtype=np.int8),
+        demand=np.array([1.0 if p.demand is None else p.demand for p in pages]),
+        cost=np.array([p.cost for p in pages]),
+        max_interval=np.array(limits),
+        idle=np.array([p.idle for p in pages], dtype=np.int64),
+        rests=np.array([rests for _, rests, _ in rows], dtype=np.bool_),
+        found=np.array([found for *_, found in rows], dtype=np.bool_),
+        revision=revision,
+    )
+
+
+def _times(micros: Iterable[int | None]) -> Times:
+    return np.array([NEVER if m is None else np.datetime64(m, "us") for m in micros], "M8[us]")

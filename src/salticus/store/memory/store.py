@@ -15,11 +15,13 @@ import msgspec
 import numpy as np
 
 from salticus.errors import InputError, StoreError, StoreLocked, StoreMissing
-from salticus.store.base import (
+from salticus.store.memory.page import row_of
+from salticus.store.memory.readers import ReaderBook
+from salticus.store.news import named, place_of
+from salticus.store.nouns import (
     DROPPED,
     FIELD_COLUMNS,
     AlertState,
-    Counted,
     Health,
     History,
     Loaded,
@@ -27,34 +29,32 @@ from salticus.store.base import (
     Stamp,
     Summary,
 )
-from salticus.store.memory.gauges import GaugeBook
-from salticus.store.memory.pages import PageBook
-from salticus.store.memory.readers import Readers
-from salticus.store.memory.rows import in_time, page_row, signal_row, value_row, visit_row
-from salticus.store.news import by_origin, kind_of, named, place_of
 from salticus.types import (
     Alert,
     Change,
-    Count,
-    Counts,
+    Findings,
+    Gauge,
     HostState,
     Ints,
-    Mark,
+    Member,
     NewPage,
     Observation,
     Outcomes,
     Record,
-    Request,
+    Sample,
+    Sighting,
     Signal,
-    Told,
     Value,
 )
 from salticus.urls import canonical
 
+_VISIT = "at purpose policy propensity status changed value age_s code fault chance"
+_GONE = ("gone", "soft_404")
+_ANSWERED = ("ok", "not_modified")
 _NAMED: dict[tuple[type, str], MemoryStore] = {}
 
 
-class MemoryStore(GaugeBook, PageBook):
+class MemoryStore(ReaderBook):
     """A store that forgets everything when it is dropped; for tests.
 
     >>> from salticus.types import NewPage
@@ -67,14 +67,15 @@ class MemoryStore(GaugeBook, PageBook):
         super().__init__()
         self.keep_content = keep_content
         self._holder: str | None = None
+        self._observations: dict[int, Observation] = {}  # by visit
         self._values: dict[int, Observation] = {}
         self._changes: list[int] = []
         self._alerts: list[AlertState] = []
         self._hosts: dict[str, HostState] = {}
-        self._signals: list[Signal] = []
-        self._readers = Readers()
         self._done: dict[str, int] = {}
-        self._marks: dict[str, Mark] = {}
+        self._gauges: dict[int, Gauge] = {}
+        self._samples: dict[int, tuple[int, float, float]] = {}
+        self._panel: dict[int, Member] = {}
         self._state: bytes | None = None
         self._states = self._looks = 0
 
@@ -195,7 +196,9 @@ class MemoryStore(GaugeBook, PageBook):
         return [self._change(seq, found) for seq, found in kept[:limit]]
 
     def _change(self, seq: int, found: Observation) -> Change:
-        page, before = self._pages[found.page].state, self._before(found)
+        page, values = self._pages[found.page].state, _in_time(self._values.values())
+        earlier = [seen.value for seen in values[: values.index(found)] if seen.page == found.page]
+        before = earlier[-1] if earlier else None
         changed = found.changed if found.visit in self._observations else True
         return Change(
             seq=seq,
@@ -207,12 +210,6 @@ class MemoryStore(GaugeBook, PageBook):
             before=before,
             after=found.value or Value("", ""),
         )
-
-    def _before(self, found: Observation) -> Value | None:
-        """The value that a page had before this one."""
-        of_page = in_time(seen for seen in self._values.values() if seen.page == found.page)
-        place = of_page.index(found)
-        return of_page[place - 1].value if place else None
 
     async def last_change(self) -> int:
         return len(self._changes)
@@ -237,61 +234,6 @@ class MemoryStore(GaugeBook, PageBook):
     async def recall(self) -> bytes | None:
         return self._state
 
-    async def notice(self, signals: Sequence[Signal]) -> None:
-        self._signals += signals
-
-    async def ids(self, urls: Sequence[str]) -> Ints:
-        places = [place_of(url) for url in urls]
-        known = [-1 if place is None else self._became(place[0]) for place in places]
-        return np.array(known, dtype=np.int64)
-
-    async def count(self, rows: Sequence[Count]) -> int:
-        return (await self.take(rows)).rows
-
-    async def take(self, rows: Sequence[Count], mark: Mark | None = None) -> Counted:
-        found = self._readers.take(rows, self._became)
-        if mark is not None and (found.clicks or found.impressions):
-            self._marks[mark.digest] = mark
-        return found
-
-    async def marks(self) -> list[Mark]:
-        return sorted(self._marks.values(), key=lambda mark: (mark.place, mark.digest))
-
-    def _became(self, url: str) -> int:
-        """The page with this URL, or the one that it has become; -1 if it is not known."""
-        if url not in self._ids:
-            return -1
-        moved = self._shown(self._pages[self._ids[url]]).moved
-        return self._ids[moved or url]
-
-    async def counts(self, after: int = 0, *, limit: int = 250_000) -> Counts:
-        return self._readers.counts(after, limit)
-
-    async def ask(self, requests: Sequence[Request]) -> None:
-        self._readers.ask(requests)
-
-    async def asked(self, after: int = 0) -> list[Request]:
-        return self._readers.asked(after)
-
-    async def told(self, rows: Sequence[Told]) -> int:
-        groups = by_origin(rows)
-        self._revision += 1
-        return sum(self._tell(row, kind_of(origin)) for origin, group in groups for row in group)
-
-    def _tell(self, row: Told, kind: str) -> bool:
-        """Take up what a feed states, unless it stated so before."""
-        new = row.url not in self._ids
-        page = self._named(canonical(row.url), row.at).state
-        page.kind = row.value.kind if new else page.kind
-        past = [s for s in self._signals if (s.page, s.kind) == (page.page, kind)]
-        if past and sorted(past, key=lambda s: s.at)[-1].value == row.value.text:
-            return False
-        self._signals.append(Signal(page.page, row.at, kind, row.value.text))
-        newer = page.last_answer is None or row.at > page.last_answer
-        if newer and (page.told is None or row.at >= page.told.at):
-            page.told = row
-        return True
-
     def _sound(self, alert: Alert) -> None:
         open_ = {(a.host, a.kind): a for a in self._alerts if a.until is None}
         lasting = open_.get((alert.host, alert.kind))
@@ -311,13 +253,67 @@ class MemoryStore(GaugeBook, PageBook):
         wanted = [alert for alert in self._alerts if past or alert.until is None]
         return sorted(map(msgspec.structs.replace, wanted), key=lambda alert: alert.since)
 
+    # ------------------------------------------------------------------------------- freshness
+
+    async def gauge(self, tick: Gauge, sample: Sample) -> None:
+        self._gauges[tick.at] = tick
+        drawn = zip(sample.stale.tolist(), sample.demand.tolist(), strict=True)
+        visits = zip(sample.visit.tolist(), drawn, strict=True)
+        self._samples |= {visit: (tick.at, *known) for visit, known in visits}
+
+    async def gauged(self, start: int, end: int) -> tuple[list[Gauge], Findings]:
+        ticks = [self._gauges[at] for at in sorted(self._gauges) if start <= at < end]
+        table: list[tuple[float | None, ...]] = []
+        for visit, (at, stale, demand) in sorted(self._samples.items()):
+            seen = self._observations.get(visit)
+            if seen is not None and start <= at < end:
+                since = [o for o in self._of_page(seen.page) if o.at >= at]  # maybe an urgent one
+                found = self._found(min([seen, *since], key=lambda o: o.at))
+                table.append((seen.page, at, seen.propensity, seen.chance, stale, demand, found))
+        return ticks, Findings.of(table)
+
+    def _of_page(self, page: int) -> list[Observation]:
+        """All visits to a page, in order of time."""
+        return [seen for seen in _in_time(self._observations.values()) if seen.page == page]
+
+    def _found(self, seen: Observation) -> float | None:
+        """Whether the copy was out of date; None if the visit cannot tell."""
+        if seen.status in _GONE:
+            past = [o.status for o in self._of_page(seen.page) if o.at < seen.at]
+            known = [status for status in past if status in (*_GONE, *_ANSWERED)]
+            return float(not known or known[-1] in _ANSWERED)
+        if seen.status not in _ANSWERED:
+            return None
+        if seen.since is None:
+            return 1.0
+        return None if seen.changed is None else float(seen.changed)
+
+    async def empanel(self, members: Sequence[Member]) -> None:
+        self._panel = {member.page: member for member in members}
+
+    async def panel(self) -> list[Member]:
+        return [self._panel[p] for p in sorted(self._panel) if p not in self._forgotten]
+
+    async def sightings(self) -> list[Sighting]:
+        found = []
+        for page, member in sorted(self._panel.items()):
+            visits = self._of_page(page)
+            known = (o.at for o in visits if o.at < member.since and o.status in _ANSWERED)
+            start = max(known, default=member.since)
+            for o in visits:
+                if start <= o.at <= (o.at if member.until is None else member.until):
+                    digest = o.digest if o.status in _ANSWERED else None
+                    found.append(Sighting(page, o.at, o.purpose, digest))
+        return found
+
+    # --------------------------------------------------------------------------------- all of it
+
     async def forget(self, query: Query) -> int:
         gone = await super().forget(query)
         for kept in (self._observations, self._values):
             for visit in [visit for visit, seen in kept.items() if seen.page in self._forgotten]:
                 del kept[visit]
-        self._signals = [s for s in self._signals if s.page not in self._forgotten]
-        self._readers.keep(lambda page, at: page not in self._forgotten)
+        self._keep(lambda page, at: page not in self._forgotten)
         return gone
 
     async def summary(self) -> Summary:
@@ -340,13 +336,13 @@ class MemoryStore(GaugeBook, PageBook):
 
     def scan(self, table: str, page: int | None = None) -> Iterator[dict[str, Any]]:
         tables: dict[str, Callable[[], Iterable[dict[str, Any]]]] = {
-            "pages": lambda: [page_row(self._shown(p)) for p in self._pages.values()],
-            "visits": lambda: map(visit_row, in_time(self._observations.values())),
-            "values": lambda: map(value_row, in_time(self._values.values())),
-            "signals": lambda: map(signal_row, sorted(self._signals, key=lambda s: s.at)),
-            "links": self._links.rows,
-            "demand": self._readers.demand_rows,
-            "requests": self._readers.request_rows,
+            "pages": self._page_rows,
+            "visits": lambda: map(_visit_row, _in_time(self._observations.values())),
+            "values": lambda: map(_value_row, _in_time(self._values.values())),
+            "signals": self._signal_rows,
+            "links": self._link_rows,
+            "demand": self._demand_rows,
+            "requests": self._request_rows,
         }
         if table not in tables:
             raise InputError(f"the store has no table {table!r}; it has {', '.join(tables)}")
@@ -354,17 +350,16 @@ class MemoryStore(GaugeBook, PageBook):
 
     def facts(self, pages: Ints) -> dict[str, list[str | None]]:
         found: dict[str, list[str | None]] = {name: [] for name in ("host", *FIELD_COLUMNS)}
-        for page in pages.tolist():
-            state = self._pages[page].state if page in self._pages else None
-            found["host"].append("" if state is None else state.host)
+        for page in map(self._pages.get, pages.tolist()):
+            fields = page.value.fields if page and page.value else {}
+            found["host"].append(page.state.host if page else "")
             for name in FIELD_COLUMNS:
-                found[name].append(None if state is None else state.fields.get(name))
+                found[name].append(fields.get(name))
         return found
 
     def history(self) -> Iterator[Outcomes]:
-        seen = sorted(self._observations.values(), key=lambda each: (each.at, each.visit))
-        if seen:
-            yield Outcomes.of(seen)
+        if self._observations:
+            yield Outcomes.of(_in_time(self._observations.values()))
 
     async def backup(self, path: Path) -> None:
         """Write what people see of the pages, as JSON."""
@@ -375,9 +370,9 @@ class MemoryStore(GaugeBook, PageBook):
         old = [visit for visit, seen in self._observations.items() if seen.at < before]
         for visit in old:
             del self._observations[visit]
-        self._signals = [signal for signal in self._signals if signal.at >= before]
-        self._readers.keep(lambda page, at: at >= before)
-        self._forget_gauges(before)
+        self._keep(lambda page, at: at >= before)
+        self._gauges = {at: tick for at, tick in self._gauges.items() if at >= before}
+        self._samples = {v: drawn for v, drawn in self._samples.items() if drawn[0] >= before}
         return len(old)
 
     async def close(self) -> None:
@@ -390,3 +385,15 @@ def _write_new(path: Path, body: bytes) -> None:
             file.write(body)
     except FileExistsError:
         raise InputError(f"{path} exists already; a backup does not replace it") from None
+
+
+def _in_time(observations: Iterable[Observation]) -> list[Observation]:
+    return sorted(observations, key=lambda seen: (seen.at, seen.visit))
+
+
+def _visit_row(seen: Observation) -> dict[str, Any]:
+    return row_of(_VISIT, seen, policy=None, value=seen.value and seen.value.text)
+
+
+def _value_row(seen: Observation) -> dict[str, Any]:
+    return row_of("at value", seen, value=seen.value and seen.value.text)
