@@ -28,9 +28,9 @@ from salticus.features.names import all_names
 from salticus.lab.worlds.mall.audit import audit
 from salticus.lab.worlds.mall.server import Mall
 from salticus.lab.worlds.mall.stock import generate
-from salticus.models.calibrated import Calibrated, Curve
 from salticus.models.file import Saved, asked, save_model
 from salticus.models.linear import LinearModel
+from salticus.models.model import Calibrated, Curve
 from salticus.models.registry import Judgement, Registry
 from salticus.types import NewPage, Plan, Tick
 from salticus.web.desk import desk

@@ -18,11 +18,11 @@ from salticus.exchange.folder import Log
 from salticus.exchange.tables import write_log
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import METADATA, FeatureSet, ahead
+from salticus.models.training.boosting import TreesSettings
 from salticus.models.training.calibrate import calibrate
 from salticus.models.training.examples import make_examples
-from salticus.models.training.recipe import HAZARD, Recipe, TimeSplit
-from salticus.models.training.split import PARTS
-from salticus.models.training.trees import TreesSettings, fit_trees
+from salticus.models.training.recipe import HAZARD, PARTS, Recipe, TimeSplit
+from salticus.models.training.trees import fit_trees
 from salticus.types import Examples, Floats, Ints
 
 PAGES, DAYS, MERCHANTS, BRANDS = 6000, 90, 12, 10

@@ -14,19 +14,18 @@ from sklearn.metrics import roc_auc_score
 
 from salticus.errors import ConfigError, InputError
 from salticus.features.names import FeatureSet
-from salticus.models.deep import DeepModel, Layout
-from salticus.models.sequence import SequenceModel
+from salticus.models.deep import DeepModel, Layout, SequenceModel
 from salticus.models.training import deep
 from salticus.models.training.deep import (
     OURS,
     PUBLISHED,
     TrainingRows,
     fit_deep,
+    fit_sequence,
     layout_of,
     scales_of,
 )
 from salticus.models.training.network import first_weights, forward, jax_of
-from salticus.models.training.sequence import fit_sequence
 from salticus.types import Examples, Floats, Inputs, Metadata
 from salticus.types.state import pack, unpack
 
@@ -268,7 +267,7 @@ def test_without_jax_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_scoring_needs_no_jax() -> None:
-    code = "import sys, salticus.models.sequence; sys.exit('jax' in sys.modules)"
+    code = "import sys, salticus.models.deep; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -19,9 +19,8 @@ from salticus.exchange.tables import write_log
 from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.models.training.examples import make_examples
 from salticus.models.training.moments import SPACING_US
-from salticus.models.training.recipe import Recipe, TimeSplit
+from salticus.models.training.recipe import PARTS, Recipe, TimeSplit
 from salticus.models.training.shards import Shards, read_shard
-from salticus.models.training.split import PARTS
 from salticus.types import Ints
 from salticus.types.dates import DAY_US, HOUR_US
 

@@ -27,10 +27,16 @@ from salticus.models.file import fingerprint, load_model
 from salticus.models.training.apply import Judged, judge, lacks, predict_pages, recipe_of
 from salticus.models.training.evaluate import shops_of
 from salticus.models.training.examples import make_examples, plain
-from salticus.models.training.recipe import SPLITS, Recipe, TimeSplit
+from salticus.models.training.recipe import (
+    SPLITS,
+    Recipe,
+    TimeSplit,
+    fitting_split,
+    log_span,
+    usual_every,
+)
 from salticus.models.training.run import ModelSpec, fitted, train_model
 from salticus.models.training.shards import Shards
-from salticus.models.training.span import fitting_split, log_span, usual_every
 from salticus.types import Examples
 
 DAY = timedelta(days=1)

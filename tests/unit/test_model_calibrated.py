@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.models.calibrated import Calibrated, sigmoid, within
+from salticus.models.model import Calibrated, sigmoid, within
 from salticus.models.training.calibrate import calibrate, isotonic, platt
 from salticus.types import Examples, Floats, Inputs, Metadata
 from salticus.types.state import State

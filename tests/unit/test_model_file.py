@@ -13,7 +13,6 @@ import pytest
 
 from salticus.errors import InputError
 from salticus.models import file
-from salticus.models.calibrated import Calibrated, Curve
 from salticus.models.file import (
     Saved,
     asked,
@@ -24,6 +23,7 @@ from salticus.models.file import (
     save_model,
 )
 from salticus.models.linear import LinearModel
+from salticus.models.model import Calibrated, Curve
 from salticus.types import Inputs, Metadata
 
 NAMES = ("page_month", "page_recent")

@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from salticus.features.names import FeatureSet
-from salticus.models.calibrated import sigmoid
-from salticus.models.linear import GAMMA, HAN2019, NAMES, LinearModel, columns_of
-from salticus.models.training.linear import LinearSettings, fit_linear
+from salticus.models.linear import (
+    GAMMA,
+    HAN2019,
+    NAMES,
+    LinearModel,
+    LinearSettings,
+    columns_of,
+    fit_linear,
+)
+from salticus.models.model import sigmoid
 from salticus.types import Examples, Inputs, Metadata
 
 COLUMNS = tuple(dict.fromkeys(column for name in NAMES for column in columns_of(name)))

@@ -11,8 +11,8 @@ import pytest
 from salticus.errors import ConfigError
 from salticus.features.names import FeatureSet
 from salticus.models.training import trees
-from salticus.models.training.encoding import encode, out_of_fold, totals
-from salticus.models.training.trees import TreesSettings, fit_trees, forest_of, refit_trees
+from salticus.models.training.boosting import TreesSettings, forest_of, told_nodes
+from salticus.models.training.trees import encode, fit_trees, out_of_fold, refit_trees, totals
 from salticus.models.trees import BLOCK, Encoding, TreesModel, dense_frame
 from salticus.types import Examples, Floats32, Inputs, Metadata
 
@@ -284,8 +284,6 @@ def test_engines_are_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_lightgbm_scores_as_it_would_itself() -> None:
     lightgbm = pytest.importorskip("lightgbm")
-    from salticus.models.training.lightgbm import told_nodes
-
     rng = np.random.default_rng(3)
     x = rng.normal(size=(2000, 5)).astype(np.float32)
     x[rng.random(x.shape) < 0.2] = np.nan

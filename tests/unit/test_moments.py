@@ -22,8 +22,16 @@ from salticus.models.training.labels import (
     stale,
 )
 from salticus.models.training.moments import SPACING_US, Sampler, VisitsByDay
-from salticus.models.training.recipe import SPLITS, Recipe, TimeSplit
-from salticus.models.training.split import PARTS, click_weights, seen_pages, shrunk, spans_of
+from salticus.models.training.recipe import (
+    PARTS,
+    SPLITS,
+    Recipe,
+    TimeSplit,
+    click_weights,
+    seen_pages,
+    shrunk,
+    spans_of,
+)
 from salticus.types import Bools, Ints
 from salticus.types.dates import DAY_US, HOUR_US
 

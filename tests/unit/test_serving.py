@@ -19,9 +19,9 @@ from salticus.config import Config
 from salticus.errors import InputError
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import all_names
-from salticus.models.calibrated import Calibrated, Curve
 from salticus.models.file import FORMAT, Saved, _sealed, asked, load_model, save_model
 from salticus.models.linear import LinearModel
+from salticus.models.model import Calibrated, Curve
 from salticus.models.registry import Judgement, Registry
 from salticus.predict.base import ask
 from salticus.predict.rhythm import Rhythm

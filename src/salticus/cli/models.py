@@ -118,9 +118,8 @@ def train(
     if out is None:
         raise typer.BadParameter("--out: name a new folder for the model")
     from salticus.exchange.folder import Log
-    from salticus.models.training.recipe import HAZARD, Recipe
+    from salticus.models.training.recipe import HAZARD, Recipe, fitting_split, usual_every
     from salticus.models.training.run import ModelSpec, train_model
-    from salticus.models.training.span import fitting_split, usual_every
 
     source = Log(log)
     if hazard and horizon:

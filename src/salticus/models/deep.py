@@ -1,4 +1,4 @@
-"""A network over dense features and embedded metadata (Han et al. 2019, §4.3), scored by NumPy."""
+"""Networks over dense features and embedded metadata (Han et al. 2019, §4.3), scored by NumPy."""
 
 from __future__ import annotations
 
@@ -177,6 +177,37 @@ class DeepModel:
         return answer
 
 
+class SequenceModel(DeepModel):
+    """The network, with causal convolutions over a page's last N changes beside its inputs.
+
+    Each level sees two neighbouring places of the one below, so that log₂ N of them see all: the
+    dilated convolutions of van den Oord et al. (2016, "WaveNet"), of which only the last place is
+    wanted and only what it needs is computed. A change is its three numbers (`STEP`) and an
+    indicator that there was one; what is unknown is 0. N is a power of two; where more changes are
+    given, the latest count.
+    """
+
+    kind: ClassVar[str] = "sequence"
+
+    def _check(self, inputs: Inputs, metadata: Metadata) -> None:
+        DeepModel._check(self, inputs, metadata)
+        if inputs.steps.shape[1] < self.layout.steps:
+            raise InputError(
+                f"the model needs a page's last {self.layout.steps} changes,"
+                f" not {inputs.steps.shape[1]}"
+            )
+
+    def _state(self, steps: Floats32) -> Floats32:
+        level = step_inputs(steps[:, steps.shape[1] - self.layout.steps :])
+        for k in range(self.layout.steps.bit_length() - 1):
+            level = level.reshape(len(level) * level.shape[1] // 2, -1)
+            level = level @ self.weights_[f"step{k}/weight"]
+            level += self.weights_[f"step{k}/bias"]
+            np.maximum(level, 0.0, out=level)
+            level = level.reshape(len(steps), -1, level.shape[1])
+        return level[:, 0]
+
+
 def on_all_cores(work: Callable[[int], None], parts: Sequence[int]) -> None:
     """Do the work of all parts, each on one core.
 
@@ -235,3 +266,10 @@ def pooled(table: Floats32, words: Ints32) -> Floats32:
     count = np.count_nonzero(words >= 0, axis=1).astype(np.float32)
     total /= np.maximum(count, np.float32(1.0))[:, None]
     return total
+
+
+def step_inputs(steps: Floats32) -> Floats32:
+    """Rows × N × 4: the numbers of each change, 0 where unknown, and whether there was one."""
+    known = ~np.isnan(steps[:, :, :1])
+    numbers = np.nan_to_num(steps, nan=0.0)
+    return np.concatenate([numbers, known.astype(np.float32)], axis=2)

@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from salticus.errors import InputError
 from salticus.exchange.place import check_free
-from salticus.models.calibrated import Calibrated
-from salticus.models.model import Model
+from salticus.models.model import Calibrated, Model
 from salticus.types import STEP, Inputs, Metadata
 from salticus.types.state import State
 from salticus.version import VERSION
@@ -37,7 +36,7 @@ MANIFEST, ARRAYS = "manifest.json", "arrays.npz"
 
 KINDS = {
     "dnn": "salticus.models.deep:DeepModel",
-    "sequence": "salticus.models.sequence:SequenceModel",
+    "sequence": "salticus.models.deep:SequenceModel",
     "trees": "salticus.models.trees:TreesModel",
     "frequency": "salticus.models.linear:LinearModel",
 }

@@ -11,8 +11,8 @@ import numpy as np
 from salticus.errors import InputError
 from salticus.features.following import Facts, Following, as_crawled
 from salticus.features.metadata import Vocabulary
-from salticus.models.calibrated import Calibrated
 from salticus.models.file import Saved
+from salticus.models.model import Calibrated
 from salticus.predict.mixed import Mixed
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.types import Floats, Inputs, Ints, Metadata, Outcomes, Pages, Survival, instant

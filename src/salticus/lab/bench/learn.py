@@ -267,15 +267,12 @@ def scoring(kind: str, rows: int) -> dict[str, float]:
 def _trained(kind: str) -> Model:
     train, check, metadata = made_up(20_000, _DEPTH), made_up(1000, _DEPTH), catalogue()
     choice = chosen("full", "both", _EDGES)
-    if kind == "trees":
-        from salticus.models.training.trees import TreesSettings, fit_trees
+    from salticus.models.training.run import fitting_of
 
-        return fit_trees(train, check, metadata, choice, TreesSettings(), lambda text: None)
-    from salticus.models.training.deep import OURS, fit_deep
-    from salticus.models.training.sequence import fit_sequence
-
-    fit = fit_sequence if kind == "sequence" else fit_deep
-    return fit(train, check, metadata, choice, replace(OURS, epochs=1))
+    settings, fit = fitting_of(kind)
+    if kind != "trees":
+        settings = replace(settings, epochs=1)
+    return fit(train, check, metadata, choice, settings)
 
 
 # ---------------------------------------------------------------------------------- what is made up

@@ -11,7 +11,7 @@ from salticus.errors import InputError
 from salticus.features.events import EventKind, make_events
 from salticus.features.groups import Groups
 from salticus.features.past import FeatureStream
-from salticus.models.calibrated import Calibrated
+from salticus.models.model import Calibrated
 from salticus.predict.mixed import Mixed
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.types import (

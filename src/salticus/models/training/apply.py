@@ -22,9 +22,14 @@ from salticus.models.file import Saved
 from salticus.models.training.evaluate import evaluate, scored, shops_of
 from salticus.models.training.examples import clipped, make_examples
 from salticus.models.training.labels import clips, read_points
-from salticus.models.training.recipe import Recipe, TimeSplit
-from salticus.models.training.span import hours_span, log_span, provenance
-from salticus.models.training.split import PARTS
+from salticus.models.training.recipe import (
+    PARTS,
+    Recipe,
+    TimeSplit,
+    hours_span,
+    log_span,
+    provenance,
+)
 from salticus.types import Bools, Codes, Inputs, instant
 from salticus.types.dates import HOUR_US
 

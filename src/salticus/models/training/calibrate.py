@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from salticus.models.calibrated import Calibrated, Curve, sigmoid
-from salticus.models.model import Model
+from salticus.models.model import Calibrated, Curve, Model, sigmoid
 from salticus.types import Examples, Floats, Ints, Metadata
 from salticus.types.coins import coins
 

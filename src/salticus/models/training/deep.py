@@ -1,4 +1,4 @@
-"""Training of the network over dense features and embedded metadata (Han et al. 2019, §4.3)."""
+"""Training of the networks over dense features and embedded metadata (Han et al. 2019, §4.3)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.features.names import FeatureSet
-from salticus.models.deep import CYCLES, DeepModel, Layout, cycle_code
+from salticus.models.deep import CYCLES, DeepModel, Layout, SequenceModel, cycle_code
 from salticus.models.training.network import (
     DeepSettings,
     first_weights,
@@ -56,6 +56,9 @@ and unseen pages, one seed: metadata alone .795 and .794, both .828 and .833. Wi
 the rate for embeddings and half of that for layers: metadata alone .784 and .780. `PUBLISHED`, one
 epoch and untuned: .766 and .767, both .806 and .816."""
 
+STATE = 32
+"""Numbers that a sequence model sums a page's last changes up in."""
+
 _CHUNK = 1 << 18  # rows that are handed to JAX at once
 _SAMPLE = 200_000  # rows from which the columns' scales are taken
 
@@ -77,6 +80,29 @@ def fit_deep(  # noqa: PLR0913 the same for every kind of model
     rows = TrainingRows(train, settings)
     layout = layout_of(rows.sample, metadata, choice, settings)
     return Trainer(DeepModel, layout, metadata, settings).fit(rows, validation, told)
+
+
+def fit_sequence(  # noqa: PLR0913 the same for every kind of model
+    train: Train,
+    validation: Examples,
+    metadata: Metadata,
+    choice: FeatureSet,
+    settings: DeepSettings = OURS,
+    told: Told = lambda step: None,
+) -> SequenceModel:
+    """Train as `fit_deep` does, with the last N changes of the rows' `steps` beside the features.
+
+    N is the greatest power of two that the rows have; with less than two there is no sequence.
+    """
+    rows = TrainingRows(train, settings)
+    depth = rows.sample.inputs.steps.shape[1]
+    if depth < 2:
+        raise InputError(
+            "the rows hold no last changes; make the examples with a depth of 2 or more"
+        )
+    layout = layout_of(rows.sample, metadata, choice, settings)
+    layout = replace(layout, steps=1 << (depth.bit_length() - 1), state=STATE)
+    return Trainer(SequenceModel, layout, metadata, settings).fit(rows, validation, told)
 
 
 class TrainingRows:

@@ -36,7 +36,16 @@ from salticus.models.training.labels import (
     stale,
 )
 from salticus.models.training.moments import BINS, Sampler, VisitsByDay
-from salticus.models.training.recipe import TASKS, Recipe
+from salticus.models.training.recipe import (
+    PARTS,
+    TASKS,
+    Recipe,
+    TimeSpan,
+    click_weights,
+    seen_pages,
+    spans_of,
+    uniform_pages,
+)
 from salticus.models.training.shards import (
     FORMAT,
     MANIFEST,
@@ -46,14 +55,6 @@ from salticus.models.training.shards import (
     rows_of,
     write_manifest,
     write_shard,
-)
-from salticus.models.training.split import (
-    PARTS,
-    TimeSpan,
-    click_weights,
-    seen_pages,
-    spans_of,
-    uniform_pages,
 )
 from salticus.types import STEP, Bools, Floats
 from salticus.types.dates import HOUR_US

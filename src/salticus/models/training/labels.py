@@ -12,8 +12,7 @@ import numpy as np
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import GONE, Truth, read_truth
-from salticus.models.training.span import log_span
-from salticus.models.training.split import TimeSpan
+from salticus.models.training.recipe import TimeSpan, log_span
 from salticus.types import Bools, Floats, Ints
 from salticus.types.compiled import compiled
 from salticus.types.dates import DAY_US, HOUR_US

@@ -19,8 +19,7 @@ from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.features.metadata import Hashes
 from salticus.models.training.labels import ChangePoints, Moments
-from salticus.models.training.recipe import Recipe
-from salticus.models.training.split import PARTS, TimeSpan
+from salticus.models.training.recipe import PARTS, Recipe, TimeSpan
 from salticus.types import ANSWERED, Bools, Ints
 from salticus.types.compiled import compiled
 from salticus.types.dates import DAY_US, HOUR_US

@@ -18,17 +18,15 @@ from salticus.exchange.folder import Log
 from salticus.exchange.place import check_free
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import FeatureSet, chosen
-from salticus.models.calibrated import Calibrated
 from salticus.models.file import KINDS, Saved, asked, save_model
-from salticus.models.linear import NAMES, columns_of
-from salticus.models.model import Model
+from salticus.models.linear import NAMES, LinearSettings, columns_of, fit_linear
+from salticus.models.model import Calibrated, Model
 from salticus.models.training.calibrate import calibrate
 from salticus.models.training.evaluate import evaluate, scored, shops_of
 from salticus.models.training.examples import make_examples
 from salticus.models.training.network import jax_of
-from salticus.models.training.recipe import Recipe
+from salticus.models.training.recipe import Recipe, provenance
 from salticus.models.training.shards import Shards
-from salticus.models.training.span import provenance
 from salticus.models.trees import TreesModel
 from salticus.types import Bools, Examples, Metadata
 
@@ -52,7 +50,7 @@ class ModelSpec:
 
     `model`: dnn, trees, sequence or frequency; None: dnn where JAX is installed, else trees.
     `features` (metadata, history, both) and `preset` (see `features.names`) choose what it looks
-    at; `baseline` is the frequency model's (`predict.linear.NAMES`). `published` takes the preset
+    at; `baseline` is the frequency model's (`models.linear.NAMES`). `published` takes the preset
     han2019 and its settings of the network; `fitting` changes single settings of the fit, such as
     {"trees": 100}. `examples` is a folder in which the examples are kept,
     to be used again; without it they lie beside the model until it is done.
@@ -152,12 +150,18 @@ def fitted(
     metadata = vocabulary.encode(shards.pages)
     choice = choice if kind == "frequency" else _told(choice, train)
     told("fitting")
-    settings, fit = _FITS[kind](request, recipe)
+    settings, fit = fitting_of(
+        kind,
+        seed=recipe.seed,
+        published=request.published,
+        baseline=request.baseline,
+        edges=edges_of(recipe),
+    )
     if kind in ("dnn", "sequence"):
         batch = settings.batch if request.published else min(settings.batch, _batch(len(train)))
         settings = replace(settings, folder=checkpoint, batch=batch)
     settings = replace(settings, **request.fitting)
-    model: Model = fit(train, validation, metadata, choice, settings, told)
+    model = fit(train, validation, metadata, choice, settings, told)
     told("calibrating")
     ready = calibrate(model, validation, metadata, method=request.calibration)
     ready = renewed(ready, (train, validation), metadata, settings, told)
@@ -278,40 +282,26 @@ def _batch(rows: int) -> int:
     return int(max(256, 2 ** (max(1, rows // _STEPS).bit_length() - 1)))
 
 
-Fit = tuple[Any, Callable[..., Any]]  # settings, and what takes them
+def fitting_of(
+    kind: str,
+    *,
+    seed: int = 0,
+    published: bool = False,
+    baseline: str = "combined",
+    edges: tuple[int, ...] = (6,),
+) -> tuple[Any, Callable[..., Model]]:
+    """The settings of a kind's fit, and what takes them."""
+    if kind == "frequency":
+        return LinearSettings(baseline, edges), fit_linear
+    if kind == "trees":
+        from salticus.models.training.boosting import TreesSettings
+        from salticus.models.training.trees import fit_trees
 
+        return TreesSettings(seed=seed), fit_trees
+    from salticus.models.training.deep import OURS, PUBLISHED, fit_deep, fit_sequence
 
-def _deep(request: ModelSpec, recipe: Recipe) -> Fit:
-    from salticus.models.training.deep import OURS, PUBLISHED, fit_deep
-
-    return replace(PUBLISHED if request.published else OURS, seed=recipe.seed), fit_deep
-
-
-def _sequence(request: ModelSpec, recipe: Recipe) -> Fit:
-    from salticus.models.training.deep import OURS
-    from salticus.models.training.sequence import fit_sequence
-
-    return replace(OURS, seed=recipe.seed), fit_sequence
-
-
-def _trees(request: ModelSpec, recipe: Recipe) -> Fit:
-    from salticus.models.training.trees import TreesSettings, fit_trees
-
-    return TreesSettings(seed=recipe.seed), fit_trees
-
-
-def _line(request: ModelSpec, recipe: Recipe) -> Fit:
-    from salticus.models.training.linear import LinearSettings, fit_linear
-
-    return LinearSettings(which=request.baseline, edges=edges_of(recipe)), fit_linear
-
-
-_FITS: dict[str, Callable[[ModelSpec, Recipe], Fit]] = {
-    "dnn": _deep,
-    "sequence": _sequence,
-    "trees": _trees,
-    "frequency": _line,
-}
+    settings = replace(PUBLISHED if published else OURS, seed=seed)
+    return settings, fit_sequence if kind == "sequence" else fit_deep
 
 
 def _about(shards: Shards, recipe: Recipe) -> dict[str, Any]:

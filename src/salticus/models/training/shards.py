@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salticus.errors import InputError
-from salticus.models.training.split import PARTS
+from salticus.models.training.recipe import PARTS
 from salticus.types import Bools, Examples, Inputs, Ints
 from salticus.types.state import State
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from salticus.errors import ConfigError
 from salticus.features.names import FeatureSet
-from salticus.models.training.encoding import encode, out_of_fold, totals
-from salticus.models.training.lightgbm import grow_lightgbm
-from salticus.models.trees import Derived, Forest, TreesModel, dense_frame
-from salticus.types import Examples, Floats, Floats32, Inputs, Ints, Metadata
+from salticus.models.training.boosting import RiskRows, TreesSettings, forest_of, grow
+from salticus.models.trees import Derived, Encoding, Forest, TreesModel, dense_frame
+from salticus.types import Bools, Examples, Floats, Floats32, Ints, Ints32, Metadata
+from salticus.types.coins import coins
 
 PAIRS: tuple[tuple[str, ...], ...] = (
     ("ratio", "page_month", "all_month"),
@@ -36,52 +34,6 @@ PACED = ("week", "month", "all")
 """Windows whose drawn rate is also laid over the hours ahead, as the merchant's week runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class TreesSettings:
-    """How the trees are grown.
-
-    At most `trees` of `leaves` leaves and `depth` steps, each adding `rate` of what it would; a
-    leaf has at least `least` examples; every split looks at a `share` of the features. Growing ends
-    after `patience` trees that do not improve the log loss of the validation examples, and the best
-    number of trees is kept. `smoothing`: pages at the mean rate that each code is thought to have.
-    `monotone`: with rates the probability may only rise, with the time since a change only fall.
-    `pairs`: ratios and products of features besides (`PAIRS`). A feature whose distribution moved
-    by more than `drift` (Kolmogorov's distance) from training to validation is left out. `weighted`
-    examples count by their weight; else one each, and calibration puts the level right. `refit`:
-    once calibrated, the trees are grown anew with the validation examples (`refit_trees`), and are
-    `fewest` then if they were fewer: days unlike those before them stop the growing early, but the
-    trees that have learnt from those days too can be more.
-    `engine`: sklearn, or lightgbm if that is installed.
-    """
-
-    trees: int = 300
-    rate: float = 0.06
-    leaves: int = 15
-    depth: int = 6
-    least: int = 200
-    l2: float = 10.0
-    share: float = 0.5
-    patience: int = 30
-    smoothing: float = 20.0
-    folds: int = 5
-    monotone: bool = True
-    pairs: bool = True
-    drift: float = 0.65
-    weighted: bool = False
-    refit: bool = True
-    fewest: int = 100
-    engine: str = "sklearn"
-    seed: int = 0
-
-
-class RiskRows(NamedTuple):
-    """Examples at risk of one horizon."""
-
-    x: Floats32
-    y: Floats
-    weight: Floats
-
-
 def fit_trees(  # noqa: PLR0913 the form that all models share
     train: Examples,
     validation: Examples,
@@ -95,7 +47,6 @@ def fit_trees(  # noqa: PLR0913 the form that all models share
     Training examples get target encodings that their own page took no part in (`out_of_fold`); the
     validation examples, and all that the model scores later, get those of all training pages.
     """
-    grow = _engine(settings.engine)
     fields = _fields(choice, metadata)
     sums = totals(train, len(metadata))
     encoding = encode(sums, metadata, fields, smoothing=settings.smoothing)
@@ -105,7 +56,7 @@ def fit_trees(  # noqa: PLR0913 the form that all models share
     forests = []
     for horizon, (own, later) in enumerate(_tables((train, validation), metadata, empty, settings)):
         told(f"trees for horizon {horizon + 1} of {train.label.shape[1]}")
-        forests.append(_forest(grow, own, later, signs, settings))
+        forests.append(_forest(own, later, signs, settings))
     return replace(empty, forests=tuple(forests))
 
 
@@ -126,7 +77,6 @@ def refit_trees(
     """
     train, validation = parts
     parts = _some(train, max(2 * len(validation), _ENOUGH), settings.seed), validation
-    grow = _engine(settings.engine)
     names = model.encoding.names
     signs = [s * settings.monotone for s in _signs(model.dense, model.pairs, names)]
     forests = []
@@ -136,11 +86,10 @@ def refit_trees(
         if not size:  # nothing to learn from, or nothing learnt
             forests.append(model.forests[horizon])
             continue
-        both = _joined(own, later)
-        nothing = RiskRows(both.x[:0], both.y[:0], both.weight[:0])
         kept = _kept(own.x, later.x, settings.drift)
         grown = replace(settings, trees=min(settings.trees, max(size, settings.fewest)))
-        forests.append(_forest_of(grow, both, nothing, kept, (signs, grown)))
+        nothing = later.take(np.arange(0))
+        forests.append(_forest_of(own.join(later), nothing, kept, (signs, grown)))
     return replace(model, forests=tuple(forests))
 
 
@@ -159,7 +108,10 @@ def _tables(
 ) -> Iterator[tuple[RiskRows, RiskRows]]:
     """For each horizon the training and the validation rows at risk."""
     train, validation = parts
-    frames = [_frame(part.inputs, model.dense, model.pairs) for part in parts]
+    frames = [
+        dense_frame(part.inputs.dense, part.inputs.names, model.dense, model.pairs)
+        for part in parts
+    ]
     apart = out_of_fold(
         totals(train, len(metadata)),
         metadata,
@@ -171,7 +123,9 @@ def _tables(
         full = model.encoding.columns(metadata, horizon)
         own = _rows(train, frames[0], apart[horizon], horizon)
         later = _rows(validation, frames[1], full, horizon)
-        yield (own, later) if settings.weighted else (_equal(own), _equal(later))
+        if not settings.weighted:
+            own, later = (replace(rows, weight=np.ones(len(rows))) for rows in (own, later))
+        yield own, later
 
 
 def _fields(choice: FeatureSet, metadata: Metadata) -> tuple[str, ...]:
@@ -188,10 +142,6 @@ def _pairs(dense: tuple[str, ...]) -> Derived:
     drawn = {pair[0].removeprefix("drawn_"): pair[1:] for pair in PAIRS if pair[0][:5] == "drawn"}
     paced = [(f"paced_{w}", *drawn[w], name) for w in PACED for name in ahead]
     return tuple(pair for pair in (*PAIRS, *paced) if set(pair[1:]) <= set(dense))
-
-
-def _frame(inputs: Inputs, dense: tuple[str, ...], pairs: Derived) -> Floats32:
-    return dense_frame(inputs.dense, inputs.names, dense, pairs)
 
 
 def _rows(examples: Examples, frame: Floats32, encoded: Floats32, horizon: int) -> RiskRows:
@@ -224,44 +174,26 @@ def _signs(dense: tuple[str, ...], pairs: Derived, encoded: tuple[str, ...]) -> 
     return [*(_sign(n) for n in dense), *(_sign(pair[1]) for pair in pairs), *(1 for _ in encoded)]
 
 
+_RAREST = 1e-6  # a rate of nothing or all has no log-odds
 _ENOUGH = 500_000  # examples for some hundred trees
 _SAMPLE = 20_000  # rows that tell whether a feature has moved away
-_FEW = 20_000  # rows below which threads wait for one another longer than they work
-
-Grown = tuple[list[Any], float]
-Grow = Callable[[RiskRows, RiskRows, list[int], TreesSettings], Grown]
 
 
-def _joined(one: RiskRows, other: RiskRows) -> RiskRows:
-    return RiskRows(
-        np.concatenate([one.x, other.x]),
-        np.concatenate([one.y, other.y]),
-        np.concatenate([one.weight, other.weight]),
-    )
-
-
-def _equal(rows: RiskRows) -> RiskRows:
-    """The rows, each counting as much as any."""
-    return rows._replace(weight=np.ones(len(rows.y)))
-
-
-def _forest(
-    grow: Grow, own: RiskRows, later: RiskRows, signs: list[int], settings: TreesSettings
-) -> Forest:
+def _forest(own: RiskRows, later: RiskRows, signs: list[int], settings: TreesSettings) -> Forest:
     """The forest of a horizon; without trees where all examples are alike."""
-    if len(own.y) == 0 or own.y.min() == own.y.max():
-        rate = (own.y.sum() + 0.5) / (len(own.y) + 1.0)
+    if len(own) == 0 or own.y.min() == own.y.max():
+        rate = (own.y.sum() + 0.5) / (len(own) + 1.0)
         return forest_of([], float(np.log(rate / (1 - rate))))
-    return _forest_of(grow, own, later, _kept(own.x, later.x, settings.drift), (signs, settings))
+    return _forest_of(own, later, _kept(own.x, later.x, settings.drift), (signs, settings))
 
 
 def _forest_of(
-    grow: Grow, own: RiskRows, later: RiskRows, kept: Ints, how: tuple[list[int], TreesSettings]
+    own: RiskRows, later: RiskRows, kept: Ints, how: tuple[list[int], TreesSettings]
 ) -> Forest:
     """The forest that grows of the columns `kept`."""
     signs, settings = how
-    own, later = (rows._replace(x=rows.x[:, kept]) for rows in (own, later))
-    forest = forest_of(*grow(own, later, [signs[at] for at in kept], settings))
+    own, later = (replace(rows, x=rows.x[:, kept]) for rows in (own, later))
+    forest = grow(own, later, [signs[at] for at in kept], settings)
     return replace(forest, feature=kept[forest.feature].astype(np.uint32))
 
 
@@ -292,90 +224,87 @@ def _distance(one: Floats32, other: Floats32) -> float:
     return float(np.abs(below[0] - below[1]).max())
 
 
-def _engine(name: str) -> Grow:
-    try:
-        return {"sklearn": _sklearn, "lightgbm": grow_lightgbm}[name]
-    except KeyError:
-        raise ConfigError(f"engine {name!r}: sklearn or lightgbm") from None
+# ---------------------------------------------------------------------------------- target encoding
 
 
-def _sklearn(own: RiskRows, later: RiskRows, signs: list[int], settings: TreesSettings) -> Grown:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Over pages: weight of the examples at risk, and of those with the event; × horizons."""
 
-    stops = bool(len(later.y))
-    model = HistGradientBoostingClassifier(
-        max_iter=settings.trees,
-        learning_rate=settings.rate,
-        max_leaf_nodes=settings.leaves,
-        max_depth=settings.depth,
-        min_samples_leaf=settings.least,
-        l2_regularization=settings.l2,
-        max_features=settings.share,
-        monotonic_cst=signs,
-        early_stopping=stops,
-        n_iter_no_change=settings.patience,
-        tol=0.0,
-        random_state=settings.seed,
-    )
-    given = (
-        {"X_val": later.x, "y_val": later.y, "sample_weight_val": _unless_equal(later.weight)}
-        if stops
-        else {}
-    )
-    with threadpool_limits(1 if len(own.y) < _FEW else None):
-        model.fit(own.x, own.y, _unless_equal(own.weight), **given)
-    best = int(np.argmax(model.validation_score_)) if stops else model.n_iter_
-    nodes = [trees[0].nodes for trees in model._predictors[:best]]
-    return nodes, float(np.ravel(model._baseline_prediction)[0])
+    trials: Floats
+    hits: Floats
+
+    def of(self, pages: Bools) -> Totals:
+        """As if the other pages had no examples."""
+        return Totals(self.trials * pages[:, None], self.hits * pages[:, None])
 
 
-def _unless_equal(weight: Floats) -> Floats | None:
-    """Weights, or nothing where all count alike: binning by weight takes forty times as long."""
-    return None if (weight == 1.0).all() else weight
+def totals(examples: Examples, pages: int) -> Totals:
+    """Sums over the examples of each of so many pages."""
+    page, label = examples.inputs.page, examples.label
+    trials = [_sums(page, examples.weight * (column >= 0), pages) for column in label.T]
+    hits = [_sums(page, examples.weight * (column == 1), pages) for column in label.T]
+    return Totals(np.stack(trials, axis=1), np.stack(hits, axis=1))
 
 
-def forest_of(trees: list[Any], baseline: float) -> Forest:
-    """A forest of trees in scikit-learn's form: arrays of nodes with named columns."""
-    laid = [_laid(nodes) for nodes in trees]
-    sizes = np.cumsum([0, *(len(tree["value"]) for tree in laid)])
+def _sums(at: Ints | Ints32, weight: Floats, size: int) -> Floats:
+    return np.bincount(at, weights=weight, minlength=size).astype(np.float64)
 
-    def column(name: str, kind: Any) -> Any:
-        return np.concatenate([np.empty(0), *(tree[name] for tree in laid)]).astype(kind)
 
-    shift = np.repeat(sizes[:-1], np.diff(sizes))
-    return Forest(
-        feature=column("feature", np.uint32),
-        threshold=column("threshold", np.float32),
-        unknown_first=column("unknown_first", np.bool_),
-        first=(column("first", np.int64) + shift).astype(np.uint32),
-        value=column("value", np.float64),
-        root=sizes[:-1].astype(np.uint32),
-        depth=np.array([tree["depth"].max() for tree in laid], dtype=np.int64),
-        baseline=baseline,
+def encode(
+    sums: Totals, metadata: Metadata, names: tuple[str, ...], *, smoothing: float
+) -> Encoding:
+    """The log-odds of each code and word: as if `smoothing` average pages at the mean rate had it.
+
+    Examples of one page are alike, so that pages are what is counted. A code of which there is no
+    example gets the mean. "title" among the names stands for the words.
+    """
+    fields = tuple(name for name in names if name != "title")
+    sizes = tuple(metadata.sizes[metadata.fields.index(field)] for field in fields)
+    columns = [metadata.codes[:, [metadata.fields.index(field)]] for field in fields]
+    buckets = metadata.buckets if "title" in names else 0
+    tables, words = [], []
+    for trials, hits in zip(sums.trials.T, sums.hits.T, strict=True):
+        told = trials, hits, smoothing * trials.sum() / max(1, np.count_nonzero(trials))
+        codes = [_odds(told, c, n) for c, n in zip(columns, sizes, strict=True)]
+        tables.append(np.concatenate([np.empty(0), *codes]))
+        words.append(_odds(told, metadata.words, buckets))
+    return Encoding(
+        fields, sizes, np.stack(tables).astype(np.float32), np.stack(words).astype(np.float32)
     )
 
 
-def _laid(nodes: Any) -> dict[str, Any]:
-    """The nodes in an order in which the two children of a node are neighbours."""
-    order, first = [0], []
-    for place in order:
-        leaf = bool(nodes["is_leaf"][place])
-        first.append(len(order))
-        order += [] if leaf else [int(nodes["left"][place]), int(nodes["right"][place])]
-    leaf = nodes["is_leaf"][order].astype(np.bool_)
-    return {
-        "feature": np.where(leaf, 0, nodes["feature_idx"][order]),
-        "threshold": np.where(leaf, np.inf, _down(nodes["num_threshold"][order])),
-        "unknown_first": np.where(leaf, 1, nodes["missing_go_to_left"][order]),
-        "first": np.where(leaf, np.arange(len(order)), first),
-        "value": nodes["value"][order],
-        "depth": nodes["depth"][order],
-    }
+def _odds(told: tuple[Floats, Floats, float], codes: Ints32, size: int) -> Floats:
+    """Log-odds of each of so many codes for one horizon.
+
+    `told` is over pages the weight of trials and of hits, and that of the prior; `codes` are pages
+    × any number, -1 = none.
+    """
+    if not size:
+        return np.empty(0)
+    trials, hits, prior = told
+    mean = hits.sum() / trials.sum() if trials.sum() > 0 else 0.5
+    page, at = np.nonzero(codes >= 0)
+    code = codes[page, at]
+    trials, hits = (_sums(code, column[page], size) for column in (trials, hits))
+    weight = trials + prior
+    shrunk = (hits + mean * prior) / np.where(weight > 0, weight, 1.0)
+    rate = np.clip(np.where(weight > 0, shrunk, mean), _RAREST, 1 - _RAREST)
+    return np.asarray(np.log(rate / (1 - rate)))
 
 
-def _down(threshold: Floats) -> Floats32:
-    """The largest narrow floats not above: narrow features compare with them as with the wide."""
-    with np.errstate(over="ignore"):
-        narrow = threshold.astype(np.float32)
-    return np.where(narrow > threshold, np.nextafter(narrow, np.float32(-np.inf)), narrow)
+def out_of_fold(
+    sums: Totals, metadata: Metadata, names: tuple[str, ...], *, smoothing: float, folds: int = 5
+) -> list[Floats32]:
+    """Of each horizon: pages × columns, each page encoded from pages of other folds alone.
+
+    The fold of a page is a hash of it. Law: a page's own labels do not move its row.
+    """
+    fold = (coins(0, np.arange(len(metadata)), folds) * folds).astype(np.int64)
+    shape = len(metadata), len(names)
+    out = [np.empty(shape, np.float32) for _ in range(sums.hits.shape[1])]
+    for one in range(folds):
+        others = encode(sums.of(fold != one), metadata, names, smoothing=smoothing)
+        for horizon, columns in enumerate(out):
+            columns[fold == one] = others.columns(metadata.take(fold == one), horizon)
+    return out

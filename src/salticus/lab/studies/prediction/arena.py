@@ -17,20 +17,22 @@ from salticus.exchange.place import in_place
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import METADATA
 from salticus.lab.studies.prediction.entrants import Entrant
-from salticus.models.calibrated import Calibrated, Curve
-from salticus.models.model import Model
+from salticus.models.model import Calibrated, Curve, Model
 from salticus.models.training.calibrate import calibrate
 from salticus.models.training.evaluate import Scored, figures_of, labels_within, scored
 from salticus.models.training.examples import make_examples
-from salticus.models.training.recipe import Recipe, TimeSplit
-from salticus.models.training.run import DEPTH, renewed
+from salticus.models.training.recipe import Recipe, TimeSplit, log_span, shrunk
+from salticus.models.training.run import DEPTH, fitting_of, renewed
 from salticus.models.training.shards import Shards
-from salticus.models.training.span import log_span
-from salticus.models.training.split import shrunk
 from salticus.types import Bools, Examples, Floats, Metadata
 
 Told = Callable[[str], None]
 Figures = list[dict[str, Any]]
+
+_QUICK: dict[str, dict[str, Any]] = {
+    "trees": {"trees": 25, "leaves": 7, "least": 20},
+    **dict.fromkeys(("dnn", "sequence"), {"epochs": 1, "hidden": (16,), "batch": 512}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,20 +167,11 @@ def with_scores(rows: Scored, scores: Floats) -> Scored:
 
 def _how(entrant: Entrant, place: Arena) -> tuple[Any, Callable[..., Model]]:
     """The settings of an entrant's fit, and what takes them."""
-    plan = place.plan
-    if entrant.kind == "frequency":
-        from salticus.models.training.linear import LinearSettings, fit_linear
-
-        return LinearSettings(entrant.which, place.edges), fit_linear
-    if entrant.kind == "trees":
-        from salticus.models.training.trees import TreesSettings, fit_trees
-
-        grown = TreesSettings(seed=plan.seed)
-        return (replace(grown, trees=25, leaves=7, least=20) if plan.quick else grown), fit_trees
-    from salticus.models.training.deep import OURS, PUBLISHED, fit_deep
-    from salticus.models.training.sequence import fit_sequence
-
-    settings = replace(PUBLISHED if entrant.published else OURS, seed=plan.seed)
-    if plan.quick:
-        settings = replace(settings, epochs=1, hidden=(16,), batch=512)
-    return settings, fit_deep if entrant.kind == "dnn" else fit_sequence
+    settings, fit = fitting_of(
+        entrant.kind,
+        seed=place.plan.seed,
+        published=entrant.published,
+        baseline=entrant.which,
+        edges=place.edges,
+    )
+    return replace(settings, **_QUICK.get(entrant.kind, {}) if place.plan.quick else {}), fit
