@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.features.history import ChangeHistory
 from salticus.lab.studies.calibration.auc import changes_within
+from salticus.lab.studies.calibration.market import ChangeHistory
 from salticus.lab.studies.calibration.shares import change_within, lived
 from salticus.models.training.metrics import auc
 

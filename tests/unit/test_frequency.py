@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from salticus.features.history import NEVER_GONE, full_history, partial_history
+from salticus.features.truths import NEVER_GONE
 from salticus.lab.studies.calibration.auc import frequencies
+from salticus.lab.studies.calibration.market import full_history, partial_history
 
 DAY0 = datetime(2018, 5, 1, tzinfo=UTC)
 HOUR0 = int(DAY0.timestamp()) // 3600
@@ -36,7 +37,7 @@ def test_a_change_is_a_value_other_than_the_last_one() -> None:
     assert history.gone.tolist() == [NEVER_GONE, HOUR0 + 60, NEVER_GONE]
     assert history.start == HOUR0
     assert history.group[0] == history.group[1] != history.group[2]
-    assert (len(history), history.groups) == (3, 2)
+    assert len(history) == 3
 
 
 def test_frequencies_are_changes_an_hour() -> None:
@@ -75,15 +76,8 @@ VISITS = pl.LazyFrame(
 
 
 def test_a_crawler_sees_a_change_when_it_visits() -> None:
-    history = partial_history(PAGES, VISITS)
-    assert list(zip(history.page, history.hour - HOUR0, strict=True)) == [(0, 35), (1, 70)]
-    assert (history.born - HOUR0).tolist() == [1, 30, 1]
-    assert (history.gone == NEVER_GONE).all()
-
-
-def test_a_crawler_may_know_when_pages_came_and_went() -> None:
     full = full_history(PAGES, VALUES)
-    history = partial_history(PAGES, VISITS, like=full)
+    history = partial_history(PAGES, VISITS, full)
     assert (history.born == full.born).all()
     assert (history.gone == full.gone).all()
     assert list(zip(history.page, history.hour - HOUR0, strict=True)) == [(0, 35)]
@@ -91,7 +85,6 @@ def test_a_crawler_may_know_when_pages_came_and_went() -> None:
 
 def test_pages_need_no_category() -> None:
     history = full_history(PAGES.drop("category"), VALUES)
-    assert history.groups == 1
     found = frequencies(history, np.array([0, 2]), np.array([HOUR0 + 51] * 2))
     assert found["category_month"] == pytest.approx([3 / (51 + 27 + 51)] * 2)
 

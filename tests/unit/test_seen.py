@@ -14,9 +14,10 @@ from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.features.events import EventKind, Events, among, by_days
 from salticus.features.groups import groups_of
-from salticus.features.history import NEVER_GONE, full_history, partial_history
 from salticus.features.past import FeatureStream
 from salticus.features.seen import pages_of, seen_events
+from salticus.features.truths import NEVER_GONE
+from salticus.lab.studies.calibration.market import full_history, partial_history
 from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.types.coins import coins
 
@@ -85,7 +86,7 @@ def test_full_tells_prices_and_moves(log: Log) -> None:
 def test_partial_is_what_the_visits_saw(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     pages, events = pages_of(log), whole(log, "partial")
     truth = full_history(pages, log.scan("values"))
-    seen = partial_history(pages, log.scan("visits"), like=truth)
+    seen = partial_history(pages, log.scan("visits"), truth)
     assert pairs(events, EventKind.CHANGE) == sorted(
         zip(seen.page.tolist(), seen.hour.tolist(), strict=True)
     )

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from salticus.features.events import EventKind, Events, make_events
-from salticus.features.history import NEVER_GONE
 from salticus.types import Bools, Floats32, Ints
 from salticus.types.dates import HOUR_US
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl
+
+NEVER_GONE = np.iinfo(np.int32).max  # in hours: beyond any log, and sums of it stay exact
 
 
 class LogResolution(Protocol):

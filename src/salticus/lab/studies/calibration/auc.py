@@ -6,10 +6,10 @@ import numpy as np
 
 from salticus.features.events import EventKind, Events, make_events
 from salticus.features.groups import Groups
-from salticus.features.history import NEVER_GONE, ChangeHistory
 from salticus.features.names import WINDOWS
 from salticus.features.past import FeatureStream
-from salticus.lab.studies.calibration.market import MarketHistory
+from salticus.features.truths import NEVER_GONE
+from salticus.lab.studies.calibration.market import ChangeHistory, MarketHistory
 from salticus.models.linear import HAN2019
 from salticus.models.training.metrics import subset_aucs
 from salticus.types import Bools, Floats, Ints

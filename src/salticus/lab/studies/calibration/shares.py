@@ -8,7 +8,6 @@ import numpy as np
 
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import read_truth
-from salticus.features.history import ChangeHistory
 from salticus.lab.analyze.groups import GroupShares, groups_of
 from salticus.lab.analyze.intervals import Intervals, intervals_of
 from salticus.lab.analyze.pages import known_pages
@@ -16,7 +15,7 @@ from salticus.lab.analyze.shares import ChangeShare
 from salticus.lab.analyze.truth import values_record
 from salticus.lab.analyze.week import week_of
 from salticus.lab.simulate.requests import WINDOW, read_requests, replay_uniform
-from salticus.lab.studies.calibration.market import CLICK, UNIFORM, MarketHistory
+from salticus.lab.studies.calibration.market import CLICK, UNIFORM, ChangeHistory, MarketHistory
 from salticus.lab.studies.calibration.published import Measured
 from salticus.types import Bools, Floats, Ints, moment
 from salticus.types.dates import HOUR_US
