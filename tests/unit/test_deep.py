@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -164,17 +163,6 @@ def test_training_goes_on_where_it_was_stopped(model: DeepModel, tmp_path: Path)
     (tmp_path / "checkpoint.npz").write_bytes(b"nonsense")
     with pytest.raises(InputError, match="not a checkpoint"):
         fit_deep(train, validation, a_catalogue(), CHOICE, kept)
-
-
-def test_shards_one_after_the_other_do_as_well(model: DeepModel) -> None:
-    train, validation = some_rows(8000, 1)[0], some_rows(2000, 2)[0]
-
-    def shards() -> Iterator[Examples]:
-        return (train.take(np.arange(low, low + 1000)) for low in range(0, 8000, 1000))
-
-    made = fit_deep(shards, validation, a_catalogue(), CHOICE, SETTINGS)
-    rows = some_rows(4000, 4)[0]
-    assert abs(auc(made, rows) - auc(model, rows)) < 0.02
 
 
 def test_training_ends_when_validation_gets_worse() -> None:

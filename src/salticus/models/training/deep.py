@@ -7,7 +7,7 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -26,7 +26,6 @@ from salticus.types import Examples, Floats, Floats32, Ints, Metadata
 from salticus.types.state import State
 
 Told = Callable[[str], None]
-Train = Examples | Callable[[], Iterator[Examples]]
 M = TypeVar("M", bound=DeepModel)
 
 PUBLISHED = DeepSettings(
@@ -64,7 +63,7 @@ _SAMPLE = 200_000  # rows from which the columns' scales are taken
 
 
 def fit_deep(  # noqa: PLR0913 the same for every kind of model
-    train: Train,
+    train: Examples,
     validation: Examples,
     metadata: Metadata,
     choice: FeatureSet,
@@ -73,9 +72,7 @@ def fit_deep(  # noqa: PLR0913 the same for every kind of model
 ) -> DeepModel:
     """Train a network on the chosen features; the seed fixes it to the last bit on a machine.
 
-    `train` is kept in memory as it is, and 0.3 GB more; or it is a function that gives the shards
-    of an epoch one after the other (as ``lambda: shards.days("train")``), of which some
-    `round_rows` are held and shuffled at a time.
+    `train` is kept in memory as it is, and 0.3 GB more.
     """
     rows = TrainingRows(train, settings)
     layout = layout_of(rows.sample, metadata, choice, settings)
@@ -83,7 +80,7 @@ def fit_deep(  # noqa: PLR0913 the same for every kind of model
 
 
 def fit_sequence(  # noqa: PLR0913 the same for every kind of model
-    train: Train,
+    train: Examples,
     validation: Examples,
     metadata: Metadata,
     choice: FeatureSet,
@@ -106,68 +103,28 @@ def fit_sequence(  # noqa: PLR0913 the same for every kind of model
 
 
 class TrainingRows:
-    """The training rows, epoch by epoch, in rounds; a sample of them, and how many there are."""
+    """The training rows, epoch by epoch, in rounds; a sample of them, and what marks them."""
 
-    def __init__(self, train: Train, settings: DeepSettings) -> None:
-        self.settings = settings
-        self.train = train
-        self.count, self.weight, self.check = 0, 0.0, 0
-        kept: list[Examples] = []
-        share = _SAMPLE if isinstance(train, Examples) else _SAMPLE // 20
-        for piece in self._pieces():
-            self.count += len(piece)
-            self.weight += float((piece.weight**settings.temper).sum())
-            self.check = zlib.crc32(piece.label.tobytes(), self.check)
-            kept.append(piece.take(_spread(len(piece), share)))
-        if not self.count:
+    def __init__(self, train: Examples, settings: DeepSettings) -> None:
+        if not len(train):
             raise InputError("there are no rows to train on")
-        self.sample = _joined(kept)
+        self.train, self.settings = train, settings
+        self.count = len(train)
+        self.weight = float((train.weight**settings.temper).sum())
+        self.check = zlib.crc32(train.label.tobytes())
+        spread = np.linspace(0, self.count - 1, min(self.count, _SAMPLE))
+        self.sample = train.take(np.unique(spread.astype(np.int64)))
 
     @property
     def batches(self) -> int:
-        """Batches in an epoch, roughly where it comes in shards."""
+        """Batches in an epoch."""
         return -(-self.count // self.settings.batch)
 
-    def rounds(self, epoch: int) -> Iterator[tuple[Examples, Ints]]:
-        """Examples, and which rows of them to use in which order."""
+    def rounds(self, epoch: int) -> Iterator[Ints]:
+        """Which rows to use, in which order."""
         chance = np.random.default_rng([self.settings.seed, 2, epoch])
-        for pool in self._pools():
-            order = chance.permutation(len(pool))
-            for part in np.array_split(order, -(-len(pool) // self.settings.round_rows)):
-                yield pool, part
-
-    def _pieces(self) -> Iterator[Examples]:
-        return iter((self.train,)) if isinstance(self.train, Examples) else self.train()
-
-    def _pools(self) -> Iterator[Examples]:
-        held: list[Examples] = []
-        for piece in self._pieces():
-            held.append(piece)
-            if sum(map(len, held)) >= self.settings.round_rows:
-                yield _joined(held)
-                held = []
-        if held:
-            yield _joined(held)
-
-
-def _spread(count: int, wanted: int) -> Ints:
-    """At most so many rows, evenly spread."""
-    return np.unique(np.linspace(0, count - 1, min(count, wanted)).astype(np.int64))
-
-
-def _joined(pieces: list[Examples]) -> Examples:
-    if len(pieces) == 1:
-        return pieces[0]
-    inputs: Any = [piece.inputs for piece in pieces]
-    whole: Examples = replace(_stacked(pieces), inputs=_stacked(inputs))
-    return whole
-
-
-def _stacked(parts: list[Any]) -> Any:
-    """The columns of all parts one after the other, joined at once."""
-    first = parts[0]
-    arrays = [f.name for f in fields(first) if isinstance(getattr(first, f.name), np.ndarray)]
-    return replace(first, **{k: np.concatenate([getattr(p, k) for p in parts]) for k in arrays})
+        rounds = -(-self.count // self.settings.round_rows)
+        yield from np.array_split(chance.permutation(self.count), rounds)
 
 
 def layout_of(
@@ -247,13 +204,13 @@ class Trainer(Generic[M]):
         kept = self._load(mark, state)
         if kept:
             state, best, progress = kept
-        for number, epoch, (examples, order) in self._schedule(rows):
+        for number, epoch, order in self._schedule(rows):
             if progress.ended:
                 break
             if number < progress.rounds:
                 continue
             began = time.perf_counter()
-            for chunk, count in self._chunks(examples, order, rows):
+            for chunk, count in self._chunks(order, rows):
                 state = runner()(state, chunk, still, count, how)
             now = {name: np.asarray(array) for name, array in state[0].items()}
             pace = len(order) / (time.perf_counter() - began)
@@ -267,12 +224,11 @@ class Trainer(Generic[M]):
             told(f"epoch {epoch + 1}, round {number + 1}: loss {loss:.5f}, {pace:,.0f} rows/s")
         return self._made(scales, best)
 
-    def _schedule(self, rows: TrainingRows) -> Iterator[tuple[int, int, tuple[Examples, Ints]]]:
-        number = 0
-        for epoch in range(self.settings.epochs):
-            for part in rows.rounds(epoch):
-                yield number, epoch, part
-                number += 1
+    def _schedule(self, rows: TrainingRows) -> Iterator[tuple[int, int, Ints]]:
+        epochs = range(self.settings.epochs)
+        parts = ((epoch, part) for epoch in epochs for part in rows.rounds(epoch))
+        for number, (epoch, part) in enumerate(parts):
+            yield number, epoch, part
 
     def _made(self, scales: State, weights: State) -> M:
         return self.model(self.layout, {**scales, **weights})
@@ -291,16 +247,14 @@ class Trainer(Generic[M]):
         seed = np.int32(self.settings.seed * 1_000_003 % (1 << 30))
         return jax.device_put({**scales, "codes": codes, "words": words, "seed": seed})  # type: ignore[no-any-return]
 
-    def _chunks(
-        self, examples: Examples, order: Ints, rows: TrainingRows
-    ) -> Iterator[tuple[dict[str, Any], int]]:
+    def _chunks(self, order: Ints, rows: TrainingRows) -> Iterator[tuple[dict[str, Any], int]]:
         """Rows in that order as chunks of batches; what fills up the last batch weighs nothing."""
         size = self.settings.batch
         many = max(1, min(_CHUNK, rows.count) // size)
         for low in range(0, len(order), many * size):
             part = order[low : low + many * size]
             count = -(-len(part) // size)
-            columns = self._columns(examples.take(part), rows.count / rows.weight)
+            columns = self._columns(rows.train.take(part), rows.count / rows.weight)
             yield {name: _batched(c, many, size) for name, c in columns.items()}, count
 
     def _columns(self, part: Examples, share: float) -> dict[str, Any]:

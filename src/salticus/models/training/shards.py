@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from salticus.errors import InputError
 from salticus.models.training.recipe import PARTS
-from salticus.types import Bools, Examples, Inputs, Ints
+from salticus.types import Examples, Inputs, Ints
 from salticus.types.state import State
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
@@ -69,40 +69,19 @@ class Shards:
 
         return pl.read_parquet(self.folder / "pages.parquet")
 
-    @property
-    def seen(self) -> Bools:
-        """Over pages: those that training may use."""
-        return self.pages["seen"].to_numpy()
-
-    @property
-    def uniform(self) -> Bools:
-        """Over pages: those of the uniform stratum."""
-        return self.pages["uniform"].to_numpy()
-
     def rows(self, part: str) -> int:
         """How many examples a part has."""
         return sum(shard.rows for shard in self._of(part))
 
-    def part(
-        self, part: str, limit: int | None = None, columns: tuple[str, ...] | None = None
-    ) -> Examples:
-        """All examples of train, validation or test in order of time, with these columns alone.
-
-        With `limit` at most so many of them, evenly spread, whose weights are the greater for it.
-        """
+    def part(self, part: str, columns: tuple[str, ...] | None = None) -> Examples:
+        """All examples of train, validation or test in order of time, with these columns alone."""
         names = self.names if columns is None else columns
-        rows = self.rows(part)
-        most = rows if limit is None else min(rows, limit)
-        whole, done, at = self._empty(names, most), 0, 0
+        whole, done = self._empty(names, self.rows(part)), 0
         for shard in self._of(part):
-            place = np.arange(at, at + shard.rows)
-            wanted = np.flatnonzero((place + 1) * most // rows > place * most // rows)
             columns_of = self._arrays(shard, names)
             for name, array in whole.items():
-                array[done : done + len(wanted)] = columns_of[name][wanted]
-            done, at = done + len(wanted), at + shard.rows
-        if most:
-            whole["weight"] *= rows / most
+                array[done : done + shard.rows] = columns_of[name]
+            done += shard.rows
         return _examples(whole, names)
 
     def days(self, part: str, columns: tuple[str, ...] | None = None) -> Iterator[Examples]:
