@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
 from salticus.predict.base import Evidence
-from salticus.predict.spans import answered
+from salticus.predict.roster import Roster
+from salticus.predict.spans import answered, rounds
 from salticus.types import Bools, Floats, Ints, Outcomes, Pages, Survival
-from salticus.types.state import Keyed, State, rank_within
+from salticus.types.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +59,15 @@ class Gamma:
     def __init__(self, *, prior_changes: float = 0.5, prior_days: float = 2.0) -> None:
         self.prior_changes = prior_changes
         self.prior_days = prior_days
-        self.a_, self.b_ = Keyed(), Keyed()
+        self.pages_ = Roster(a=prior_changes, b=prior_days)
 
     def meet(self, pages: Pages, now: datetime) -> None:
         """Have a posterior for exactly these pages."""
-        self._keep(pages.ids)
+        self.pages_.keep(pages.ids)
 
     def survival(self, pages: Pages, now: datetime) -> Survival:
-        if self.a_.ids is pages.ids:
-            return GammaSurvival(self.a_.values, self.b_.values)
+        if self.pages_.holds(pages.ids):
+            return GammaSurvival(self.pages_["a"], self.pages_["b"])
         return GammaSurvival(*self._posterior(pages.ids))
 
     def rates(self, ids: Ints) -> Floats:
@@ -85,34 +85,22 @@ class Gamma:
         start = _runs(spans.page, spans.changed)
         page, changed = spans.page[start], spans.changed[start]
         days = np.add.reduceat(spans.days, start) if len(start) else spans.days
-        for rows in _rounds(page):
+        for rows in rounds(page):
             self._update(page[rows], days[rows], changed[rows])
 
     def _posterior(self, ids: Ints) -> tuple[Floats, Floats]:
-        a = self.a_.get(ids, np.full(len(ids), self.prior_changes))
-        return a, self.b_.get(ids, np.full(len(ids), self.prior_days))
-
-    def _keep(self, ids: Ints) -> None:
-        """Have a posterior for exactly these pages."""
-        if self.a_.ids is not ids:
-            a, b = self._posterior(ids)
-            self.a_.put(ids, a)
-            self.b_.put(ids, b)
+        return self.pages_.get("a", ids), self.pages_.get("b", ids)
 
     def _update(self, ids: Ints, tau: Floats, changed: Bools) -> None:
-        rows, known = self.a_.rows(ids)
-        if not known.all():
-            self._keep(np.union1d(self.a_.ids, ids))
-            rows = np.searchsorted(self.a_.ids, ids)
-        a, b = self.a_.values, self.b_.values
+        rows = self.pages_.rows(ids)
+        a, b = self.pages_["a"], self.pages_["b"]
         a[rows], b[rows] = posterior(a[rows], b[rows], tau, changed)
 
     def state(self) -> State:
-        return {"ids": self.a_.ids, "a": self.a_.values, "b": self.b_.values}
+        return self.pages_.state()
 
     def restore(self, state: State) -> None:
-        self.a_.put(state["ids"], state["a"])
-        self.b_.put(state["ids"], state["b"])
+        self.pages_.restore(state)
 
 
 def _runs(page: Ints, changed: Bools) -> Ints:
@@ -123,13 +111,6 @@ def _runs(page: Ints, changed: Bools) -> Ints:
     """
     same = (page[1:] == page[:-1]) & ~changed[1:] & ~changed[:-1]
     return np.flatnonzero(np.append(True, ~same)[: len(page)])
-
-
-def _rounds(page: Ints) -> Iterator[Ints]:
-    """Rows in rounds in which no page occurs twice; one round as a rule."""
-    rank = rank_within(page)
-    ends = np.cumsum(np.bincount(rank))
-    yield from np.split(np.argsort(rank, kind="stable"), ends[:-1])
 
 
 def posterior(a: Floats, b: Floats, tau: Floats, changed: Bools) -> tuple[Floats, Floats]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import numpy as np
 
 from salticus.predict.point import PointRates
 from salticus.predict.spans import Spans
-from salticus.types import Bools, Floats, Ints
-from salticus.types.state import Keyed, State
+from salticus.types import Bools, Floats, Ints, Pages
+from salticus.types.state import State
 
 _AT_ONCE = 1 << 16  # pages solved together: bounds the memory of the work
 
@@ -30,12 +32,21 @@ class Mle(PointRates):
     array([1.386])
     """
 
+    sums = (*PointRates.sums, "still", "place")  # the place in `lengths_` from 1 on; 0 = none
+
     def __init__(self, *, smooth_days: float = 0.5, intervals: int = 8) -> None:
         super().__init__(default_rate=float(np.log(2.0) / smooth_days) if smooth_days else 0.25)
         self.smooth_days = smooth_days
         self.intervals = intervals
-        self.still_, self.place_ = Keyed(), Keyed()  # the place in `lengths_` from 1 on; 0 = none
         self.lengths_ = Lengths(intervals)
+
+    def meet(self, pages: Pages, now: datetime) -> None:
+        super().meet(pages, now)
+        place = self.pages_["place"]
+        some = np.flatnonzero(place)
+        if len(some) < len(self.lengths_.days):  # those of pages that were forgotten go
+            self.lengths_.keep(place[some].astype(np.int64) - 1)
+            place[some] = np.arange(1, len(some) + 1)
 
     def estimate(self, rows: Ints) -> Floats:
         parts = [self._solve(rows[i : i + _AT_ONCE]) for i in range(0, len(rows), _AT_ONCE)]
@@ -43,9 +54,9 @@ class Mle(PointRates):
 
     def _solve(self, rows: Ints) -> Floats:
         days, count = self._changed(rows)
-        still, smooth = self.still_.values[rows], self.smooth_days
+        still, smooth = self.pages_["still"][rows], self.smooth_days
         if not smooth:
-            mean = self.days_.values[rows] / self.visits_.values[rows]
+            mean = self.pages_["days"][rows] / self.pages_["visits"][rows]
             return likeliest(days, count, still + 0.5 * mean)
         days = np.column_stack([days, np.full(len(rows), smooth)])
         count = np.column_stack([count, np.ones(len(rows))])
@@ -54,33 +65,22 @@ class Mle(PointRates):
     def _changed(self, rows: Ints) -> tuple[Floats, Floats]:
         """Lengths and counts of the intervals in which these pages changed."""
         days, count = np.ones((len(rows), self.intervals)), np.zeros((len(rows), self.intervals))
-        place = self.place_.values[rows].astype(np.int64) - 1
+        place = self.pages_["place"][rows].astype(np.int64) - 1
         some = place >= 0
         days[some], count[some] = self.lengths_.days[place[some]], self.lengths_.count[place[some]]
         return days, count
 
-    def _sums(self) -> dict[str, Keyed]:
-        return {**super()._sums(), "still": self.still_, "place": self.place_}
-
     def _add(self, rows: Ints, spans: Spans) -> None:
         super()._add(rows, spans)
-        np.add.at(self.still_.values, rows, np.where(spans.changed, 0.0, spans.days))
+        np.add.at(self.pages_["still"], rows, np.where(spans.changed, 0.0, spans.days))
         for each in spans.take(spans.changed).rounds():
-            self._lengthen(self._rows(each.page), each.days)
+            self._lengthen(self.pages_.rows(each.page), each.days)
 
     def _lengthen(self, rows: Ints, days: Floats) -> None:
-        place = self.place_.values
+        place = self.pages_["place"]
         first = rows[place[rows] == 0]
         place[first] = self.lengths_.append(len(first)) + 1
         self.lengths_.add(place[rows].astype(np.int64) - 1, days)
-
-    def _keep(self, ids: Ints) -> None:
-        if self.place_.ids is not ids:
-            super()._keep(ids)
-            place = self.place_.values
-            some = np.flatnonzero(place)
-            self.lengths_.keep(place[some].astype(np.int64) - 1)
-            place[some] = np.arange(1, len(some) + 1)
 
     def state(self) -> State:
         return {**super().state(), **self.lengths_.state()}

@@ -8,9 +8,10 @@ from datetime import datetime
 import numpy as np
 
 from salticus.predict.poisson import PoissonSurvival
+from salticus.predict.roster import Roster
 from salticus.predict.spans import Spans, answered
 from salticus.types import Floats, Ints, Outcomes, Pages
-from salticus.types.state import Keyed, State
+from salticus.types.state import State
 
 
 class PointRates(ABC):
@@ -24,11 +25,12 @@ class PointRates(ABC):
     """
 
     recovers: tuple[str, ...] = ("even", "poisson", "bursts")
+    sums: tuple[str, ...] = ("visits", "changes", "days")
 
     def __init__(self, *, default_rate: float = 0.25) -> None:
         self.default_rate = default_rate
-        self.visits_, self.changes_, self.days_ = Keyed(), Keyed(), Keyed()
-        self.rates_ = Keyed()  # NaN: to be worked out
+        numbers = dict.fromkeys((*self.sums, "rate"), 0.0)
+        self.pages_ = Roster(**numbers)  # a rate of NaN is to be worked out
 
     @abstractmethod
     def estimate(self, rows: Ints) -> Floats:
@@ -36,7 +38,7 @@ class PointRates(ABC):
 
     def meet(self, pages: Pages, now: datetime) -> None:
         """Have sums for exactly these pages."""
-        self._keep(pages.ids)
+        self.pages_.keep(pages.ids)
 
     def survival(self, pages: Pages, now: datetime) -> PoissonSurvival:
         """S(u) = e^(−Δu) with the rate Δ of each page."""
@@ -45,59 +47,38 @@ class PointRates(ABC):
     def rates(self, ids: Ints) -> Floats:
         """Change rate of each page (ids ascending), changes a day."""
         self._work_out()
-        usual = np.full(len(ids), self._usual())
-        seen = self.visits_.get(ids, np.zeros(len(ids))) > 0
-        return np.where(seen, self.rates_.get(ids, usual), usual)
+        seen = self.pages_.get("visits", ids) > 0
+        return np.where(seen, self.pages_.get("rate", ids), self._usual())
 
     def learn(self, outcomes: Outcomes) -> None:
         spans = answered(outcomes)
         if len(spans):
-            self._add(self._rows(spans.page), spans)
-
-    def _sums(self) -> dict[str, Keyed]:
-        """What is kept of each page; 0 for one not seen yet."""
-        return {"visits": self.visits_, "changes": self.changes_, "days": self.days_}
+            self._add(self.pages_.rows(spans.page), spans)
 
     def _add(self, rows: Ints, spans: Spans) -> None:
-        np.add.at(self.visits_.values, rows, 1.0)
-        np.add.at(self.changes_.values, rows, spans.changed.astype(np.float64))
-        np.add.at(self.days_.values, rows, spans.days)
-        self.rates_.values[rows] = np.nan
+        page = self.pages_
+        np.add.at(page["visits"], rows, 1.0)
+        np.add.at(page["changes"], rows, spans.changed.astype(np.float64))
+        np.add.at(page["days"], rows, spans.days)
+        page["rate"][rows] = np.nan
 
     def _work_out(self) -> None:
         """Have the rate of every page that was visited since the last time."""
-        rows = np.flatnonzero(np.isnan(self.rates_.values))
+        rows = np.flatnonzero(np.isnan(self.pages_["rate"]))
         if len(rows):
-            self.rates_.values[rows] = self.estimate(rows)
+            self.pages_["rate"][rows] = self.estimate(rows)
 
     def _usual(self) -> float:
         """The rate of a page that was never answered twice; such pages weigh nothing here."""
-        days = self.days_.values
+        days = self.pages_["days"]
         watched = float(days.sum())
-        return float(days @ self.rates_.values) / watched if watched else self.default_rate
-
-    def _rows(self, ids: Ints) -> Ints:
-        """Where pages are kept, from now on if need be."""
-        rows, known = self.visits_.rows(ids)
-        if known.all():
-            return rows
-        self._keep(np.union1d(self.visits_.ids, ids))
-        return np.searchsorted(self.visits_.ids, ids)
-
-    def _keep(self, ids: Ints) -> None:
-        """Have sums for exactly these pages."""
-        if self.visits_.ids is not ids:
-            for kept in (*self._sums().values(), self.rates_):
-                kept.put(ids, kept.get(ids, np.zeros(len(ids))))
+        return float(days @ self.pages_["rate"]) / watched if watched else self.default_rate
 
     def state(self) -> State:
-        return {"ids": self.visits_.ids, **{name: k.values for name, k in self._sums().items()}}
+        return {name: column for name, column in self.pages_.state().items() if name != "rate"}
 
     def restore(self, state: State) -> None:
-        ids = state["ids"]
-        for name, kept in self._sums().items():
-            kept.put(ids, state[name].copy())
-        self.rates_.put(ids, np.where(state["visits"] > 0, np.nan, 0.0))
+        self.pages_.restore({**state, "rate": np.where(state["visits"] > 0, np.nan, 0.0)})
 
 
 class Naive(PointRates):
@@ -118,7 +99,7 @@ class Naive(PointRates):
     recovers = ()
 
     def estimate(self, rows: Ints) -> Floats:
-        return self.changes_.values[rows] / self.days_.values[rows]
+        return self.pages_["changes"][rows] / self.pages_["days"][rows]
 
 
 class BiasReduced(PointRates):
@@ -133,8 +114,8 @@ class BiasReduced(PointRates):
     recovers = ("even",)
 
     def estimate(self, rows: Ints) -> Floats:
-        n, interval = self.visits_.values[rows], self.days_.values[rows] / self.visits_.values[rows]
-        return bias_reduced(n, self.changes_.values[rows], interval)
+        visits, changes, days = (self.pages_[name][rows] for name in self.sums)
+        return bias_reduced(visits, changes, days / visits)
 
 
 def bias_reduced(visits: Floats, changes: Floats, interval: Floats) -> Floats:

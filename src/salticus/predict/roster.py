@@ -9,7 +9,7 @@ from salticus.types.state import State, places
 
 
 class Roster:
-    """Several numbers a page, in rows that are ordered by id; pages come, and are never forgotten.
+    """Several numbers a page, in rows that are ordered by id; pages come, and stay until `keep`.
 
     >>> roster = Roster(rate=0.5)
     >>> roster.rows(np.array([7, 3, 7]))
@@ -38,6 +38,19 @@ class Roster:
             return rows
         self._insert(np.unique(ids[~known]))
         return np.searchsorted(self.ids, ids)
+
+    def get(self, name: str, ids: Ints) -> Floats:
+        """The number of each id; the default where none is kept."""
+        if not len(self.ids):
+            return np.full(len(ids), self.defaults[name])
+        rows, known = places(self.ids, ids)
+        return np.where(known, self.columns[name][rows], self.defaults[name])
+
+    def keep(self, ids: Ints) -> None:
+        """Have a row for exactly these ids (ascending): others are forgotten."""
+        if not self.holds(ids):
+            self.columns = {name: self.get(name, ids) for name in self.columns}
+        self.ids = ids
 
     def holds(self, ids: Ints) -> bool:
         """Whether these are all pages, in the order of the rows."""

@@ -36,9 +36,14 @@ class Spans(Columns):
 
     def rounds(self) -> Iterator[Spans]:
         """Rounds in which no page occurs twice, earlier spans first; one round as a rule."""
-        rank = rank_within(self.page)
-        for k in range(int(rank.max(initial=-1)) + 1):
-            yield self.take(rank == k)
+        yield from (self.take(rows) for rows in rounds(self.page))
+
+
+def rounds(page: Ints) -> Iterator[Ints]:
+    """Rows in rounds in which no page occurs twice; one round as a rule."""
+    rank = rank_within(page)
+    if len(page):
+        yield from np.split(np.argsort(rank, kind="stable"), np.cumsum(np.bincount(rank))[:-1])
 
 
 def answered(outcomes: Outcomes) -> Spans:
