@@ -10,10 +10,10 @@ import pytest
 
 from salticus.features.events import EventKind, Events, make_events
 from salticus.features.groups import Groups, groups_of
-from salticus.features.holidays import UNKNOWN_ZONE, day_shifts, feasts
 from salticus.features.kernels import GROUPED, LAGS
 from salticus.features.names import DEMAND_WINDOWS, SEASON, WINDOWS, all_names
 from salticus.features.past import FeatureStream
+from salticus.features.rows import UNKNOWN_ZONE, day_shifts, feasts
 
 START = 17652 * 24
 NAN = math.nan

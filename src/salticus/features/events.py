@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -54,10 +54,6 @@ class Events(Columns):
         nothing = np.empty(0, dtype=np.float32)
         ints = np.empty(0, dtype=np.int64)
         return cls(ints, ints, np.empty(0, dtype=np.int8), nothing, nothing, nothing)
-
-    def at(self, hour: Ints) -> Events:
-        """The same events in these hours."""
-        return replace(self, hour=hour)
 
     def ordered(self) -> Events:
         """The same events in order of hour, page and kind; equals stay as they are."""

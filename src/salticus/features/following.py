@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,8 +72,8 @@ class Following:
         row, at, changed = row[new], at[new], changed[new]
         unknown = np.full(len(row), np.nan, dtype=np.float32)
         events = self._crawler.learn(Answered(row, at, changed, unknown, unknown))
-        late = np.maximum(events.hour, self.hour)
-        self._past.learn(events.at(late).ordered())
+        late = replace(events, hour=np.maximum(events.hour, self.hour))
+        self._past.learn(late.ordered())
         self._touched[row] = True
 
     def touched(self) -> Ints:

@@ -6,7 +6,6 @@ import numpy as np
 
 from salticus.features.events import EventKind, Events, runs
 from salticus.features.groups import Groups, regrouped, shelves
-from salticus.features.holidays import day_shifts, feasts
 from salticus.features.kernels import (
     ANSWER,
     BATCH,
@@ -30,7 +29,7 @@ from salticus.features.kernels import (
     in_order,
 )
 from salticus.features.names import EDGES, all_names
-from salticus.features.rows import Cached, Day, read_rows
+from salticus.features.rows import Cached, Day, day_shifts, feasts, read_rows
 from salticus.types import STEP, Floats32, Inputs, Ints, Ints32
 from salticus.types.state import State
 
@@ -76,7 +75,7 @@ class FeatureStream:
         end = self._tables.marks[len(LAGS)]
         if not in_order(events.hour, events.page, events.kind):
             events = events.ordered()
-        if end and _key(events, 0) < self._last_key(end):
+        if end and _key(events, 0) < _key(self._tables, end - 1):
             events = self._with_waiting(events)
             end = self._tables.marks[len(LAGS)]
         if events.hour[0] < self._tables.facts[2]:
@@ -159,19 +158,14 @@ class FeatureStream:
 
     # ---------------------------------------------------------------------------- the events kept
 
-    def _last_key(self, end: int) -> tuple[int, int, int]:
-        s = self._tables
-        return int(s.hour[end - 1]), int(s.page[end - 1]), int(s.kind[end - 1])
-
     def _with_waiting(self, events: Events) -> Events:
         """These events and those that wait from their first hour on, in order."""
         s, end = self._tables, int(self._tables.marks[len(LAGS)])
         low = max(
             int(s.marks[0]), int(np.searchsorted(s.hour[:end], s.hour.dtype.type(events.hour[0])))
         )
-        kinds = {"hour": np.int64, "page": np.int64}
-        cut = {name: getattr(s, name)[low:end].astype(kinds.get(name)) for name in kinds}
-        cut |= {name: getattr(s, name)[low:end].copy() for name in _BUFFER if name not in kinds}
+        cut = {name: getattr(s, name)[low:end].copy() for name in _BUFFER}
+        cut |= {name: cut[name].astype(np.int64) for name in ("hour", "page")}
         s.marks[len(LAGS)] = low
         return Events(**cut).join(events).ordered()
 
@@ -202,7 +196,7 @@ class FeatureStream:
         self._tables = s._replace(**cut, marks=place[s.marks])
 
 
-def _key(events: Events, row: int) -> tuple[int, int, int]:
+def _key(events: Events | Tables, row: int) -> tuple[int, int, int]:
     return int(events.hour[row]), int(events.page[row]), int(events.kind[row])
 
 

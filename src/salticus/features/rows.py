@@ -1,7 +1,10 @@
-"""How counters become features: one division, or logarithm, of integers each."""
+"""How counters become features: one division, or logarithm, of integers each; and the calendar."""
 
 from __future__ import annotations
 
+import warnings
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +48,8 @@ from salticus.types.compiled import compiled
 
 OWN_AT, DEMAND_AT, CATEGORY_AT, GROUPS_AT, LATELY_AT, WEEK_AT = 0, 16, 24, 28, 43, 50
 _WINDOWS = (2, 3, 5)  # day, week and month among the lags
-_UNKNOWN_ZONE = np.iinfo(np.int32).min  # as in features.holidays
+_EPOCH = date(1970, 1, 1)
+UNKNOWN_ZONE = np.iinfo(np.int32).min
 
 
 class Cached(NamedTuple):
@@ -205,7 +209,7 @@ def _clock(day: Day, p: int, now: int, row: Floats32) -> None:
     row[1] = now % 24
     zone, country = day.place[p, 0], day.place[p, 1]
     local = now
-    if zone >= 0 and day.shift[zone, now % 24] != _UNKNOWN_ZONE:
+    if zone >= 0 and day.shift[zone, now % 24] != UNKNOWN_ZONE:
         local = (60 * now + day.shift[zone, now % 24]) // 60
         row[2] = ((local + MONDAY) // 24) % 7
         row[3] = local % 24
@@ -265,3 +269,63 @@ def _walk(cells: Ints32, start: int, mean: float, walk: Floats) -> None:
         hours = cells[1, cell]
         walk[k + 1] = walk[k] + (cells[0, cell] / hours if hours > 0 else mean)
         cell = cell + 1 if cell + 1 < WEEK_H else 0
+
+
+# ---------------------------------------------------------------------------------------- calendar
+
+
+def day_shifts(zones: tuple[str, ...], day: int) -> Ints32:
+    """Minutes that each zone is ahead of UTC, in each UTC hour of a day (days since 1970).
+
+    >>> day_shifts(("Europe/Berlin",), 17617)[0, :3]  # 2018-03-26, the day after the clocks moved
+    array([120, 120, 120], dtype=int32)
+    """
+    shifts = np.empty((len(zones), 24), dtype=np.int32)
+    for row, zone in enumerate(zones):
+        first, after = _shift(zone, 24 * day), _shift(zone, 24 * day + 24)
+        shifts[row] = first
+        if first != after:
+            shifts[row] = [_shift(zone, 24 * day + hour) for hour in range(24)]
+    return shifts
+
+
+@lru_cache(maxsize=4096)
+def _shift(zone: str, hour: int) -> int:
+    from zoneinfo import ZoneInfo
+
+    try:
+        place = ZoneInfo(zone)
+    except (ValueError, OSError, KeyError):  # no such zone
+        return UNKNOWN_ZONE
+    ahead = datetime.fromtimestamp(3600 * hour, UTC).astimezone(place).utcoffset()
+    return UNKNOWN_ZONE if ahead is None else int(ahead.total_seconds()) // 60
+
+
+def feasts(countries: tuple[str, ...], day: int) -> Floats32:
+    """Whether the day before, the day and the day after are public holidays, for each country: 1
+    or 0, NaN for a country that is not known.
+
+    >>> feasts(("DE", "??"), 17652)  # 2018-05-01 is the second of these three
+    array([[ 0.,  1.,  0.],
+           [nan, nan, nan]], dtype=float32)
+    """
+    found = np.full((len(countries), 3), np.nan, dtype=np.float32)
+    for row, country in enumerate(countries):
+        for place, near in enumerate((day - 1, day, day + 1)):
+            when = _EPOCH + timedelta(days=near)
+            dates = _holidays(country, when.year)
+            if dates is not None:
+                found[row, place] = when in dates
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _holidays(country: str, year: int) -> frozenset[date] | None:
+    import holidays
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of years for which not every holiday is known
+        try:
+            return frozenset(holidays.country_holidays(country.upper(), years=year))
+        except NotImplementedError:
+            return None

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.features.events import EventKind, Events, by_days, make_events
+from salticus.features.events import EventKind, Events, among, by_days, make_events
 from salticus.features.truths import LogTables, Truths, log_ratio, rowed, truths_of
 from salticus.features.visited import visited
-from salticus.types import Floats, Ints
+from salticus.types import Ints
 from salticus.types.coins import coins
 from salticus.types.dates import HOUR_US
 
@@ -39,7 +39,8 @@ def seen_events(
     first answer.
     """
     demand = _demand(log, pages) if log.has("demand") else Events.none()
-    return _by_days(_found(log, pages, observe, seed), demand)
+    found = _found(log, pages, observe, seed)
+    return among((day for events in found for day in by_days(events)), demand)
 
 
 def _found(log: LogTables, pages: pl.DataFrame, observe: str, seed: int) -> Iterator[Events]:
@@ -101,17 +102,6 @@ def _demand(log: LogTables, pages: pl.DataFrame) -> Events:
     )
 
 
-def _by_days(found: Iterator[Events], demand: Events) -> Iterator[Events]:
-    """Events by days, each day with the demand that became known in it."""
-    done = 0
-    for events in found:
-        if len(events):
-            end = int(np.searchsorted(demand.hour, (events.hour[-1] // 24 + 1) * 24))
-            yield from by_days(events.join(demand.take(np.arange(done, end))).ordered())
-            done = end
-    yield from by_days(demand.take(np.arange(done, len(demand))))
-
-
 def tossed(
     truths: Truths, rates: tuple[float, float], step: int, *, seed: int, until: int = 0
 ) -> Iterator[Events]:
@@ -122,28 +112,27 @@ def tossed(
     `rates`. A visit in an hour sees what the page holds at the end of it. A page that is away does
     not answer.
     """
-    if not len(truths.page):
-        return
+    if len(truths.page):
+        yield from among(_tossed(truths, rates, step, seed, until), truths.lives())
+
+
+def _tossed(
+    truths: Truths, rates: tuple[float, float], step: int, seed: int, until: int
+) -> Iterator[Events]:
+    """The visits of each day that has any."""
     crawler = _Crawler(truths)
     start = int(truths.hour.min()) // step * step
     end = max(until, int(truths.hour.max()) + 1)
-    chance, lives = _chances(rates, crawler.pages, seed) * step / 24, truths.lives()
+    low, high = rates
+    chance = low * (high / low) ** coins(seed, crawler.pages, -1) * step / 24
     for day in range(start // 24, (end - 1) // 24 + 1):
         first = max(start, -(-24 * day // step) * step)
-        hours = range(first, min(24 * day + 24, end), step)
-        low, high = np.searchsorted(lives.hour, [24 * day, 24 * day + 24])
-        events = lives.take(np.arange(low, high))
-        for hour in hours:
+        events = Events.none()
+        for hour in range(first, min(24 * day + 24, end), step):
             heads = coins(seed, crawler.pages, hour // step) < chance
             events = events.join(crawler.visit(np.flatnonzero(heads), hour))
         if len(events):
             yield events.ordered()
-
-
-def _chances(rates: tuple[float, float], pages: Ints, seed: int) -> Floats:
-    """Visits a day of each page."""
-    low, high = rates
-    return np.asarray(low * (high / low) ** coins(seed, pages, -1))
 
 
 class _Crawler:

@@ -8,49 +8,44 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from salticus.features.events import EventKind, Events, make_events
+from salticus.features.events import EventKind, Events, among, by_days, make_events
 from salticus.features.truths import LogTables, log_ratio, rowed, with_price
 from salticus.types import ANSWERED, Bools, Columns, Floats32, Ints
-from salticus.types.dates import HOUR_US
+from salticus.types.dates import DAY_US, HOUR_US
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl
 
 _CHUNK = 4_000_000  # visits that are held at a time
-_DAY_US = 24 * HOUR_US
 NEVER_US = np.iinfo(np.int64).min
 _T = TypeVar("_T", Ints, Floats32)
 
 
 def visited(log: LogTables, pages: pl.DataFrame, lives: Events | None) -> Iterator[Events]:
-    """Events in order, some million visits at a time, by whole UTC days.
+    """Events in order, by whole UTC days.
 
     `lives` are births and ends that were announced; if None, a page is born with its first answer.
     """
     crawler = Crawler(len(pages), announced=lives is not None)
-    lives = Events.none() if lives is None else lives
-    done = 0
-    for visits, end in _spans(log, pages):
-        stop = int(np.searchsorted(lives.hour, end))
-        yield lives.take(np.arange(done, stop)).join(crawler.learn(_columns(visits))).ordered()
-        done = stop
-    yield lives.take(np.arange(done, len(lives)))
+    found = (crawler.learn(_columns(visits)).ordered() for visits in _spans(log, pages))
+    days = (day for events in found for day in by_days(events))
+    return among(days, Events.none() if lives is None else lives)
 
 
-def _spans(log: LogTables, pages: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, int]]:
-    """The answered visits in stretches of whole days, and the hour at which each one ends."""
+def _spans(log: LogTables, pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The answered visits in stretches of whole days, some million at a time."""
     import polars as pl
 
     at = pl.col("at").dt.epoch("us")
     low, high = log.scan("visits").select(low=at.min(), high=at.max()).collect().row(0)
     if low is None:
         return
-    first, days = low // _DAY_US, high // _DAY_US - low // _DAY_US + 1
+    first, days = low // DAY_US, high // DAY_US - low // DAY_US + 1
     parts = min(days, 1 + log.rows("visits") // _CHUNK)
     for part in range(parts):
         start, end = (first + days * k // parts for k in (part, part + 1))
-        inside = at.is_between(start * _DAY_US, end * _DAY_US, closed="left")
-        yield _answers(log, pages, inside), 24 * end
+        inside = at.is_between(start * DAY_US, end * DAY_US, closed="left")
+        yield _answers(log, pages, inside)
 
 
 def _answers(log: LogTables, pages: pl.DataFrame, inside: pl.Expr) -> pl.DataFrame:

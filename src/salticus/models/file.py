@@ -9,21 +9,19 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
-import shutil
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from salticus import plugins
 from salticus.errors import InputError
-from salticus.exchange.place import check_free
+from salticus.exchange.place import new_folder
 from salticus.models.model import Calibrated, Model
 from salticus.types import STEP, Inputs, Metadata
 from salticus.types.state import State
@@ -66,7 +64,6 @@ def save_model(folder: Path, saved: Saved) -> str:
 
     A model whose numbers are not all finite is refused: training has gone wrong.
     """
-    check_free(folder)
     states = {
         "model": saved.model.model.arrays(),
         "calibration": saved.model.arrays(),
@@ -94,7 +91,7 @@ def save_model(folder: Path, saved: Saved) -> str:
         "trial": _trial(saved.model, saved.manifest),
     }
     text = _sealed(_plain(manifest))
-    with _appearing(folder) as part:
+    with new_folder(folder) as part:
         (part / ARRAYS).write_bytes(blob)
         (part / MANIFEST).write_text(text, "utf-8")
     return fingerprint(folder)
@@ -144,23 +141,6 @@ def packed(arrays: State) -> bytes:
             )
             archive.writestr(zipfile.ZipInfo(f"{name}.npy", _LONG_AGO), entry.getvalue())
     return buffer.getvalue()
-
-
-@contextmanager
-def _appearing(folder: Path) -> Iterator[Path]:
-    """A hidden sibling to write to; it gets the folder's name at the end, or vanishes."""
-    part = folder.parent / f".{folder.name}.{os.getpid()}"
-    try:
-        part.mkdir(parents=True)
-        yield part
-        if folder.exists():
-            folder.rmdir()
-        part.rename(folder)
-    except BaseException as error:
-        shutil.rmtree(part, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise InputError(f"{folder}: cannot be written: {error}") from error
-        raise
 
 
 def _flat(states: dict[str, State]) -> State:
@@ -284,8 +264,7 @@ def _kind(folder: Path, manifest: dict[str, Any]) -> type[Model]:
             f"{folder}: a model of the kind {kind!r}, which is not known here "
             f"(known: {', '.join(KINDS)}); is this the version that made it?"
         )
-    where, _, name = KINDS[kind].partition(":")
-    found: type[Model] = getattr(import_module(where), name)
+    found: type[Model] = plugins.load("model", kind, KINDS)
     return found
 
 

@@ -113,7 +113,7 @@ class Modelled(Mixed):
         assert self.following_ is not None
         row, _ = self.following_.rows(ids)
         found = self.following_.read(row, self._hour)
-        return replace(found, page=np.arange(len(ids))), self._metadata(ids)
+        return replace(found, page=np.arange(len(ids))), self._encoded(self.sources.facts(ids))
 
     def contributions(self, page: int) -> list[tuple[str, float]]:
         """What each feature adds to the model's word on a page, in log-odds; nothing without a
@@ -125,13 +125,10 @@ class Modelled(Mixed):
             return []
         self._place(self.following_)
         inputs, metadata = self.inputs(one)
-        return occluded(self.model_.model, inputs, metadata, self._unknown())
+        unknown = self._encoded({name: [None] for name in self.sources.facts(_ONE[:0])})
+        return occluded(self.model_.model, inputs, metadata, unknown)
 
     # ------------------------------------------------------------------------------------ inside
-
-    def _unknown(self) -> Metadata:
-        """What is known of a page of which nothing is known."""
-        return self._encoded({name: [None] for name in self.sources.facts(_ONE[:0])})
 
     def _retraced(self, following: Following) -> Following:
         """With all visits that are stored; from time to time their old events are let go."""
@@ -169,9 +166,6 @@ class Modelled(Mixed):
         self._hour = hour
         hazards = self.model_.model.hazards(*self.inputs(ids))
         self.take_up(curves, ids, hazards, np.array(self.model_.manifest["edges"]))
-
-    def _metadata(self, ids: Ints) -> Metadata:
-        return self._encoded(self.sources.facts(ids))
 
     def _encoded(self, facts: Facts) -> Metadata:
         import polars as pl

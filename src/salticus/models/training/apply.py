@@ -14,13 +14,11 @@ import numpy as np
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.features.events import EventKind, Events, among
-from salticus.features.groups import groups_of
 from salticus.features.metadata import Vocabulary
-from salticus.features.past import FeatureStream
 from salticus.features.seen import pages_of, seen_events
 from salticus.models.file import Saved
 from salticus.models.training.evaluate import evaluate, scored, shops_of
-from salticus.models.training.examples import clipped, make_examples
+from salticus.models.training.examples import clipped, make_examples, stream_of
 from salticus.models.training.labels import clips, read_points
 from salticus.models.training.recipe import (
     PARTS,
@@ -30,7 +28,7 @@ from salticus.models.training.recipe import (
     log_span,
     provenance,
 )
-from salticus.types import Bools, Codes, Inputs, instant
+from salticus.types import Bools, Inputs, instant
 from salticus.types.dates import HOUR_US
 
 if TYPE_CHECKING:
@@ -174,13 +172,7 @@ def columns_of(manifest: dict[str, Any]) -> list[str]:
 
 def _known(log: Log, pages: pl.DataFrame, recipe: Recipe, hour: int) -> Inputs:
     """What is known at an hour of the pages that are there."""
-    past = FeatureStream(
-        groups_of(pages),
-        edges=recipe.edges,
-        full=recipe.observe == "full",
-        demand=log.has("demand"),
-        depth=recipe.depth,
-    )
+    past = stream_of(log, pages, recipe)
     announced = log.has("values")  # else pages are known before they are born by an answer
     life = np.full(len(pages), EventKind.GONE if announced else EventKind.BORN, dtype=np.int8)
     for events in _told_until(log, pages, recipe, hour):
@@ -188,7 +180,8 @@ def _known(log: Log, pages: pl.DataFrame, recipe: Recipe, hour: int) -> Inputs:
             break
         before = events.take(events.hour < hour)
         past.learn(before)
-        _live(before, life)
+        told = (before.kind == EventKind.BORN) | (before.kind == EventKind.GONE)
+        life[before.page[told]] = before.kind[told]
         past.read(np.zeros(1, dtype=np.int64), before.hour[-1:])  # what is old need not be kept
     there = np.flatnonzero(life == EventKind.BORN)
     return past.read(there, np.full(len(there), hour))
@@ -201,9 +194,3 @@ def _told_until(log: Log, pages: pl.DataFrame, recipe: Recipe, hour: int) -> Ite
         return found
     points, _ = read_points(log, pages, seed=recipe.seed, clip=recipe.clip)
     return among(found, clipped(points, hour * HOUR_US))
-
-
-def _live(events: Events, life: Codes) -> None:
-    """Whether each page was last born or last gone."""
-    told = (events.kind == EventKind.BORN) | (events.kind == EventKind.GONE)
-    life[events.page[told]] = events.kind[told]

@@ -164,6 +164,17 @@ def _born_before(points: ChangePoints, stop: int) -> Bools:
     return found
 
 
+def stream_of(log: Log, pages: pl.DataFrame, recipe: Recipe) -> FeatureStream:
+    """What makes the features of a recipe; it knows nothing yet."""
+    return FeatureStream(
+        groups_of(pages),
+        edges=recipe.edges,
+        full=recipe.observe == "full",
+        demand=log.has("demand"),
+        depth=recipe.depth,
+    )
+
+
 def clipped(points: ChangePoints, stop: int) -> Events:
     """The ends of pages whose merchant was no longer looked at before `stop`, in µs."""
     page = np.flatnonzero(points.end < stop)
@@ -217,13 +228,7 @@ class _EventFeed:
 
     def __init__(self, work: _Work, visits: VisitsByDay | None) -> None:
         recipe, log = work.recipe, work.log
-        self.past = FeatureStream(
-            groups_of(work.pages),
-            edges=recipe.edges,
-            full=recipe.observe == "full",
-            demand=log.has("demand"),
-            depth=recipe.depth,
-        )
+        self.past = stream_of(log, work.pages, recipe)
         self.answers = Answers(len(work.pages)) if recipe.task == "stale" else None
         self._visits = visits if recipe.observe == "partial" else None
         found = seen_events(log, work.pages, recipe.observe, seed=recipe.seed)

@@ -147,15 +147,12 @@ def subset_aucs(
     Subsets without both kinds of rows are left out; NaN if fewer than two are left.
     """
     parts = np.array_split(np.random.default_rng(seed).permutation(len(scores)), SUBSETS)
-    each = np.array([_part_auc(scores, positive, weight, part) for part in parts])
+    heavy = np.ones(len(scores)) if weight is None else weight
+    each = np.array([auc(scores[part], positive[part], heavy[part]) for part in parts])
     known = each[~np.isnan(each)]
     if len(known) < 2:
         return float("nan"), float("nan")
     return float(known.mean()), float(known.std(ddof=1))
-
-
-def _part_auc(scores: Floats, positive: Bools, weight: Floats | None, part: Ints) -> float:
-    return auc(scores[part], positive[part], None if weight is None else weight[part])
 
 
 def _weighs(rows: Bools, weight: Floats | None) -> bool:
