@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 from salticus.config import load
-from salticus.lab.worlds.mall.audit import audit
+from salticus.lab.worlds.mall.audit import AnsweredVisits, audit, freshness_over
 from salticus.lab.worlds.mall.faults import Fault
 from salticus.lab.worlds.mall.folder import Plot, cages
-from salticus.lab.worlds.mall.freshness import AnsweredVisits, freshness_over
 from salticus.lab.worlds.mall.stock import Stock, offsets_of
 
 from .conftest import Street

@@ -10,8 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salticus.lab.worlds.mall.audit import AccessEntry, Audit, audit
-from salticus.lab.worlds.mall.freshness import AnsweredVisits, fresh_at, freshness_over
+from salticus.lab.worlds.mall.audit import (
+    AccessEntry,
+    AnsweredVisits,
+    Audit,
+    audit,
+    fresh_at,
+    freshness_over,
+)
 from salticus.lab.worlds.mall.stock import MallPage, Stock, generate, offsets_of
 from salticus.types import instant
 

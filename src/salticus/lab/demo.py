@@ -17,15 +17,16 @@ from salticus.config import Budget, Config, Models, Span, load
 from salticus.crawl.assembly import crawler
 from salticus.crawl.opening import clock_of, open_crawl, stored
 from salticus.crawl.warming import warm_up
-from salticus.lab.worlds.mall.audit import audit, read_entries
-from salticus.lab.worlds.mall.folder import Plot, neighbour_mall, paths
-from salticus.lab.worlds.mall.freshness import (
+from salticus.lab.worlds.mall.audit import (
     AnsweredVisits,
     CopyHistory,
+    audit,
     fresh_at,
     freshness_over,
     read_copies,
+    read_entries,
 )
+from salticus.lab.worlds.mall.folder import Plot, neighbour_mall, paths
 from salticus.lab.worlds.mall.shoppers import Shopping, shopping_of
 from salticus.lab.worlds.mall.stock import Stock
 from salticus.lab.worlds.market.make import MarketSize, make_market

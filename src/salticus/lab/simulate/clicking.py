@@ -8,7 +8,7 @@ import numpy as np
 
 from salticus.lab.simulate.requests import read_requests, true_values
 from salticus.lab.simulate.stage import Stage
-from salticus.lab.worlds.clicked import ClickStream
+from salticus.lab.worlds.replay import ClickStream
 from salticus.types import Ints, Tick, Times, instant
 
 

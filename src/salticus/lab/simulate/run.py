@@ -25,8 +25,7 @@ from salticus.lab.simulate.learnt import Learnt
 from salticus.lab.simulate.logged import logged_visits
 from salticus.lab.simulate.referee import Referee, Score
 from salticus.lab.simulate.stage import InstaSettings, Stage
-from salticus.lab.worlds.clicked import ClickedReplay
-from salticus.lab.worlds.replay import Burden, Replay, fully_observed, visit_by_visit
+from salticus.lab.worlds.replay import Burden, ClickedReplay, Replay, fully_observed, visit_by_visit
 from salticus.predict.base import Meets, Predictor, ask
 from salticus.schedule.planner import Planner
 from salticus.types import Instant, Ints, Outcomes, Pages, Survival, Tick, instant

@@ -47,44 +47,37 @@ def shopping_of(folder: Path, stock: Stock, *, seed: int = 0) -> Shopping:
     Clicks are the log's requests if it has them, else those of its demand. Nothing if it has
     neither.
     """
+    import polars as pl
+
     log, row_of = Log(folder), {page.page_id: row for row, page in enumerate(stock.pages)}
-    parts = [_none()]
+    columns = pl.Schema({"page_id": pl.String(), "at": pl.Datetime("us", "UTC")})
+    columns |= {"clicks": pl.Int64(), "impressions": pl.Int64()}
+    parts = [pl.DataFrame(schema=columns)]
     if log.has("requests"):
-        table = log.scan("requests").select("page_id", "at").collect()
-        parts.append(_part(table, row_of, clicks=np.ones(len(table), dtype=np.int64)))
+        asked = log.scan("requests").select("page_id", "at", clicks=1, impressions=0)
+        parts.append(asked.collect())
     if log.has("demand"):
-        parts.append(_spread(log, row_of, with_clicks=not log.has("requests"), seed=seed))
-    every = parts[0]
-    for part in parts[1:]:
-        every = every.join(part)
-    return every.take(np.argsort(every.at, kind="stable"))
+        parts.append(_spread(log, with_clicks=not log.has("requests"), seed=seed))
+    every = pl.concat([part.cast(columns) for part in parts])
+    rows = np.array([row_of.get(page, -1) for page in every["page_id"]], dtype=np.int64)
+    counts = every["clicks"].to_numpy(), every["impressions"].to_numpy()
+    found = Shopping(rows, times_of(every["at"]), *counts).take(rows >= 0)
+    return found.take(np.argsort(found.at, kind="stable"))
 
 
-def _spread(log: Log, row_of: dict[str, int], *, with_clicks: bool, seed: int) -> Shopping:
+def _spread(log: Log, *, with_clicks: bool, seed: int) -> pl.DataFrame:
     """The counts of each page and bucket, at a time within it that is a hash."""
+    import polars as pl
+
     table = log.scan("demand").collect()
     bucket = log.about.demand_bucket or timedelta(days=1)
     place = coins(seed, np.arange(len(table)), 0) * (bucket / timedelta(microseconds=1))
-    none = np.zeros(len(table), dtype=np.int64)
-    clicks = table["clicks"].to_numpy().astype(np.int64) if with_clicks else none
-    shown = table["impressions"].to_numpy() if "impressions" in table.columns else none
-    part = _part(table, row_of, clicks=clicks, impressions=shown.astype(np.int64))
-    known = np.array([str(page) in row_of for page in table["page_id"]], dtype=np.bool_)
-    at = part.at + place[known].astype("m8[us]")
-    return Shopping(part.row, at, part.clicks, part.impressions)
-
-
-def _part(
-    table: pl.DataFrame, row_of: dict[str, int], *, clicks: Ints, impressions: Ints | None = None
-) -> Shopping:
-    rows = np.array([row_of.get(str(page), -1) for page in table["page_id"]], dtype=np.int64)
-    shown = np.zeros(len(rows), dtype=np.int64) if impressions is None else impressions
-    return Shopping(rows, times_of(table["at"]), clicks, shown).take(rows >= 0)
-
-
-def _none() -> Shopping:
-    none = np.empty(0, dtype=np.int64)
-    return Shopping(none, none.view("M8[us]"), none, none)
+    return table.select(
+        "page_id",
+        pl.col("at") + pl.Series(place.astype("m8[us]")),
+        clicks="clicks" if with_clicks else 0,
+        impressions="impressions" if "impressions" in table.columns else 0,
+    )
 
 
 @dataclass

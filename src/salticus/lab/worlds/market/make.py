@@ -36,6 +36,7 @@ _SYLLABLES = (
 _STEP = 7919  # a prime, so that neighbours do not sound alike
 
 _HOUR, _SECOND = DAY // 24, DAY // 86_400
+_BLOCK_TABLES = ("values", "demand", "visits", "requests")
 _POLICY = {Purpose.POLICY: "batch", Purpose.INSTA: "instacrawl"}
 
 Told = Callable[[int], None]
@@ -67,6 +68,8 @@ def make_market(
     The same arguments give the same bytes. `told` hears how many offers are done. Cost: linear in
     offers × days; memory: that of a block of offers, and the writer's.
     """
+    import polars as pl
+
     if preset not in PRESETS:
         raise ConfigError(f"no preset is called {preset!r}; known: {', '.join(PRESETS)}")
     if size.offers < 1 or size.days < 1:
@@ -77,24 +80,14 @@ def make_market(
     scene = scene_of(chosen, size.offers, size.days, scenery)
     with tempfile.TemporaryDirectory(prefix="salticus-market-") as pieces:
         for block in blocks_of(scene, lives):
-            _write(Path(pieces), block)
+            for name, frame in _block_tables(block).items():
+                Path(pieces, name).mkdir(exist_ok=True)
+                frame.write_parquet(Path(pieces, name, f"{block.first:012d}.parquet"))
             told(block.first + len(block.scene))
-        return write_log(folder, _tables(Path(pieces), scene), _about(chosen, size, seed))
-
-
-def _write(pieces: Path, block: Block) -> None:
-    """Write the rows of a block, one file a table."""
-    for table, frame in _block_tables(block).items():
-        (pieces / table).mkdir(exist_ok=True)
-        frame.write_parquet(pieces / table / f"{block.first:012d}.parquet")
-
-
-def _tables(pieces: Path, scene: Scene) -> dict[str, pl.DataFrame | pl.LazyFrame]:
-    import polars as pl
-
-    names = ("values", "demand", "visits", "requests")
-    parts = {name: pl.scan_parquet(sorted((pieces / name).iterdir())) for name in names}
-    return {"pages": pages_table(scene), **parts}
+        parts = {name: sorted(Path(pieces, name).iterdir()) for name in _BLOCK_TABLES}
+        written = {name: pl.scan_parquet(files) for name, files in parts.items()}
+        about = _about(chosen, size, seed)
+        return write_log(folder, {"pages": pages_table(scene), **written}, about)
 
 
 def _about(preset: Preset, size: MarketSize, seed: int) -> dict[str, object]:
@@ -183,9 +176,7 @@ def _visits(block: Block) -> pl.DataFrame:
     visits, scene = block.visits, block.scene
     first = (visits.changed == UNKNOWN) & (visits.status == Status.OK)
     new = first | (visits.changed == CHANGED)
-    told = pl.Series(visits.changed == CHANGED).to_frame("changed").select(
-        pl.when(pl.Series(visits.changed != UNKNOWN)).then("changed")
-    )  # fmt: skip
+    changed = pl.Series(visits.changed == CHANGED)
     country = scene.catalogue.country[visits.row]
     policies = [_POLICY.get(purpose, "") for purpose in Purpose]
     return pl.DataFrame(
@@ -195,7 +186,7 @@ def _visits(block: Block) -> pl.DataFrame:
             "purpose": _pick([purpose.label for purpose in Purpose], visits.purpose),
             "policy": _pick(policies, visits.purpose),
             "status": _pick([status.label for status in Status], visits.status),
-            "changed": told["changed"],
+            "changed": changed.set(pl.Series(visits.changed == UNKNOWN), None),
             "value": texts(np.where(new, visits.code, GONE), country),
         }
     )
