@@ -25,7 +25,7 @@ def load(kind: str, name: str, builtin: Mapping[str, str]) -> Any:
     point in the group ``salticus.<kind>``. `builtin` maps names to ``module:Class``; a hyphen in
     such a name is as good as an underscore.
 
-    >>> load("policy", "nosuch", {"uniform": "salticus.allocate.uniform:Uniform"})
+    >>> load("policy", "nosuch", {"uniform": "salticus.allocate.baselines:Uniform"})
     Traceback (most recent call last):
     salticus.errors.PluginError: no policy is called 'nosuch'; known: uniform
     """

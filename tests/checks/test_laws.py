@@ -14,15 +14,14 @@ import pytest
 
 from salticus import allocate, plugins, predict, schedule
 from salticus.allocate.base import Proposer
+from salticus.allocate.baselines import Uniform
 from salticus.allocate.explore import Explore
 from salticus.allocate.gate.uniform import UniformGate
 from salticus.allocate.insta import Insta
 from salticus.allocate.leap import Leap
-from salticus.allocate.limits import Limits
+from salticus.allocate.limits import Limits, Pins
 from salticus.allocate.panel import Panel
-from salticus.allocate.pins import Pins
 from salticus.allocate.share import in_proportion
-from salticus.allocate.uniform import Uniform
 from salticus.checks.clock import check_clock
 from salticus.checks.policy import check_policy
 from salticus.checks.predictor import check_predictor
@@ -331,7 +330,7 @@ def test_the_suite_finds_broken_spacings(spacing: type[ByRow], law: str) -> None
         ("nosuch", "known: .*, uniform"),
         ("nosuch.py:Policy", "there is no such file"),
         ("salticus.nosuch:Policy", "No module named"),
-        ("salticus.allocate.uniform:Nosuch", "has no 'Nosuch'"),
+        ("salticus.allocate.baselines:Nosuch", "has no 'Nosuch'"),
     ],
 )
 def test_parts_that_cannot_be_loaded_say_why(name: str, message: str) -> None:

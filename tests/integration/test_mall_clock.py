@@ -41,7 +41,7 @@ async def crawled(folder: Path, policy: str) -> AsyncIterator[Config]:
 
 SLOW = """
 import time
-from salticus.allocate.uniform import Uniform
+from salticus.allocate.baselines import Uniform
 
 class Slow(Uniform):
     def expected(self, pages, visits):

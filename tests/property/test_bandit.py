@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from salticus import allocate, plugins
 from salticus.allocate.bandit.learners import Exp3, Exp3Anytime, Exp3Ix, Exp3Plus, Learner
-from salticus.allocate.bandit.policy import Bandit
-from salticus.allocate.bandit.reward import Stretch
+from salticus.allocate.bandit.policy import Bandit, Stretch
 from salticus.checks.policy import check_policy
 from salticus.checks.samples import some_outcomes, some_pages
 from salticus.testing import a_step, a_tick

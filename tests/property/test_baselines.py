@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from salticus import allocate, plugins, schedule
 from salticus.allocate.base import Policy
+from salticus.allocate.baselines import RoundRobin
 from salticus.allocate.fixed_interval import FixedInterval
-from salticus.allocate.round_robin import RoundRobin
 from salticus.allocate.share import first, in_proportion
 from salticus.checks.samples import some_outcomes, some_pages
 from salticus.clock import VirtualClock

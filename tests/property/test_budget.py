@@ -11,10 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from salticus.allocate.baselines import Uniform
 from salticus.allocate.explore import Explore
-from salticus.allocate.limits import Limits, check_feasible
-from salticus.allocate.pins import Pins
-from salticus.allocate.uniform import Uniform
+from salticus.allocate.limits import Limits, Pins, check_feasible
 from salticus.clock import VirtualClock
 from salticus.config import Budget
 from salticus.crawl.loop import Loop

@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from salticus import plugins
 from salticus.allocate.gate import BUILTIN
 from salticus.allocate.gate.base import Gate
-from salticus.allocate.gate.instacrawl import InstaCrawl
-from salticus.allocate.gate.stream import gamma, new_book, place
-from salticus.allocate.gate.threshold import ThresholdGate
+from salticus.allocate.gate.stream import InstaCrawl, ThresholdGate, gamma, new_book, place
 from salticus.checks.gate import check_gate
 from salticus.types import Floats
 from salticus.types.coins import coins

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from salticus.allocate.index import by_host
-from salticus.allocate.response import g_inverse, intervals
+from salticus.allocate.leap import by_host
+from salticus.allocate.rates import g_inverse, intervals
 from salticus.allocate.share import first, ranked
 from salticus.predict.poisson import PoissonSurvival
 from salticus.types import Floats

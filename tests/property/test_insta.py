@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.allocate.gate.instacrawl import InstaCrawl
+from salticus.allocate.gate.stream import InstaCrawl
 from salticus.allocate.gate.uniform import UniformGate
 from salticus.allocate.insta import Insta
 from salticus.config import Budget

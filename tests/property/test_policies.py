@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from salticus import allocate, plugins
 from salticus.allocate.base import Policy, Spaced
 from salticus.allocate.explore import Explore
-from salticus.allocate.limits import Limits, check_feasible
-from salticus.allocate.pins import Pins
+from salticus.allocate.limits import Limits, Pins, check_feasible
 from salticus.checks.policy import check_answer, check_growth, check_hosts, check_nan
 from salticus.clock import VirtualClock
 from salticus.config import Budget

@@ -12,12 +12,20 @@ import pytest
 
 from salticus import allocate, plugins
 from salticus.allocate.bandit.learners import Exp3, Exp3Anytime, Exp3Ix, Exp3Plus, Learner
-from salticus.allocate.bandit.mixture import Mixture
 from salticus.allocate.bandit.policy import Bandit
 from salticus.allocate.bandit.step import rows_of
 from salticus.allocate.base import Policy
-from salticus.allocate.kab import CHANGE, CLICK, EVERY, Kab5, Kab5Mixture, Kab5Printed, Split
-from salticus.allocate.uniform import Uniform
+from salticus.allocate.baselines import Uniform
+from salticus.allocate.kab import (
+    CHANGE,
+    CLICK,
+    EVERY,
+    Kab5,
+    Kab5Mixture,
+    Kab5Printed,
+    Mixture,
+    Split,
+)
 from salticus.checks.policy import check_policy
 from salticus.checks.samples import some_pages
 from salticus.errors import ConfigError, InputError

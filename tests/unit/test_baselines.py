@@ -8,17 +8,15 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from salticus.allocate.adaptive import DAY_US, Adaptive
-from salticus.allocate.fixed_interval import FixedInterval, usual_interval
-from salticus.allocate.nutch import Nutch
-from salticus.allocate.proportional import (
+from salticus.allocate.adaptive import DAY_US, Adaptive, Nutch, StormCrawler
+from salticus.allocate.baselines import (
     ChangeProportional,
     DemandProportional,
     ImpressionProportional,
+    RoundRobin,
 )
-from salticus.allocate.round_robin import RoundRobin
+from salticus.allocate.fixed_interval import FixedInterval, usual_interval
 from salticus.allocate.share import first, in_proportion
-from salticus.allocate.stormcrawler import StormCrawler
 from salticus.checks.samples import some_outcomes, some_pages
 from salticus.predict.gamma import GammaSurvival
 from salticus.testing import START, a_step, a_tick, blank_pages

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from salticus.allocate.baselines import DemandProportional, Uniform
 from salticus.allocate.capacity import free, within_capacity
 from salticus.allocate.lambdacrawl import LambdaCrawl
-from salticus.allocate.proportional import DemandProportional
-from salticus.allocate.uniform import Uniform
 from salticus.checks.samples import some_pages
 from salticus.testing import blank_pages
 from salticus.types import Floats, Ints, Outcomes, Pages

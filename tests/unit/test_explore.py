@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from salticus.allocate.baselines import DemandProportional
 from salticus.allocate.explore import Explore
-from salticus.allocate.limits import Limits
-from salticus.allocate.pins import Pins
-from salticus.allocate.proportional import DemandProportional
+from salticus.allocate.limits import Limits, Pins
 from salticus.clock import VirtualClock
 from salticus.config import Budget, Config, Share, parse
 from salticus.crawl.loop import Loop

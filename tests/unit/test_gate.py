@@ -13,9 +13,7 @@ from typer.testing import CliRunner
 
 from salticus.allocate.gate import BUILTIN
 from salticus.allocate.gate.base import Decisions
-from salticus.allocate.gate.instacrawl import InstaCrawl
-from salticus.allocate.gate.stream import gamma
-from salticus.allocate.gate.threshold import ThresholdGate
+from salticus.allocate.gate.stream import InstaCrawl, ThresholdGate, gamma
 from salticus.allocate.gate.uniform import UniformGate
 from salticus.checks.gate import check_gate
 from salticus.cli.app import app

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import lambertw
 
-from salticus.allocate.index import by_host
-from salticus.allocate.response import g_inverse, intervals
+from salticus.allocate.leap import by_host
+from salticus.allocate.rates import g_inverse, intervals
 from salticus.allocate.share import first
 
 

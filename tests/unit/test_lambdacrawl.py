@@ -19,9 +19,10 @@ from salticus.allocate.lambdacrawl import (
     LambdaCrawlContinuous,
     LambdaCrawlFloor,
     LambdaCrawlImpressions,
+    LambdaCrawlPrinted,
+    printed_rates,
 )
-from salticus.allocate.printed import LambdaCrawlPrinted, printed_rates
-from salticus.allocate.response import FIXED, Asking, asked, inverse_g, needed
+from salticus.allocate.rates import FIXED, Asking, asked, inverse_g, needed
 from salticus.checks.samples import some_pages
 from salticus.errors import ConfigError, InputError
 from salticus.predict.poisson import PoissonSurvival

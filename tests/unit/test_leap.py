@@ -9,9 +9,9 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from salticus.allocate.baselines import Uniform
 from salticus.allocate.lambdacrawl import FixedOptimum, LambdaCrawl
 from salticus.allocate.leap import Leap
-from salticus.allocate.uniform import Uniform
 from salticus.errors import InputError
 from salticus.predict.gamma import GammaSurvival
 from salticus.predict.poisson import PoissonSurvival

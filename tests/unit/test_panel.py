@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from salticus.allocate.baselines import Uniform
 from salticus.allocate.explore import Explore
-from salticus.allocate.limits import Limits
+from salticus.allocate.limits import Limits, Pins
 from salticus.allocate.panel import Panel, Terms, choose
-from salticus.allocate.pins import Pins
-from salticus.allocate.uniform import Uniform
 from salticus.clock import VirtualClock
 from salticus.config import Budget
 from salticus.crawl.loop import Loop

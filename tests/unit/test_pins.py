@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from salticus.allocate.baselines import Uniform
 from salticus.allocate.capacity import within_capacity
 from salticus.allocate.explore import Explore
-from salticus.allocate.limits import check_feasible, forced
-from salticus.allocate.pins import Pins
-from salticus.allocate.uniform import Uniform
+from salticus.allocate.limits import Pins, check_feasible, forced
 from salticus.clock import SystemClock
 from salticus.config import Hours, Scope, parse
 from salticus.crawl.census import Census

@@ -36,7 +36,8 @@ class Policy(Protocol):
 
     def expected(self, pages: Pages, visits: float) -> Floats: ...
 
-    def learn(self, outcomes: Outcomes) -> None: ...
+    def learn(self, outcomes: Outcomes) -> None:
+        """Nothing, for those who inherit this: the pages and the predictor know enough."""
 
 
 @runtime_checkable

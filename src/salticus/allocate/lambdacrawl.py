@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from salticus.allocate import rates
-from salticus.allocate.base import known
-from salticus.allocate.response import Asking
+from salticus.allocate.base import Policy, known
+from salticus.allocate.rates import Asking
 from salticus.errors import ConfigError
-from salticus.types import Floats, Outcomes, Pages
+from salticus.types import Floats, Ints, Pages
 
 
 def worth(pages: Pages, name: str = "demand") -> Floats:
@@ -31,7 +31,7 @@ def chances(pages: Pages) -> Floats:
     return np.negative(column, out=column)
 
 
-class Priced:
+class PricedRates(Policy):
     """A policy under which every visit buys the same at the margin; subclasses say what it buys.
 
     No page gets less than `floor` of an equal share.
@@ -54,11 +54,8 @@ class Priced:
         """
         return rates.spend_by_host(self.asking(pages), pages.host, room, floor=self.floor)
 
-    def learn(self, outcomes: Outcomes) -> None:
-        """Nothing: the predictor learns."""
 
-
-class LambdaCrawl(Priced):
+class LambdaCrawl(PricedRates):
     """The most demand met by a fresh copy, if pages change at constant rates: exact, in ticks.
 
     With p the chance of change in a tick and μ demand / cost, maximises Σ μρ/(p + ρ(1−p)):
@@ -98,7 +95,7 @@ class LambdaCrawlFloor(LambdaCrawl):
         self.floor = floor
 
 
-class LambdaCrawlContinuous(Priced):
+class LambdaCrawlContinuous(PricedRates):
     """LambdaCrawl where visits and changes come at random times, not in ticks.
 
     Maximises Σ μρ/(ρ + Δ): ρ = √(μΔ/Λ) − Δ (Azar et al. 2018). Rates are those of a tick; a page
@@ -109,7 +106,7 @@ class LambdaCrawlContinuous(Priced):
         return rates.continuous(worth(pages), changes(pages))
 
 
-class FixedOptimum(Priced):
+class FixedOptimum(PricedRates):
     """The most demand met by a fresh copy if visits come at fixed intervals.
 
     Maximises Σ μ(ρ/Δ)(1 − e^(−Δ/ρ)): ρ = Δ/g⁻¹(ΛΔ/μ), g(x) = 1 − (1+x)e^(−x) (Cho and Garcia-Molina
@@ -121,7 +118,7 @@ class FixedOptimum(Priced):
         return rates.fixed(worth(pages), changes(pages))
 
 
-class Harmonic(Priced):
+class Harmonic(PricedRates):
     """Staleness that grows with every change missed, 1 + 1/2 + 1/3 + …; no page starves.
 
     Minimises Σ μ·ln(1 + Δ/ρ): ρ = (Δ/2)(√(1 + 4μ/(ΛΔ)) − 1), at most 1, and above 0 for every page
@@ -130,3 +127,60 @@ class Harmonic(Priced):
 
     def asking(self, pages: Pages) -> Asking:
         return rates.harmonic(worth(pages), changes(pages))
+
+
+def printed_rates(worth: Floats, chance: Floats, visits: float) -> Floats:
+    """The closed form of Table 2 as it stands: may be negative, or above one.
+
+    ρ = (√(μp/λ) − p)/(1−p) with λ = (Σ √(μp)/(1−p) / (b + Σ p/(1−p)))² over all pages. It sums to
+    b = `visits`, and divides by zero at p = 1.
+
+    >>> printed_rates(np.array([1.0, 100.0]), np.array([0.5, 0.5]), 0.5).round(4)
+    array([-0.7727,  1.2727])
+    """
+    host = np.zeros(len(worth), dtype=np.int64)
+    return _printed(worth, chance, host, np.array([float(visits)]))
+
+
+def _printed(worth: Floats, chance: Floats, host: Ints, room: Floats) -> Floats:
+    """The closed form with a λ for each host."""
+    root, left = np.sqrt(worth * chance), 1.0 - chance
+    asked = np.bincount(host, weights=root / left, minlength=len(room))
+    given = room + np.bincount(host, weights=chance / left, minlength=len(room))
+    scale = np.divide(given, asked, out=np.zeros(len(room)), where=asked > 0.0)  # 1/√λ
+    return np.asarray((root * scale[host] - chance) / left)
+
+
+class LambdaCrawlPrinted(Policy):
+    """The closed form of Han et al. (2020), Table 2, cut to [0, 1] and scaled to the visits.
+
+    For comparison only. λ is taken over all pages, which is right only if none is at 0 or 1:
+
+    - pages that should get none have negative rates, and pages that should get one get more;
+    - with the negative ones cut to 0, the others ask for more visits than there are;
+    - at p = 1 it divides by zero (p is kept below 0.999, as in `LambdaCrawl`).
+
+    So it is cut, scaled to the visits, and cut again until both hold (water filling), which loses
+    some percent of the objective against `LambdaCrawl`. Han et al. did not crawl with it either:
+    they ran the algorithm of Azar et al. (2018).
+
+    >>> from dataclasses import replace
+    >>> from salticus.testing import blank_pages
+    >>> pages = replace(blank_pages(3), demand=np.array([1.0, 4.0, 0.0]))
+    >>> LambdaCrawlPrinted().expected(pages, visits=0.5).round(4)
+    array([0.142, 0.358, 0.   ])
+    """
+
+    def expected(self, pages: Pages, visits: float) -> Floats:
+        return self._shared(pages, np.zeros(len(pages), dtype=np.int64), np.array([float(visits)]))
+
+    def expected_by_host(self, pages: Pages, room: Floats) -> Floats:
+        """Expected visits when each host gets its `room` of them, with a λ of its own."""
+        return self._shared(pages, pages.host, room)
+
+    def _shared(self, pages: Pages, host: Ints, room: Floats) -> Floats:
+        room = np.minimum(room, np.bincount(host, minlength=len(room)))
+        chance = chances(pages)
+        chance = np.where(chance > 0.0, np.clip(chance, rates.LEAST, rates.MOST), 0.0)
+        raw = _printed(worth(pages), chance, host, room)
+        return rates.spend_by_host(rates.proportional(np.clip(raw, 0.0, 1.0)), host, room)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from salticus.allocate.base import known
-from salticus.allocate.index import by_host
+from salticus.allocate.base import Policy, known
+from salticus.allocate.rates import rows_by_host
 from salticus.allocate.share import first, ranked
 from salticus.errors import ConfigError
 from salticus.types import (
@@ -16,7 +18,6 @@ from salticus.types import (
     Floats,
     Instant,
     Ints,
-    Outcomes,
     Pages,
     Survival,
     Valued,
@@ -29,7 +30,7 @@ _DAY_US = int(DAY.astype(np.int64))
 _NEVER = int(NEVER.astype(np.int64))
 
 
-class Leap:
+class Leap(Policy):
     """The pages for which a visit buys the most: V(τ) = μ[∫₀^τ S − τS(τ)], per cost.
 
     S is the chance that the page is unchanged τ days after its last answer, on whatever curve the
@@ -138,9 +139,6 @@ class Leap:
         newest = ~pages.last_visit.view(np.int64)  # the other way round, never visited at the end
         return np.flatnonzero(newest < ranked(newest, min(int(self.few / self.most * n), n - 1)))
 
-    def learn(self, outcomes: Outcomes) -> None:
-        """Nothing: the predictor learns."""
-
     def state(self) -> State:
         return {"price": np.array([self.price_, self.unread_price_])}
 
@@ -184,3 +182,44 @@ def _weigh(alone: Floats, last: Ints, demand: Floats, cost: Floats) -> Floats:
         else:
             worth[k] = alone[k] * (demand[k] / cost[k])
     return worth
+
+
+def by_host(worth: Floats, host: Ints, room: Floats) -> Floats:
+    """The best pages of every host, `room[host]` visits each; pages at a host's price share.
+
+    The same as `share.first` for each host alone, highest worth first, for all hosts at once. Pages
+    of infinite worth, such as those that were never visited, come first. Cost: linear.
+
+    >>> by_host(np.array([3.0, 1.0, 2.0, 5.0]), np.array([0, 0, 0, 1]), np.array([1.5, 9.0]))
+    array([1. , 0. , 0.5, 1. ])
+    """
+    return _by_host(worth, host, room)
+
+
+@compiled
+def _by_host(worth: Floats, host: Ints, room: Floats) -> Floats:
+    rows, begin = rows_by_host(host, len(room))
+    out = np.zeros(len(worth))
+    for h in range(len(room)):
+        _take(worth, rows[begin[h] : begin[h + 1]], room[h], out)
+    return out
+
+
+@compiled
+def _take(worth: Floats, rows: Ints, visits: float, out: Floats) -> None:
+    """The best of some rows, into `out`."""
+    if visits >= len(rows):
+        out[rows] = 1.0
+        return
+    if visits <= 0.0:
+        return
+    price = np.partition(-worth[rows], math.ceil(visits) - 1)[math.ceil(visits) - 1]
+    above = tied = 0
+    for row in rows:
+        above += -worth[row] < price
+        tied += -worth[row] == price
+    for row in rows:
+        if -worth[row] < price:
+            out[row] = 1.0
+        elif -worth[row] == price:
+            out[row] = (visits - above) / tied

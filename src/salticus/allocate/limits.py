@@ -1,4 +1,4 @@
-"""The hard maximum interval: which pages must be visited now so that none comes too late.
+"""Intervals set by the user: the hard maximum, kept so that no visit comes too late, and the fixed.
 
 A page with a maximum interval is a job with a deadline, renewed by every visit. The demand that
 falls due within the next k ticks tells how many jobs cannot wait: what exceeds the visits of the
@@ -45,6 +45,32 @@ class Limits:
         still[grant.taken] = False
         rest = replace(less(pages, grant.taken), open=still)
         return Draw.sure(forced(rest, grant.left(pages), grant.per_tick, tick))
+
+
+class Pins:
+    """Visits the pinned pages that fall due in the tick.
+
+    A page never visited is due at once. If hosts or visits do not suffice for all, those that have
+    been due longest come first, and the others in a later tick: politeness > budget > maximum
+    interval > pins.
+
+    >>> from dataclasses import replace
+    >>> from salticus.testing import a_grant, a_tick, blank_pages
+    >>> pages = replace(blank_pages(3), interval=np.array([0.5, np.nan, 7.0]))
+    >>> Pins().draw(pages, a_grant(9, taken=np.array([2])), a_tick()).rows
+    array([0])
+    """
+
+    purpose = Purpose.LIMIT
+
+    def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
+        pinned = pages.open & ~np.isnan(pages.interval)
+        pinned[grant.taken] = False
+        rows = np.flatnonzero(pinned)
+        due = later(pages.last_visit[rows], pages.interval[rows])
+        rows, due = rows[(now := ~(due >= instant(tick.end)))], due[now]
+        rows = rows[np.lexsort((pages.ids[rows], due, ~np.isnat(due)))]
+        return Draw.sure(fitting(pages, rows, grant.visits, grant.taken))
 
 
 def forced(pages: Pages, visits: int, per_tick: float, tick: Tick) -> Ints:

@@ -23,7 +23,7 @@ def check_policy(make: Callable[[], Policy], *, seeds: int = 5) -> None:
 
     A policy with ``spends = False`` may leave visits unspent; all others spend exactly.
 
-    >>> from salticus.allocate.uniform import Uniform
+    >>> from salticus.allocate.baselines import Uniform
     >>> check_policy(Uniform)
     """
     for seed in range(seeds):

@@ -18,7 +18,7 @@ from salticus.types.state import Remembers, pack
 def check_proposer(make: Callable[[], Proposer], *, seeds: int = 5) -> None:
     """Run all laws of `Proposer` on parts made by `make`; AssertionError names the law broken.
 
-    >>> from salticus.allocate.pins import Pins
+    >>> from salticus.allocate.limits import Pins
     >>> check_proposer(Pins)
     """
     for seed in range(seeds):

@@ -18,9 +18,8 @@ from salticus.allocate.explore import Explore
 from salticus.allocate.gate import BUILTIN as GATES
 from salticus.allocate.gate.base import Gate
 from salticus.allocate.insta import Insta
-from salticus.allocate.limits import Limits
+from salticus.allocate.limits import Limits, Pins
 from salticus.allocate.panel import Panel
-from salticus.allocate.pins import Pins
 from salticus.clock import Clock
 from salticus.config import Config
 from salticus.models.registry import Registry

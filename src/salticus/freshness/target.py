@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.allocate.response import intervals
+from salticus.allocate.rates import intervals
 from salticus.types import Floats, Ints
 
 _STEPS = 60  # halvings of the logarithm of the price

@@ -1,4 +1,4 @@
-"""The step of a bandit that is open: who drew it, and what its visits have found so far."""
+"""The steps of a bandit: what the open one has found so far, and what the last ones earned."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from salticus.types import (
     CHANGED,
     UNKNOWN,
     Bools,
+    Floats,
     Ints,
     Outcomes,
     Purpose,
@@ -20,6 +21,7 @@ from salticus.types import (
 from salticus.types.state import State, places
 
 NONE = np.iinfo(np.int64).min
+_KEPT = 1_000  # steps; twelve weeks of two-hour ticks
 _ANSWERED = [int(status) for status in ANSWERED]
 
 
@@ -86,6 +88,37 @@ class Step:
         tick, start, arm, before, latest, visits = state["numbers"].tolist()
         found = [state["page"]], [state["stale"]]
         return cls(tick, start, arm, float(state["mass"]), before, latest, visits, *found)
+
+
+class History:
+    """The last steps: when each began (µs), the arm drawn (-1 = all), the reward as it was learnt,
+    and the probability of each arm after that."""
+
+    def __init__(self, arms: int) -> None:
+        self.start: Ints = np.empty(0, dtype=np.int64)
+        self.arm: Ints = np.empty(0, dtype=np.int64)
+        self.reward: Floats = np.empty(0)
+        self.chances: Floats = np.empty((0, arms))
+
+    def add(self, step: Step, reward: float, chances: Floats) -> None:
+        """Keep a step that is settled."""
+        self.start = np.append(self.start, step.start)[-_KEPT:]
+        self.arm = np.append(self.arm, step.arm)[-_KEPT:]
+        self.reward = np.append(self.reward, reward)[-_KEPT:]
+        self.chances = np.concatenate([self.chances, chances[None, :]])[-_KEPT:]
+
+    def state(self) -> State:
+        return {
+            "start": self.start,
+            "arm": self.arm,
+            "reward": self.reward,
+            "chances": self.chances,
+        }
+
+    def restore(self, state: State) -> None:
+        if "chances" in state:
+            self.start, self.arm = state["start"], state["arm"]
+            self.reward, self.chances = state["reward"], state["chances"]
 
 
 def rows_of(ids: Ints, wanted: Ints) -> tuple[Ints, Bools]:

@@ -2,6 +2,6 @@
 
 BUILTIN = {
     "uniform": "salticus.allocate.gate.uniform:UniformGate",
-    "instacrawl": "salticus.allocate.gate.instacrawl:InstaCrawl",
-    "threshold": "salticus.allocate.gate.threshold:ThresholdGate",
+    "instacrawl": "salticus.allocate.gate.stream:InstaCrawl",
+    "threshold": "salticus.allocate.gate.stream:ThresholdGate",
 }

@@ -1,4 +1,4 @@
-"""What gates that hold a share have in common: ranks among the scores of late, and the debt.
+"""The gates that hold a share of a stream: by ranks among the scores of late, and by what is owed.
 
 The loops over requests are compiled; one request depends on all before it.
 """
@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from salticus.allocate.gate.base import Decisions, a_share, decided, scored
+from salticus.errors import ConfigError
 from salticus.types import Floats
 from salticus.types.compiled import compiled
 from salticus.types.state import State
@@ -43,15 +45,78 @@ def new_book(share: float, memory: int, quantiles: int) -> Book:
     return Book(share, float(memory), marks, marks.copy(), np.ones(quantiles), np.zeros(5))
 
 
-def stored(book: Book) -> State:
-    """What a gate keeps over a restart."""
-    return {name: getattr(book, name).copy() for name in _KEPT}
+class StreamGate:
+    """A gate that knows its stream by a book, and keeps that over a restart."""
+
+    book_: Book
+
+    def send(self, scores: Floats, chances: Floats) -> Decisions:
+        return decided(self._propensity(scored(scores), chances), chances)
+
+    def _propensity(self, scores: Floats, chances: Floats) -> Floats:
+        raise NotImplementedError
+
+    def state(self) -> State:
+        return {name: getattr(self.book_, name).copy() for name in _KEPT}
+
+    def restore(self, state: State) -> None:
+        kept = (state[name].copy() for name in _KEPT)
+        self.book_ = Book(self.book_.share, self.book_.memory, *kept)
 
 
-def restored(book: Book, state: State) -> Book:
-    """The book with what was stored."""
-    recent, ordered, usage, numbers = (state[name].copy() for name in _KEPT)
-    return Book(book.share, book.memory, recent, ordered, usage, numbers)
+class InstaCrawl(StreamGate):
+    """Sends a request of quantile i of n with probability p_i = min(1, (i/n)·γ).
+
+    Han et al. 2019, §6.1.2, eq. 1; the first quantile is the lowest. Quantiles are those of the
+    last `memory` requests, of which about a thousand scores are kept; scores that are equal are in
+    the quantile of their middle. γ is solved anew for every request so that `share` of all
+    requests is sent: from how often each quantile came of late, and from what is owed. No request
+    is hopeless: γ is never below half the share, so p_i ≥ share/2n. (A share of 0 sends nothing.)
+
+    Cost: one search among the kept scores a request, in constant memory.
+
+    >>> gate = InstaCrawl(share=0.2)
+    >>> chance = np.arange(5000) * 0.618 % 1
+    >>> sent = gate.send(np.arange(5000) % 7 / 7, chance).sent
+    >>> bool(abs(sent.mean() - 0.2) < 0.01)
+    True
+    """
+
+    def __init__(self, *, share: float = 0.2, quantiles: int = 20, memory: int = 20_000) -> None:
+        if quantiles < 1 or memory < 1:
+            raise ConfigError("a gate needs at least one quantile, and a memory of one request")
+        self.share = a_share(share)
+        self.quantiles = quantiles
+        self.memory = memory
+        self.book_ = new_book(share, memory, quantiles)
+
+    def _propensity(self, scores: Floats, chances: Floats) -> Floats:
+        return by_quantiles(self.book_, scores, chances)
+
+
+class ThresholdGate(StreamGate):
+    """Sends a request if its score is among the highest `share` of late.
+
+    "The simplest way" of Han et al. 2019, §6.1.2, and its danger: a page whose score stays low may
+    never be visited, so a wrong prediction is never found out. `floor` is the probability of the
+    requests below the threshold; with it, nothing is hopeless. The threshold is the quantile that
+    holds the share; scores that tie there are sent by chance. Cost: as InstaCrawl.
+
+    >>> gate, scores = ThresholdGate(share=0.5), np.tile([0.1, 0.9], 50)
+    >>> gate.send(scores, np.full(100, 0.5)).sent[-4:]
+    array([False,  True, False,  True])
+    """
+
+    def __init__(self, *, share: float = 0.2, floor: float = 0.0, memory: int = 20_000) -> None:
+        if not 0.0 <= floor <= share or memory < 1:
+            raise ConfigError("a threshold's floor is at most its share, its memory one or more")
+        self.share = a_share(share)
+        self.floor = floor
+        self.memory = memory
+        self.book_ = new_book(share, memory, 1)
+
+    def _propensity(self, scores: Floats, chances: Floats) -> Floats:
+        return by_threshold(self.book_, scores, chances, self.floor)
 
 
 @compiled
