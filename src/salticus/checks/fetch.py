@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 import brotli
@@ -30,6 +32,7 @@ from salticus.fetch.base import Engine, Fetcher
 from salticus.types import Fetched, HostState, Status, Target
 
 Make = Callable[[Config, Clock], Fetcher]
+T = TypeVar("T", Engine, Fetcher)
 
 _ROUTES: dict[str, Route] = {path: route for path, (route, _) in MISCHIEF.items()}
 _HONEST: dict[str, Route] = {
@@ -71,21 +74,24 @@ def settings(
     return Config(fetch=fetch)
 
 
+@asynccontextmanager
+async def _closing(made: T) -> AsyncIterator[T]:
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
 # ------------------------------------------------------------------------------------------ engines
 
 
 async def check_engine(make: Callable[[Fetch, Clock], Engine]) -> None:
     """Run all laws of `Engine` on engines made by `make`, in about five seconds."""
-    async with Server(
-        {**_HONEST, **{path: route for path, (route, _) in MISCHIEF.items()}}
-    ) as server:
-        engine = make(settings().fetch, SystemClock())
-        try:
+    async with Server({**_HONEST, **_ROUTES}) as server:
+        async with _closing(make(settings().fetch, SystemClock())) as engine:
             await _reads(engine, server)
             for path, (_, expected) in MISCHIEF.items():
                 await _survives(engine, server, path, expected)
-        finally:
-            await engine.close()
         await _stays_out(make, server)
     await _hurries(make)
 
@@ -119,16 +125,13 @@ async def _survives(engine: Engine, server: Server, path: str, expected: set[Sta
 
 async def _stays_out(make: Callable[[Fetch, Clock], Engine], server: Server) -> None:
     """No spelling of a private address is connected to."""
-    engine = make(settings(allow=()).fetch, SystemClock())
     before = len(server.arrivals)
     names = ("127.0.0.1", "localhost", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "2130706433")
-    try:
+    async with _closing(make(settings(allow=()).fetch, SystemClock())) as engine:
         for name in (*names, "0x7f.1", "017700000001", "127.1"):
             answer = await engine.get(f"http://{name}:{server.port}/plain", {})
             assert answer.status is Status.UNSAFE, f"law: {name} is off limits, not {answer.fault}"
             assert answer.fault, "law: faults have words"
-    finally:
-        await engine.close()
     assert len(server.arrivals) == before, "law: nothing is asked of an address off limits"
 
 
@@ -139,18 +142,15 @@ async def _hurries(make: Callable[[Fetch, Clock], Engine]) -> None:
         "/503": dripping("503 Wait"),
         "/404": dripping("404 Not Found", Retry_After="30"),
     }
-    async with Server(routes) as server:
-        engine = make(settings(timeout=4 * _PATIENCE_S).fetch, SystemClock())
-        try:
-            for path in routes:
-                asked = asyncio.create_task(engine.get(server.url(path), {}))
-                await asyncio.wait({asked}, timeout=_PATIENCE_S)
-                assert asked.done(), f"law: bodies of pauses are not waited for ({path})"
-                answer = await asked
-                told = (answer.status, answer.code)
-                assert told == (Status.OK, int(path[1:])), f"law: it is an answer, not {told}"
-        finally:
-            await engine.close()
+    patient = settings(timeout=4 * _PATIENCE_S).fetch
+    async with Server(routes) as server, _closing(make(patient, SystemClock())) as engine:
+        for path in routes:
+            asked = asyncio.create_task(engine.get(server.url(path), {}))
+            await asyncio.wait({asked}, timeout=_PATIENCE_S)
+            assert asked.done(), f"law: bodies of pauses are not waited for ({path})"
+            answer = await asked
+            told = (answer.status, answer.code)
+            assert told == (Status.OK, int(path[1:])), f"law: it is an answer, not {told}"
 
 
 # ----------------------------------------------------------------------------------------- fetchers
@@ -158,21 +158,18 @@ async def _hurries(make: Callable[[Fetch, Clock], Engine]) -> None:
 
 async def check_fetcher(make: Callable[[Config, Clock], Fetcher]) -> None:
     """Run all laws of `Fetcher` on fetchers made by `make`, in about ten seconds."""
-    for law in _FETCHER_LAWS:
+    for law in [found for name, found in globals().items() if name.startswith("law_")]:
         await law(make)
 
 
 async def _visits(make: Make, config: Config, targets: Iterable[Target]) -> list[Fetched]:
-    fetcher = make(config, SystemClock())
-    try:
+    async with _closing(make(config, SystemClock())) as fetcher:
         found = await asyncio.gather(*(fetcher.fetch(target) for target in targets))
-    finally:
-        await fetcher.close()
     assert all(found), "law: with time enough every turn comes"
     return [fetched for fetched in found if fetched is not None]
 
 
-async def _never_raises(make: Make) -> None:
+async def law_never_raises(make: Make) -> None:
     async with Server({**_ROUTES}) as server:
         for path, (_, exchange) in MISCHIEF.items():
             (fetched,) = await _visits(make, settings(), [server.target(path)])
@@ -185,7 +182,7 @@ async def _never_raises(make: Make) -> None:
         assert fetched.status is Status.UNSAFE, "law: no redirect leads to an address off limits"
 
 
-async def _follows(make: Make) -> None:
+async def law_follows(make: Make) -> None:
     """Where a page has moved for good is told, if every redirect was permanent."""
     ways = {
         "/a": ("301 Moved", "/b"),
@@ -203,7 +200,7 @@ async def _follows(make: Make) -> None:
         assert moved == expected, f"law: `moved` after permanent redirects only, not {moved}"
 
 
-async def _keeps_gaps(make: Make) -> None:
+async def law_keeps_gaps(make: Make) -> None:
     delay = 0.05
     async with Server(
         {"/p": reply(BODY), "/r": reply(status="302 Found", Location="/p")}
@@ -218,7 +215,7 @@ async def _keeps_gaps(make: Make) -> None:
     assert server.most == 1, "law: with a delay, one after the other"
 
 
-async def _keeps_apart(make: Make) -> None:
+async def law_keeps_apart(make: Make) -> None:
     async def slow(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
         await asyncio.sleep(0.02)
         return reply(BODY)
@@ -228,28 +225,26 @@ async def _keeps_apart(make: Make) -> None:
     assert server.most <= 3, f"law: no more at once than the concurrency, not {server.most}"
 
 
-async def _is_patient(make: Make) -> None:
-    async with Server({"/busy": reply(status="429 Slow down", Retry_After="30")}) as server:
-        fetcher = make(settings(retries=2), SystemClock())
-        try:
-            busy = await fetcher.fetch(server.target("/busy"))
-            assert busy is not None, "law: without a deadline every visit is made"
-            assert busy.status is Status.BUSY, "law: 429 is BUSY"
-            soon = time.time() + 20
-            assert await fetcher.fetch(server.target("/p"), soon) is None, "law: Retry-After holds"
-            assert await fetcher.fetch(server.target("/p"), 0.0) is None, (
-                "law: too late is too late"
-            )
-            assert fetcher.capacity(server.host, time.time(), 20) == 0, "law: no capacity meanwhile"
-            assert fetcher.capacity(server.host, time.time(), 40) > 0, "law: capacity comes back"
-            states = {state.host: state for state in fetcher.news()}
-            assert states[server.host].next_at > time.time() + 25, "law: the host remembers"
-        finally:
-            await fetcher.close()
+async def law_is_patient(make: Make) -> None:
+    busy_host = Server({"/busy": reply(status="429 Slow down", Retry_After="30")})
+    async with busy_host as server, _closing(make(settings(retries=2), SystemClock())) as fetcher:
+        busy = await fetcher.fetch(server.target("/busy"))
+        assert busy is not None, "law: without a deadline every visit is made"
+        assert busy.status is Status.BUSY, "law: 429 is BUSY"
+        soon = time.time() + 20
+        assert await fetcher.fetch(server.target("/p"), soon) is None, "law: Retry-After holds"
+        assert await fetcher.fetch(server.target("/p"), 0.0) is None, "law: too late is too late"
+        assert fetcher.capacity(server.host, time.time(), 20) == 0, "law: no capacity meanwhile"
+        assert fetcher.capacity(server.host, time.time(), 40) > 0, "law: capacity comes back"
+        assert _next_at(fetcher, server) > time.time() + 25, "law: the host remembers"
     assert len(server.times()) == 2, "law: a host that said Retry-After is left alone"
 
 
-async def _is_patient_at_once(make: Make) -> None:
+def _next_at(fetcher: Fetcher, server: Server) -> float:
+    return {state.host: state for state in fetcher.news()}[server.host].next_at
+
+
+async def law_is_patient_at_once(make: Make) -> None:
     """A Retry-After counts from its headers, for requests to the host that wait meanwhile too."""
     release = asyncio.Event()
 
@@ -258,47 +253,37 @@ async def _is_patient_at_once(make: Make) -> None:
         return reply(BODY)
 
     routes = {"/429": dripping("429 Slow down", Retry_After="3600"), "/slow": slow}
-    async with Server({**routes, "/p": reply(BODY)}) as server:
-        fetcher = make(settings(per_host=2, timeout=4 * _PATIENCE_S), SystemClock())
-        try:
-            soon = time.time() + 1800
-            begun = [asyncio.create_task(fetcher.fetch(server.target(path))) for path in routes]
-            await server.asked("/429")
-            await server.asked("/slow")
-            waiting = [
-                asyncio.create_task(fetcher.fetch(server.target("/p"), soon)) for _ in range(9)
-            ]
-            await asyncio.wait(begun[:1], timeout=_PATIENCE_S)
-            assert begun[0].done(), "law: a 429 is heeded while its body drips"
-            states = {state.host: state for state in fetcher.news()}
-            assert states[server.host].next_at > soon, "law: it is told as news at once"
-            release.set()
-            assert await asyncio.gather(*waiting) == [None] * 9, "law: those who wait are sent away"
-            await asyncio.gather(*begun)
-        finally:
-            await fetcher.close()
+    made = make(settings(per_host=2, timeout=4 * _PATIENCE_S), SystemClock())
+    async with Server({**routes, "/p": reply(BODY)}) as server, _closing(made) as fetcher:
+        soon = time.time() + 1800
+        begun = [asyncio.create_task(fetcher.fetch(server.target(path))) for path in routes]
+        await server.asked("/429")
+        await server.asked("/slow")
+        waiting = [asyncio.create_task(fetcher.fetch(server.target("/p"), soon)) for _ in range(9)]
+        await asyncio.wait(begun[:1], timeout=_PATIENCE_S)
+        assert begun[0].done(), "law: a 429 is heeded while its body drips"
+        assert _next_at(fetcher, server) > soon, "law: it is told as news at once"
+        release.set()
+        assert await asyncio.gather(*waiting) == [None] * 9, "law: those who wait are sent away"
+        await asyncio.gather(*begun)
     assert not server.times("/p"), "law: nothing is requested after the headers of a Retry-After"
 
 
-async def _keeps_hours(make: Make) -> None:
+async def law_keeps_hours(make: Make) -> None:
     now = datetime.now(UTC)
     start, end = ((now + timedelta(hours=h)).time().replace(tzinfo=None) for h in (6, 7))
     closed = Host("*", hours=Hours(start, end, ZoneInfo("UTC")))
-    config = msgspec.structs.replace(settings(delay=1.0), hosts=(closed,))
-    async with Server({"/p": reply(BODY)}) as server:
-        fetcher = make(config, SystemClock())
-        try:
-            made = await fetcher.fetch(server.target("/p"), time.time() + 3600)
-            assert made is None, "law: no visit outside of the hours"
-            assert fetcher.capacity(server.host, time.time(), 3600) == 0, "law: no capacity then"
-            room = fetcher.capacity(server.host, time.time(), 86_400)
-            assert 3500 < room < 3700, f"law: the capacity is that of the hours, not {room}"
-        finally:
-            await fetcher.close()
+    made = make(msgspec.structs.replace(settings(delay=1.0), hosts=(closed,)), SystemClock())
+    async with Server({"/p": reply(BODY)}) as server, _closing(made) as fetcher:
+        visit = await fetcher.fetch(server.target("/p"), time.time() + 3600)
+        assert visit is None, "law: no visit outside of the hours"
+        assert fetcher.capacity(server.host, time.time(), 3600) == 0, "law: no capacity then"
+        room = fetcher.capacity(server.host, time.time(), 86_400)
+        assert 3500 < room < 3700, f"law: the capacity is that of the hours, not {room}"
     assert not server.arrivals, "law: nothing is requested outside of the hours"
 
 
-async def _heeds_robots(make: Make) -> None:
+async def law_heeds_robots(make: Make) -> None:
     rules = reply(b"User-agent: *\nDisallow: /private\n")
     async with Server({"/robots.txt": rules, "/p": reply(BODY)}) as server:
         paths = ("/private/1", "/p", "/private")
@@ -316,7 +301,7 @@ async def _heeds_robots(make: Make) -> None:
         assert len(server.times("/p")) == 1, "law: without robots.txt nothing is requested"
 
 
-async def _heeds_unread_robots(make: Make) -> None:
+async def law_heeds_unread_robots(make: Make) -> None:
     """A robots.txt that began well and cannot be read may forbid anything."""
     for path in ("/truncated", "/cut-chunk", "/bad-gzip", "/cut-gzip", "/unasked", "/stall"):
         async with Server({"/robots.txt": _ROUTES[path], "/p": reply(BODY)}) as server:
@@ -327,7 +312,7 @@ async def _heeds_unread_robots(make: Make) -> None:
             assert fetched.status not in fine, "law: no rule forbids it, and the visit fails"
 
 
-async def _remembers(make: Make) -> None:
+async def law_remembers(make: Make) -> None:
     def conditional(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
         known = headers.get("if-none-match") == '"1"'
         return reply(status="304 Not Modified") if known else reply(BODY, ETag='"1"')
@@ -336,41 +321,20 @@ async def _remembers(make: Make) -> None:
         (first,) = await _visits(make, settings(), [server.target("/p")])
         (again,) = await _visits(make, settings(), [server.target("/p", first.etag)])
         assert again.status is Status.NOT_MODIFIED, "law: a conditional request is understood"
-        fetcher = make(settings(delay=0.1), SystemClock())
-        fetcher.restore([HostState(server.host, next_at=time.time() + 30)])
-        try:
+        async with _closing(make(settings(delay=0.1), SystemClock())) as fetcher:
+            fetcher.restore([HostState(server.host, next_at=time.time() + 30)])
             made = await fetcher.fetch(server.target("/p"), time.time() + 20)
             assert made is None, "law: what was remembered of a host holds"
-        finally:
-            await fetcher.close()
 
 
-async def _stops(make: Make) -> None:
-    async with Server({"/p": reply(BODY)}) as server:
-        fetcher = make(settings(delay=30.0), SystemClock())
+async def law_stops(make: Make) -> None:
+    made = make(settings(delay=30.0), SystemClock())
+    async with Server({"/p": reply(BODY)}) as server, _closing(made) as fetcher:
         waiting = [asyncio.create_task(fetcher.fetch(server.target("/p"))) for _ in range(3)]
         await asyncio.sleep(0)
         fetcher.stop()
-        try:
-            found = await asyncio.wait_for(asyncio.gather(*waiting), timeout=60)
-            assert found == [None] * 3, "law: after `stop` no visit begins"
-            late = await asyncio.wait_for(fetcher.fetch(server.target("/p")), timeout=60)
-            assert late is None, "law: nor any that comes later"
-        finally:
-            await fetcher.close()
+        found = await asyncio.wait_for(asyncio.gather(*waiting), timeout=60)
+        assert found == [None] * 3, "law: after `stop` no visit begins"
+        late = await asyncio.wait_for(fetcher.fetch(server.target("/p")), timeout=60)
+        assert late is None, "law: nor any that comes later"
     assert not server.arrivals, "law: after `stop` nothing is requested"
-
-
-_FETCHER_LAWS = (
-    _never_raises,
-    _follows,
-    _keeps_gaps,
-    _keeps_apart,
-    _is_patient,
-    _is_patient_at_once,
-    _keeps_hours,
-    _heeds_robots,
-    _heeds_unread_robots,
-    _remembers,
-    _stops,
-)

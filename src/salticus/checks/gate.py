@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from salticus.allocate.gate.base import Gate
+from salticus.checks.samples import restarted
 from salticus.types import Floats
 from salticus.types.coins import coins
-from salticus.types.state import Remembers, pack, unpack
 
 _SHARES = (0.0, 0.05, 0.2, 0.8, 1.0)
 _REQUESTS = 20_000
@@ -70,10 +70,8 @@ def _needs_no_batches(make: Callable[[float], Gate], scores: Floats, chances: Fl
 
 
 def _remembers(make: Callable[[float], Gate], scores: Floats, chances: Floats) -> None:
-    old, new = make(0.2), make(0.2)
-    if not (isinstance(old, Remembers) and isinstance(new, Remembers)):
-        return
+    old = make(0.2)
     old.send(scores[:3000], chances[:3000])
-    new.restore(unpack(pack({"gate": old.state()}))["gate"])
-    before, after = (g.send(scores[3000:], chances[3000:]).propensity for g in (old, new))
-    assert np.array_equal(before, after), "law: restored from its state, a gate decides alike"
+    if new := restarted(old, make(0.2)):
+        before, after = (g.send(scores[3000:], chances[3000:]).propensity for g in (old, new))
+        assert np.array_equal(before, after), "law: restored from its state, a gate decides alike"

@@ -9,11 +9,18 @@ import numpy as np
 
 from salticus.allocate.base import Policy, Thrifty
 from salticus.allocate.capacity import within_capacity
-from salticus.checks.samples import extreme_pages, some_outcomes, some_pages, twins, with_value
+from salticus.checks.samples import (
+    extreme_pages,
+    remembered,
+    restarted,
+    some_outcomes,
+    some_pages,
+    twins,
+    with_value,
+)
 from salticus.errors import InputError
 from salticus.testing import a_step
 from salticus.types import Floats, Pages
-from salticus.types.state import Remembers, pack, unpack
 
 _SLACK = 1e-6
 
@@ -126,7 +133,7 @@ def _answers_again(policy: Policy, pages: Pages, visits: float) -> None:
     """As hosts fill up, a policy is asked about the pages of the others, in the same tick; and
     whoever looks ahead asks it about other ticks."""
     policy.learn(some_outcomes(pages, seed=3))
-    before = pack({"policy": policy.state()}) if isinstance(policy, Remembers) else b""
+    before = remembered(policy)
     expected = policy.expected(pages, visits)
     some = np.arange(0, len(pages), 3)
     _spends(policy, policy.expected(pages.take(some), 5.0), pages.take(some), 5.0)
@@ -135,23 +142,20 @@ def _answers_again(policy: Policy, pages: Pages, visits: float) -> None:
     )
     later = replace(pages.tick, number=pages.tick.number + 7)
     _spends(policy, policy.expected(replace(pages, tick=later), visits), pages, visits)
-    after = pack({"policy": policy.state()}) if isinstance(policy, Remembers) else b""
-    assert before == after, "law: to be asked changes nothing"
+    assert before == remembered(policy), "law: to be asked changes nothing"
 
 
 def _remembers(make: Callable[[], Policy], pages: Pages, visits: float) -> None:
     """A policy that keeps something is the same after a restart."""
-    old, new = make(), make()
-    if not (isinstance(old, Remembers) and isinstance(new, Remembers)):
-        return
+    old = make()
     a_step(old, pages, visits)
     old.learn(some_outcomes(pages, seed=4))
-    new.restore(unpack(pack({"policy": old.state()})).get("policy", {}))
-    for policy in (old, new):
-        policy.learn(some_outcomes(pages, seed=5))
-    assert np.allclose(old.expected(pages, visits), new.expected(pages, visits), atol=_SLACK), (
-        "law: restored from its state, a policy decides alike"
-    )
+    if new := restarted(old, make()):
+        for policy in (old, new):
+            policy.learn(some_outcomes(pages, seed=5))
+        assert np.allclose(old.expected(pages, visits), new.expected(pages, visits), atol=_SLACK), (
+            "law: restored from its state, a policy decides alike"
+        )
 
 
 def _treats_equals_alike(make: Callable[[], Policy], pages: Pages, visits: float) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from salticus.checks.samples import (
     failed_outcomes,
     poisson_outcomes,
+    restarted,
     some_outcomes,
     some_pages,
 )
@@ -17,7 +18,6 @@ from salticus.predict.gamma import GammaSurvival
 from salticus.predict.poisson import PoissonSurvival
 from salticus.testing import START
 from salticus.types import Floats, Ints, Outcomes, Pages, Survival
-from salticus.types.state import Remembers, pack, unpack
 
 SPACINGS = ("even", "poisson", "bursts")
 
@@ -132,10 +132,7 @@ def _meets_any_pages(make: Callable[[], Predictor], pages: Pages) -> None:
 
 
 def _remembers(make: Callable[[], Predictor], predictor: Predictor, pages: Pages) -> None:
-    if isinstance(predictor, Remembers):
-        heir = make()
-        assert isinstance(heir, Remembers)
-        heir.restore(unpack(pack({"it": predictor.state()}))["it"])
+    if heir := restarted(predictor, make()):
         ages = np.full(len(pages), 2.0)
         before = ask(predictor, pages, START).unchanged(ages)
         after = ask(heir, pages, START).unchanged(ages)

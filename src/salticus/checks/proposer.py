@@ -9,10 +9,10 @@ import numpy as np
 
 from salticus.allocate.base import Proposer, Urgent
 from salticus.allocate.capacity import fitting
-from salticus.checks.samples import some_pages
+from salticus.checks.samples import remembered, some_pages
+from salticus.checks.spacing import is_draw
 from salticus.testing import a_grant, a_tick
 from salticus.types import Draw, Grant, Ints, Pages
-from salticus.types.state import Remembers, pack
 
 
 def check_proposer(make: Callable[[], Proposer], *, seeds: int = 5) -> None:
@@ -59,12 +59,9 @@ def check_draw(make: Callable[[], Proposer], pages: Pages, visits: int) -> None:
 
 
 def _sound(draw: Draw, pages: Pages) -> None:
-    rows, n = draw.rows, len(pages)
-    assert len(np.unique(rows)) == len(rows), "law: no row twice"
-    assert np.all((rows >= 0) & (rows < n)), "law: rows of these pages"
+    rows = draw.rows
+    is_draw(draw, pages)
     assert pages.open[rows].all(), "law: only pages that are open"
-    assert draw.propensity.shape == rows.shape, "law: a propensity for each visit"
-    assert np.all((draw.propensity > 0) & (draw.propensity <= 1)), "law: propensities in (0, 1]"
     assert len(draw.due) in (0, len(rows)), "law: a time for each visit, or for none"
     assert 0 <= draw.reserve <= 1, "law: a share is set aside"
 
@@ -79,12 +76,12 @@ def _keeps_within(draw: Draw, pages: Pages, grant: Grant, *, charged: bool) -> N
 
 
 def _changes_nothing(proposer: Proposer, pages: Pages, grant: Grant) -> None:
-    before, columns = _state(proposer), _columns(pages)
+    before, columns = remembered(proposer), _columns(pages)
     first = proposer.draw(pages, grant, pages.tick)
     proposer.draw(replace(pages, tick=a_tick(7)), grant, a_tick(7))
     again = proposer.draw(pages, grant, pages.tick)
     assert _alike(first, again), "law: to be asked changes nothing"
-    assert _state(proposer) == before, "law: to be asked changes nothing that is remembered"
+    assert remembered(proposer) == before, "law: to be asked changes nothing that is remembered"
     assert _columns(pages) == columns, "law: the pages stay as they are"
 
 
@@ -96,10 +93,6 @@ def _is_repeatable(make: Callable[[], Proposer], pages: Pages, grant: Grant) -> 
 def _alike(first: Draw, second: Draw) -> bool:
     pairs = ((getattr(first, f.name), getattr(second, f.name)) for f in fields(Draw))
     return all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in pairs)  # NaT too
-
-
-def _state(proposer: Proposer) -> bytes:
-    return pack({"part": proposer.state()}) if isinstance(proposer, Remembers) else b""
 
 
 def _columns(pages: Pages) -> list[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from salticus.predict.gamma import GammaSurvival
 from salticus.predict.poisson import PoissonSurvival
 from salticus.testing import START, blank_pages
 from salticus.types import CHANGED, DAY, NEVER, Floats, Outcomes, Pages, Status, Times, instant
+from salticus.types.state import Remembers, pack, unpack
+
+T = TypeVar("T")
 
 
 def some_pages(n: int, *, hosts: int = 3, seed: int = 0) -> Pages:
@@ -49,6 +53,19 @@ def extreme_pages() -> Iterator[Pages]:
     yield replace(pages, last_answer=np.full(9, NEVER))
     yield pages.answered(np.full(9, instant(START)))
     yield pages.take(np.arange(1))
+
+
+def restarted(old: object, new: T) -> T | None:
+    """`new` with what `old` remembers, as after a restart; None if they remember nothing."""
+    if not (isinstance(old, Remembers) and isinstance(new, Remembers)):
+        return None
+    new.restore(unpack(pack({"part": old.state()})).get("part", {}))
+    return new
+
+
+def remembered(part: object) -> bytes:
+    """What a part would keep over a restart."""
+    return pack({"part": part.state()}) if isinstance(part, Remembers) else b""
 
 
 def with_value(pages: Pages, column: str, row: int, value: float) -> Pages:

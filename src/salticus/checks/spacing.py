@@ -35,7 +35,7 @@ def check_spacing(make: Callable[[], Spacing], *, seeds: int = 5) -> None:
 def _draws(spacing: Spacing, pages: Pages, expected: Floats, visits: int) -> None:
     for number in range(3):
         draw = spacing.draw(pages, expected, visits, a_tick(number))
-        _sound(draw, pages)
+        is_draw(draw, pages)
         assert np.all(expected[draw.rows] > 0), "law: no visit where none is expected"
         assert len(draw.rows) <= visits, "law: never more visits than given"
         asked = min(visits, math.ceil(expected.sum() - 1e-9))
@@ -46,7 +46,8 @@ def _draws(spacing: Spacing, pages: Pages, expected: Floats, visits: int) -> Non
         spacing.learn(some_outcomes(pages, seed=number))
 
 
-def _sound(draw: Draw, pages: Pages) -> None:
+def is_draw(draw: Draw, pages: Pages) -> None:
+    """The laws of every draw, of a spacing or a proposer."""
     assert len(np.unique(draw.rows)) == len(draw.rows), "law: no page twice in a tick"
     assert np.all((draw.rows >= 0) & (draw.rows < len(pages))), "law: rows of these pages"
     assert draw.propensity.shape == draw.rows.shape, "law: a propensity for each visit"

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import numpy as np
 
-from salticus.checks.store_caps import CAPS
-from salticus.checks.store_gauges import GAUGES
-from salticus.checks.store_news import NEWS
-from salticus.checks.store_readers import READERS
-from salticus.checks.store_run import RUN
-from salticus.checks.store_samples import NOON, URLS, filled, outcomes, record, visit
-from salticus.errors import InputError, StoreError, UnknownPage
-from salticus.store.base import Store
+from salticus.checks import store_pages, store_people
+from salticus.checks.store_samples import NEW, NOON, URLS, filled, outcomes, record, refuses, visit
+from salticus.errors import InputError, StoreError, StoreLocked
+from salticus.store.base import History, Store
 from salticus.types import (
     CHANGED,
     UNCHANGED,
     UNKNOWN,
+    Gauge,
     HostState,
+    Ints,
+    Member,
     NewPage,
+    Observation,
     Outcomes,
     Record,
+    Sample,
     Signal,
     Value,
 )
+from salticus.types.dates import HOUR_US
 
 Make = Callable[[], Awaitable[Store]]
+
+_DAY = 86_400_000_000
 
 
 async def check_store(make: Make) -> None:
@@ -38,30 +42,9 @@ async def check_store(make: Make) -> None:
     ...     return MemoryStore()
     >>> asyncio.run(check_store(make))
     """
-    for law in (
-        _adds_pages,
-        _refuses_wrong_urls,
-        _tells_edits,
-        _gives_targets_in_order,
-        _keeps_visits,
-        _keeps_page_states,
-        _keeps_a_visit_once,
-        _keeps_all_or_nothing,
-        _tells_unknown_from_unchanged,
-        _keeps_times_exactly,
-        _keeps_the_value_of_a_lost_page,
-        _keeps_validators,
-        _keeps_the_latest_content,
-        _keeps_hosts_and_run_state,
-        _scans_in_order_of_time,
-        _keeps_signals,
-        _prunes_only_the_old,
-        *NEWS,
-        *CAPS,
-        *READERS,
-        *GAUGES,
-        *RUN,
-    ):
+    suites = (globals(), vars(store_pages), vars(store_people))
+    named = [one for suite in suites for one in suite.items()]
+    for law in (found for name, found in named if name.startswith("law_")):
         store = await make()
         try:
             await law(store)
@@ -69,70 +52,10 @@ async def check_store(make: Make) -> None:
             await store.close()
 
 
-# --------------------------------------------------------------------------------------- pages
-
-
-async def _adds_pages(store: Store) -> None:
-    new = NewPage(URLS[0], kind="offer", tags=("b", "a"), max_interval=0.1, demand=2.5)
-    assert await store.add([new, NewPage(URLS[1])], at=NOON) == 2, "law: `add` counts new pages"
-    again = NewPage(f"{URLS[0]}#top".upper().replace("OFFER", "offer"), tags=("c",), demand=3.5)
-    assert await store.add([again, again], at=NOON + 1) == 0, "law: one URL is one page"
-    assert (await store.summary()).pages == 2, "law: `summary` counts pages"
-    page = await store.page(URLS[0])
-    assert (page.url, page.host) == (URLS[0], "shop0.example:8080"), "law: URLs are canonical"
-    assert page.added == NOON, "law: a known page keeps the time it was added"
-    assert (page.kind, page.max_interval) == ("offer", 0.1), "law: what is not given stays"
-    assert (page.tags, page.demand) == (["a", "b", "c"], 3.5), "law: what is given is set"
-    assert page.last_visit is None, "law: a new page was never visited"
-
-
-async def _refuses_wrong_urls(store: Store) -> None:
-    for url in ("ftp://example.org/", "example.org", "http://", "http://a b/", ""):
-        try:
-            await store.add([NewPage(URLS[0]), NewPage(url)], at=NOON)
-        except InputError:
-            continue
-        raise AssertionError(f"law: {url!r} is refused with InputError")
-    assert (await store.summary()).pages == 0, "law: nothing is added when one URL is wrong"
-    try:
-        await store.page(URLS[0])
-    except UnknownPage:
-        return
-    raise AssertionError("law: a page that is not in the store raises UnknownPage")
-
-
-async def _tells_edits(store: Store) -> None:
-    await filled(store)
-    first = await store.table()
-    assert len(first.ids) == 4, "law: `table` has all pages"
-    assert np.all(np.diff(first.ids) > 0), "law: `table` is ordered by id"
-    assert list(first.added.astype(np.int64)) == [NOON] * 4, "law: `table` knows when"
-    assert np.all(np.isnat(first.last_visit)), "law: NaT is never"
-    assert np.all(np.isinf(first.max_interval)), "law: inf is no maximum interval"
-    await record(store, visit(1, int(first.ids[1])))
-    after = await store.table(first.revision)
-    assert len(after.ids) == 0, "law: a visit is not an edit"
-    await store.add([NewPage(URLS[2], max_interval=0.25), NewPage("http://new.example/")], at=NOON)
-    after = await store.table(first.revision)
-    assert after.host == ["shop0.example:8080", "new.example"], "law: `table` sees edits"
-    assert list(after.max_interval) == [0.25, np.inf], "law: `table` sees the new settings"
-    last = await store.table()
-    assert last.last_visit[1] == np.datetime64(NOON + 1, "us"), "law: `table` sees visits"
-
-
-async def _gives_targets_in_order(store: Store) -> None:
-    await filled(store)
-    ids = (await store.table()).ids[[2, 0, 3, 2]]
-    targets = await store.targets(ids)
-    assert [t.page for t in targets] == ids.tolist(), "law: targets in the order given"
-    assert [t.url for t in targets] == [URLS[n] for n in (2, 0, 3, 2)], "law: ids are pages"
-    assert await store.targets(ids[:0]) == [], "law: no pages, no targets"
-
-
 # -------------------------------------------------------------------------------------- visits
 
 
-async def _keeps_visits(store: Store) -> None:
+async def law_keeps_visits(store: Store) -> None:
     one, two, *_ = await filled(store)
     failed = visit(2, two, status="timeout", fault="no answer", purpose="explore")
     failed.propensity, failed.chance = 0.1 + 0.2, 0.1 + 0.7
@@ -150,7 +73,7 @@ async def _keeps_visits(store: Store) -> None:
     assert (summary.first, summary.last) == (changed.at, failed.at), "law: first and last visit"
 
 
-async def _keeps_page_states(store: Store) -> None:
+async def law_keeps_page_states(store: Store) -> None:
     one, two, *_ = await filled(store)
     value = Value("offer", "12.50 EUR", {"title": "Kettle \N{HOT BEVERAGE}"})
     await record(store, visit(1, one, changed=True, value=value))
@@ -164,7 +87,7 @@ async def _keeps_page_states(store: Store) -> None:
     assert (other.failures, other.last_answer) == (1, None), "law: a failure is no answer"
 
 
-async def _keeps_a_visit_once(store: Store) -> None:
+async def law_keeps_a_visit_once(store: Store) -> None:
     one, two, *_ = await filled(store)
     await record(store, visit(1, one))
     again = Record(
@@ -180,15 +103,11 @@ async def _keeps_a_visit_once(store: Store) -> None:
     assert len(list(store.scan("visits"))) == 3, "law: a visit is scanned once"
 
 
-async def _keeps_all_or_nothing(store: Store) -> None:
+async def law_keeps_all_or_nothing(store: Store) -> None:
     one, two, *others = await filled(store)
     good = [Record(visit(1, one), (HostState("shop0.example"),), b"body"), Record(visit(3, two))]
-    try:
-        await store.record([good[0], Record(visit(2, max(others) + 99)), good[1]])
-    except StoreError:
-        pass
-    else:
-        raise AssertionError("law: a visit to a page that is not in the store is refused")
+    wrong = store.record([good[0], Record(visit(2, max(others) + 99)), good[1]])
+    await refuses(wrong, StoreError, "a visit to a page that is not in the store is refused")
     left = len(await outcomes(store, 1, 2, 3)) + len(await store.hosts())
     left += (await store.page(URLS[0])).visits + (await store.content(one) is not None)
     assert left == 0, "law: records are kept together or not at all"
@@ -196,7 +115,7 @@ async def _keeps_all_or_nothing(store: Store) -> None:
     assert len(await outcomes(store, 1, 3)) == 2, "law: a refusal does no harm"
 
 
-async def _tells_unknown_from_unchanged(store: Store) -> None:
+async def law_tells_unknown_from_unchanged(store: Store) -> None:
     pages, told = await filled(store), (None, True, False)
     await record(store, *(visit(n, pages[n], changed=known) for n, known in enumerate(told)))
     found = (await outcomes(store, 0, 1, 2)).changed.tolist()
@@ -205,7 +124,7 @@ async def _tells_unknown_from_unchanged(store: Store) -> None:
     assert scanned == list(told), "law: unknown is not unchanged, also in exports"
 
 
-async def _keeps_times_exactly(store: Store) -> None:
+async def law_keeps_times_exactly(store: Store) -> None:
     page, *_ = await filled(store)
     times = [NOON, NOON + 1, 1, 2**62]
     await record(store, *(visit(n, page, at=at, since=at - 1) for n, at in enumerate(times)))
@@ -214,7 +133,7 @@ async def _keeps_times_exactly(store: Store) -> None:
     assert np.all(found.at - found.since == np.timedelta64(1, "us")), "law: so is `since`"
 
 
-async def _keeps_the_value_of_a_lost_page(store: Store) -> None:
+async def law_keeps_the_value_of_a_lost_page(store: Store) -> None:
     page, *_ = await filled(store)
     value = Value("offer", "12.50 EUR")
     await record(store, visit(1, page, digest="d", value=value), visit(2, page, status="lost"))
@@ -225,7 +144,7 @@ async def _keeps_the_value_of_a_lost_page(store: Store) -> None:
     assert (target.digest, target.seen) == ("d", NOON + 1), "law: digest and time stay too"
 
 
-async def _keeps_validators(store: Store) -> None:
+async def law_keeps_validators(store: Store) -> None:
     page, *_ = await filled(store)
     await record(store, visit(1, page, etag='"1"', last_modified="yesterday"))
     await record(store, visit(2, page, status="not_modified"), visit(3, page, status="busy"))
@@ -237,7 +156,7 @@ async def _keeps_validators(store: Store) -> None:
     assert (target.etag, target.last_modified) == (None, None), "law: a new answer replaces them"
 
 
-async def _keeps_the_latest_content(store: Store) -> None:
+async def law_keeps_the_latest_content(store: Store) -> None:
     one, two, *_ = await filled(store)
     assert await store.content(one) is None, "law: no content before a visit"
     bodies = [b"", b"old", b"<p>\xff\0" * 5000]
@@ -252,7 +171,7 @@ async def _keeps_the_latest_content(store: Store) -> None:
 # -------------------------------------------------------------------------------------- the rest
 
 
-async def _keeps_hosts_and_run_state(store: Store) -> None:
+async def law_keeps_hosts_and_run_state(store: Store) -> None:
     page, *_ = await filled(store)
     hosts = [
         HostState("a.example", 1_767_268_800.123457, 3, "Disallow: /\0\ud800", 200, 1e9 + 0.1),
@@ -275,7 +194,7 @@ async def _keeps_hosts_and_run_state(store: Store) -> None:
     assert after.state == before.state, "law: the run state is left alone by visits"
 
 
-async def _scans_in_order_of_time(store: Store) -> None:
+async def law_scans_in_order_of_time(store: Store) -> None:
     one, two, *_ = await filled(store)
     texts = ["12.50", "long " * 1000, "odd \0 \ud800"]
     for n, text in enumerate(texts):
@@ -290,7 +209,7 @@ async def _scans_in_order_of_time(store: Store) -> None:
     assert [row["url"] for row in store.scan("pages")] == URLS, "law: pages in order of id"
 
 
-async def _keeps_signals(store: Store) -> None:
+async def law_keeps_signals(store: Store) -> None:
     one, two, *_ = await filled(store)
     await store.notice([Signal(one, NOON + 1, "feed", "x"), Signal(two, NOON, "click")])
     found = [(row["page_id"], row["kind"], row["value"]) for row in store.scan("signals")]
@@ -298,7 +217,7 @@ async def _keeps_signals(store: Store) -> None:
     assert found == expected, "law: signals are kept, in order of time"
 
 
-async def _prunes_only_the_old(store: Store) -> None:
+async def law_prunes_only_the_old(store: Store) -> None:
     page, *_ = await filled(store)
     await record(store, visit(1, page, value=Value("page", "text")), visit(2, page))
     await store.notice([Signal(page, NOON, "click"), Signal(page, NOON + 2, "click")])
@@ -308,3 +227,161 @@ async def _prunes_only_the_old(store: Store) -> None:
     state = await store.page(URLS[0])
     assert (state.visits, state.value) == (2, "text"), "law: page states stay"
     assert len(list(store.scan("values"))) == 1, "law: values stay"
+
+
+async def law_locks_out_others(store: Store) -> None:
+    assert await store.holder() is None, "law: nobody holds the lock of a new store"
+    async with store.lock():
+        assert await store.holder(), "law: it is known who holds the lock"
+        second = store.lock().__aenter__()
+        await refuses(second, StoreLocked, "a store has one crawler at a time")
+        await filled(store)
+        assert (await store.summary()).pages == 4, "law: the lock keeps out crawlers, not readers"
+    assert await store.holder() is None, "law: a lock ends with its holder"
+    async with store.lock():
+        pass
+
+
+async def law_is_well(store: Store) -> None:
+    await filled(store)
+    assert (await store.health()).wrong is None, "law: a new store is well"
+
+
+def _past(*seen: Observation) -> History:
+    """Visits whose page is the place among the pages that came."""
+
+    def history(ids: Ints) -> Iterable[Sequence[Observation]]:
+        for each in seen:
+            each.page = int(ids[each.page])
+            yield [each]
+
+    return history
+
+
+async def law_loads_a_history(store: Store) -> None:
+    pages = [[NewPage(URLS[1], kind="offer")], [NewPage(URLS[0]), NewPage(URLS[1])]]
+    old = visit(0, 1, at=NOON - 2, value=Value("page", "text"))
+    new = visit(0, 0, at=NOON - 1, changed=True)
+    found = await store.load(pages, _past(old, new), at=NOON, most=5)
+    assert (found.pages, found.visits) == (2, 2), "law: `load` counts what is new"
+    assert found.first < found.end <= 0, "law: numbers above 0 are the planner's"
+    told = await outcomes(store, *range(found.first, found.end))
+    assert told.at.astype(np.int64).tolist() == [NOON - 2, NOON - 1], "law: visits in order"
+    page, other = await store.page(URLS[0]), await store.page(URLS[1])
+    assert (page.value, page.last_visit) == ("text", NOON - 2), "law: pages as the visits left them"
+    assert (other.kind, other.changes, other.added) == ("offer", 1, NOON), "law: likewise"
+    assert await store.changes(0) == [], "law: what was loaded is no news"
+    again = (visit(0, 1, at=NOON - 2), visit(0, 1, at=NOON - 3))
+    more = await store.load([[NewPage(URLS[1]), NewPage(URLS[0])]], _past(*again), at=NOON, most=2)
+    assert (more.pages, more.visits) == (0, 1), "law: what is there already is passed over"
+    assert more.end <= found.first, "law: no number is given twice"
+
+
+async def law_loads_what_is_older_behind(store: Store) -> None:
+    one, two, *_ = await filled(store)
+    now = visit(1, one, changed=True, value=Value("page", "new"), digest="n", etag="e", since=NOON)
+    await record(store, now, visit(2, two, status="timeout", fault="slow"))
+    past = [visit(0, k, at=NOON - _DAY, value=Value("page", "old"), digest="o") for k in (0, 1)]
+    await store.load([[NewPage(URLS[0]), NewPage(URLS[1])]], _past(*past), at=NOON, most=2)
+    page, other = await store.page(URLS[0]), await store.page(URLS[1])
+    kept = (page.value, page.last_visit, page.last_answer, page.last_change, page.visits)
+    assert kept == ("new", now.at, now.at, now.at, 2), "law: a later visit's state stays"
+    (target, _) = await store.targets(np.array([one, two]))
+    assert (target.digest, target.etag) == ("n", "e"), "law: digest and validators too"
+    assert (other.status, other.fault) == ("timeout", "slow"), "law: a later failure stays"
+    assert (other.value, other.last_answer) == ("old", NOON - _DAY), "law: what is new is taken up"
+
+
+async def law_loads_all_or_nothing(store: Store) -> None:
+    one, *_ = await filled(store)
+    await record(store, visit(1, one))
+
+    def broken(ids: Ints) -> Iterable[Sequence[Observation]]:
+        yield [visit(0, int(ids[0]), at=NOON - 1)]
+        raise InputError("broken off")
+
+    load = store.load([[NewPage(NEW)]], broken, at=NOON, most=9)
+    await refuses(load, InputError, "a load that breaks off is told of")
+    assert (await store.summary()).pages == 4, "law: a load is taken in whole or not at all"
+    assert len(list(store.scan("visits"))) == 1, "law: likewise its visits"
+    await record(store, visit(2, one))
+    assert (await store.page(URLS[0])).visits == 2, "law: a load that fails does no harm"
+
+
+def _tick(at: int) -> Gauge:
+    return Gauge(at, 1 / 12, 4, 1.5, 0.1 + 0.2, 1 / 3, 3, 0.7, 9.0)
+
+
+def _sample(*visits: int) -> Sample:
+    n = len(visits)
+    return Sample(np.array(visits, dtype=np.int64), np.full(n, 0.1), np.arange(1.0, n + 1) / 3)
+
+
+async def law_keeps_gauges(store: Store) -> None:
+    one, two, *_ = await filled(store)
+    later = _tick(NOON + HOUR_US)
+    for tick in (later, _tick(NOON)):
+        await store.gauge(tick, _sample())
+    await store.gauge(_tick(NOON), _sample(1, 2, 3))
+    await record(
+        store,
+        visit(2, two, purpose="explore", propensity=1 / 7, chance=0.1, changed=True, since=NOON),
+        visit(1, one, purpose="explore", propensity=0.3, status="timeout"),
+        visit(4, one, propensity=0.3, changed=True, since=NOON),
+    )
+    ticks, found = await store.gauged(NOON, NOON + HOUR_US)
+    assert ticks == [_tick(NOON)], "law: the gauges of a span, each once, exactly"
+    assert found.page.tolist() == [one, two], "law: the sample as far as it was visited"
+    assert found.propensity.tolist() == [0.3, 1 / 7], "law: propensities are kept"
+    assert np.isnan(found.found[0]), "law: a failed visit finds nothing"
+    assert found.found[1] == 1, "law: a changed page was out of date"
+    assert np.array_equal(found.chance, [np.nan, 0.1], equal_nan=True), "law: chances are kept"
+    assert found.demand.tolist() == [1 / 3, 2 / 3], "law: each visit has its own demand"
+    assert (await store.gauged(NOON + 1, NOON + 2 * HOUR_US))[0] == [later], "law: spans"
+    await store.prune(NOON + 1)
+    ticks, found = await store.gauged(0, NOON + 2 * HOUR_US)
+    assert ticks == [later], "law: `prune` takes old gauges"
+    assert not len(found), "law: `prune` takes old samples"
+
+
+async def law_tells_gone_from_new(store: Store) -> None:
+    one, two, three, four = await filled(store)
+    await store.gauge(_tick(NOON + 10), _sample(11, 12, 13, 14))
+    await record(
+        store,
+        visit(1, one, since=None),
+        visit(2, two, status="gone"),
+        visit(3, two, status="timeout"),
+        visit(4, three, since=None),
+        visit(11, one, status="gone"),
+        visit(12, two, status="gone"),
+        visit(13, three, changed=False, since=NOON + 4),
+        visit(9, four, at=NOON + 12, since=None),
+        visit(14, four, changed=False, since=NOON + 12),
+    )
+    _, found = await store.gauged(0, NOON + 99 * HOUR_US)
+    assert found.found.tolist() == [1, 0, 0, 1], (
+        "law: a copy is out of date if its page is newly gone, or new; the first visit tells"
+    )
+
+
+async def law_keeps_the_panel(store: Store) -> None:
+    one, two, three, _ = await filled(store)
+    first = Member(one, "uniform, small hosts", 1 / 3, 1 / 6, NOON)
+    await store.empanel([Member(two, "x", 1.0, 1.0, NOON)])
+    await store.empanel([Member(three, "click", 2.5, 0.25, NOON + 2, NOON + 5), first])
+    await record(
+        store,
+        visit(7, three, at=NOON - 1, digest="0"),
+        visit(9, three, at=NOON + 1, digest="a"),
+        visit(1, three, at=NOON + 3, digest="b", purpose="panel"),
+        visit(2, one, digest="c", status="timeout"),
+        visit(8, three, digest="d"),
+        visit(4, two, digest="e"),
+    )
+    panel = await store.panel()
+    assert [m.page for m in panel] == [one, three], "law: a new panel is in place of the old"
+    assert panel[0] == first, "law: members are kept exactly"
+    seen = [(s.page, s.purpose, s.digest) for s in await store.sightings()]
+    expected = [(one, "policy", None), (three, "policy", "a"), (three, "panel", "b")]
+    assert seen == expected, "law: what visits saw of members, from the copy that they had on"

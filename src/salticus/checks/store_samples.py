@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from salticus.store.base import Store
 from salticus.types import NewPage, Observation, Outcomes, Record
 
 URLS = [f"http://shop{n % 2}.example:8080/offer/{n}" for n in range(4)]
+NEW = "http://new.example/"
 NOON = 1_767_268_800_123_457  # µs, with a last digit that a float of seconds would lose
 
 
@@ -31,6 +33,31 @@ async def record(store: Store, *observations: Observation) -> None:
         await store.record([Record(observation)])
 
 
+async def told(store: Store, number: int, page: int, **said: Any) -> None:
+    """Record a visit that says more than how its page is."""
+    await store.record([Record(visit(number, page), **said)])
+
+
 async def outcomes(store: Store, *visits: int) -> Outcomes:
     """The outcomes of these visits."""
     return await store.outcomes(np.array(visits, dtype=np.int64))
+
+
+async def resting(store: Store) -> list[int]:
+    """The pages that are not to be visited."""
+    table = await store.table()
+    return [int(page) for page in table.ids[table.rests]]
+
+
+def links(store: Store) -> list[dict[str, Any]]:
+    """All links."""
+    return list(store.scan("links"))
+
+
+async def refuses(call: Awaitable[object], error: type[Exception], law: str) -> None:
+    """The call must fail with this error."""
+    try:
+        await call
+    except error:
+        return
+    raise AssertionError(f"law: {law}")
