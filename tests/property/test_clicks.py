@@ -24,16 +24,15 @@ from salticus.signals.counting import (
     ClickFile,
     ClickFileOptions,
     ClickStore,
-    Kept,
+    Frequent,
+    LineTally,
     take_in,
 )
-from salticus.signals.lines import MAX_LINE
-from salticus.signals.tally import Frequent, LineTally
+from salticus.signals.opened import MAX_LINE
 from salticus.store.base import MOST_CLICKS, MOST_IMPRESSIONS
 from salticus.store.sqlite import SqliteStore
-from salticus.types import Count, Mark, NewPage
+from salticus.types import Count, Counted, Mark, NewPage
 from salticus.types.dates import HOUR_US
-from salticus.urls import canonical
 
 NOW = 1_800_000_000_000_000
 KNOWN = [f"http://shop.example/{n}" for n in range(3)]
@@ -64,7 +63,7 @@ Packing = Callable[[bytes], bytes]
 
 def terms(**known: Any) -> ClickFileOptions:
     usual = {"format": "jsonl", "chunk": 3, "base": "http://shop.example"}
-    return ClickFileOptions(canonical, NOW, **usual | known)
+    return ClickFileOptions(NOW, **usual | known)
 
 
 class Broken(Exception):
@@ -78,7 +77,7 @@ class Fragile:
         self.store = store
         self.left = chunks
 
-    async def take(self, rows: Sequence[Count], mark: Mark | None = None) -> Kept:
+    async def take(self, rows: Sequence[Count], mark: Mark | None = None) -> Counted:
         if not self.left:
             raise Broken
         self.left -= 1

@@ -129,7 +129,7 @@ def test_a_spoilt_json_or_pdf(content: Content, kind: str | None, rule: int) -> 
     lawful(content, kind, rule)
 
 
-SPELLING = Spelling(canonical, price, currency, availability, condition)
+SPELLING = Spelling(price, currency, availability, condition)
 
 
 @given(spoilt(seeds("merchant*")))

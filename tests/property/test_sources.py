@@ -29,7 +29,7 @@ from salticus.types.dates import written
 from salticus.urls import canonical
 
 URL = "https://www.shop.example/list.xml"
-SPELLING = Spelling(canonical, price, currency, availability, condition)
+SPELLING = Spelling(price, currency, availability, condition)
 
 MARKUP = st.sampled_from(
     [b"<?xml version='1.0'?>", b"<urlset>", b"</urlset>", b"<url>", b"</url>", b"<loc>", b"</loc>",

@@ -30,7 +30,7 @@ from salticus.config import (
     Time,
     parse,
 )
-from salticus.config.default import default_text
+from salticus.config.file import default_text
 from salticus.views.settings import MASK, as_toml, effective
 
 from .cli_stage import SETTINGS, Stage

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from salticus.errors import InputError
-from salticus.signals.access import AccessLogReader, click_of
-from salticus.signals.clicks import JsonLines, Left, LineReader, Table
+from salticus.signals.clicks import AccessLogReader, JsonLines, Left, LineReader, Table, click_of
 
 from .cli_stage import TEA, Stage
 

@@ -17,9 +17,8 @@ from salticus.signals import opened
 from salticus.signals.merchant import FeedTally, MerchantFeed, Spelling, without_tracking
 from salticus.signals.opened import Opened
 from salticus.types import Told, Value
-from salticus.urls import canonical
 
-SPELLING = Spelling(canonical, price, currency, availability, condition)
+SPELLING = Spelling(price, currency, availability, condition)
 AT = int(datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp() * 1e6)
 HEADER = "id\ttitle\tlink\tprice\tavailability"
 
@@ -332,12 +331,12 @@ def test_a_feed_is_read_as_a_stream(make: Make, monkeypatch: pytest.MonkeyPatch)
         HEADER + "".join(f"\n{n}\tTea\thttps://a.example/{n}\t5 EUR\t" for n in range(9000))
     )
     rows = feed(path).told()
-    monkeypatch.setattr(opened, "MAX_LINE", 10)  # what is read from now on is refused
+    monkeypatch.setattr(opened, "MAX_TEXT_LINE", 10)  # what is read from now on is refused
     with pytest.raises(InputError, match="a line of a million"):
         next(rows)
     monkeypatch.undo()
     rows = feed(path).told()
     assert next(rows).url == "https://a.example/0"
-    monkeypatch.setattr(opened, "MAX_LINE", 10)
+    monkeypatch.setattr(opened, "MAX_TEXT_LINE", 10)
     with pytest.raises(InputError, match="a line of a million"):
         list(rows)

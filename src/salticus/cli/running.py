@@ -13,7 +13,7 @@ import typer
 from salticus.cli.options import DEFAULT, ConfigFile, Json, arg, ask, opt, settings, span
 from salticus.cli.output import facts_of, print_answer, print_facts, print_json, print_wrapped
 from salticus.config import Config, parse
-from salticus.config.default import default_text
+from salticus.config.file import default_text
 from salticus.errors import InputError
 from salticus.views.words import counted
 

@@ -1,7 +1,9 @@
-"""The one TOML file: read, checked, and turned into typed settings."""
+"""The one TOML file: as it is handed to people, and read, checked, and turned into settings."""
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +15,25 @@ from salticus.config.sections import Config, Rule
 from salticus.config.store_url import beside
 from salticus.config.units import Budget, Hours, Share, Size, Span, Tolerance, duration, size
 from salticus.errors import ConfigError
+
+_DEFAULT = Path(__file__).with_name("default.toml")
+
+
+def default_text(*, contact: str = "", budget: str = "100%") -> str:
+    """The default settings with comments, and these two filled in.
+
+    Whatever has a default, or is an example, stands there as ``#name = value``.
+
+    >>> 'contact = "me@example.org"' in default_text(contact="me@example.org")
+    True
+    """
+    text = _DEFAULT.read_text("utf-8")
+    return _filled(_filled(text, "contact", contact), "budget", budget)
+
+
+def _filled(text: str, name: str, value: str) -> str:
+    head, tail = re.split(rf'(?m)^{name} = "[^"]*"', text, maxsplit=1)
+    return f"{head}{name} = {json.dumps(value, ensure_ascii=False)}{tail}"
 
 
 def load(path: Path) -> Config:

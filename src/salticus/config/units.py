@@ -19,6 +19,16 @@ class Span(timedelta):
     """A length of time, written like ``"2h"``."""
 
 
+def _number(text: str | float, what: str) -> tuple[float, bool]:
+    """A number, or one in per cent; and whether it is. ValueError says `what` it should be."""
+    shown = str(text).strip()
+    is_share = shown.endswith("%")
+    try:
+        return float(shown.removesuffix("%")) / (100 if is_share else 1), is_share
+    except ValueError:
+        raise ValueError(f"{text!r} is not a {what}") from None
+
+
 class Share(float):
     """A part of a whole, from 0 to 1, written like ``"2%"``.
 
@@ -29,11 +39,7 @@ class Share(float):
     @classmethod
     def parse(cls, text: str | float) -> Share:
         """``"2%"`` or 0.02."""
-        shown = str(text).strip()
-        try:
-            part = float(shown.removesuffix("%")) / (100 if shown.endswith("%") else 1)
-        except ValueError:
-            raise ValueError(f"{text!r} is not a share; write 2% or 0.02") from None
+        part, _ = _number(text, "share; write 2% or 0.02")
         if not 0 <= part <= 1:
             raise ValueError(f"a share lies between 0 and 100%, not {text!r}")
         return cls(part)
@@ -55,14 +61,10 @@ class Budget:
     @classmethod
     def parse(cls, text: str | float) -> Budget:
         """``"10%"`` or 0.1 = visits per page and day; 1 and more = visits a day in all."""
-        shown = str(text).strip()
-        try:
-            amount = float(shown.removesuffix("%")) / (100 if shown.endswith("%") else 1)
-        except ValueError:
-            raise ValueError(f"{text!r} is not a budget; write 10%, 0.1 or 5000") from None
+        amount, is_share = _number(text, "budget; write 10%, 0.1 or 5000")
         if not 0 < amount < float("inf"):
             raise ValueError(f"a budget must be more than 0, not {text!r}")
-        return cls(amount, per_page=shown.endswith("%") or amount < 1)
+        return cls(amount, per_page=is_share or amount < 1)
 
     def per_day(self, pages: int) -> float:
         """Visits a day with so many pages."""
@@ -83,14 +85,10 @@ class Tolerance:
     @classmethod
     def parse(cls, text: str | float) -> Tolerance:
         """``"1%"`` of the earlier number, or an amount."""
-        shown = str(text).strip()
-        try:
-            amount = float(shown.removesuffix("%")) / (100 if shown.endswith("%") else 1)
-        except ValueError:
-            raise ValueError(f"{text!r} is not a tolerance; write 1% or 0.5") from None
+        amount, is_share = _number(text, "tolerance; write 1% or 0.5")
         if not 0 <= amount < float("inf"):
             raise ValueError(f"a tolerance must not be negative, and {text!r} is no tolerance")
-        return cls(amount, relative=shown.endswith("%"))
+        return cls(amount, relative=is_share)
 
     def covers(self, before: float, after: float) -> bool:
         """Whether the move from `before` to `after` is too small to count."""

@@ -23,12 +23,11 @@ from salticus.errors import InputError
 from salticus.extract.price import availability, condition, currency, price
 from salticus.observe import digest
 from salticus.predict.base import Retraces
-from salticus.signals.access import click_of
-from salticus.signals.counting import ClickFile, ClickFileOptions, take_in
+from salticus.signals.clicks import click_of
+from salticus.signals.counting import SHOWN, ClickFile, ClickFileOptions, take_in
+from salticus.signals.counting import LineTally as LineTally
 from salticus.signals.merchant import MerchantFeed, Spelling
 from salticus.signals.opened import Opened
-from salticus.signals.tally import SHOWN
-from salticus.signals.tally import LineTally as LineTally
 from salticus.store.base import Store
 from salticus.types import NewPage
 from salticus.urls import canonical
@@ -89,7 +88,6 @@ async def count_clicks(
 ) -> AsyncIterator[LineTally]:
     """Count files one after the other; ``-`` is standard input."""
     terms = ClickFileOptions(
-        spell=canonical,
         now=crawl.micros,
         format=how.format,
         click=None if how.click is None else click_of(how.click),
@@ -144,7 +142,7 @@ async def import_feed(config: Config, file: str, terms: FeedTerms) -> FeedImport
     with _opened(file) as opened:
         feed = MerchantFeed(
             opened,
-            Spelling(canonical, price, currency, availability, condition),
+            Spelling(price, currency, availability, condition),
             origin=_origin(terms.merchant, file),
             at=int((terms.at or clock_of(config).now()).timestamp() * 1e6),
             keep_tracking=terms.keep_tracking,

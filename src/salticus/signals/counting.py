@@ -6,26 +6,36 @@ import functools
 import io
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
 from salticus.errors import InputError
-from salticus.signals.access import AccessLogReader, looks_like
-from salticus.signals.clicks import AHEAD, JsonLines, Left, LineReader, Table
-from salticus.signals.lines import Lines
-from salticus.signals.opened import readable
-from salticus.signals.tally import LineTally
-from salticus.types import Count, Mark
+from salticus.signals.clicks import (
+    AHEAD,
+    BAD,
+    IDLE,
+    AccessLogReader,
+    JsonLines,
+    Left,
+    LineReader,
+    Table,
+    looks_like,
+)
+from salticus.signals.opened import Lines, readable
+from salticus.types import Count, Counted, Mark
 from salticus.types.dates import HOUR_US
+from salticus.urls import canonical
 
 CHUNK = 50_000  # lines that are stored together
 CHUNK_BYTES = 16_000_000  # of them
+SHOWN = 10  # unknown pages that are named
+_HELD = 1_000  # unknown pages that are counted
 
 _EXPECTED = (
     "a table with a header (url, at, clicks, impressions), JSON objects with these keys, or lines "
@@ -33,37 +43,23 @@ _EXPECTED = (
 )
 
 
-class Kept(Protocol):
-    """What a store made of rows."""
-
-    @property
-    def clicks(self) -> int: ...
-
-    @property
-    def impressions(self) -> int: ...
-
-    @property
-    def unknown(self) -> Sequence[str]: ...
-
-
 class ClickStore(Protocol):
     """The part of a store that counts; see `Store.take` and `Store.marks`."""
 
-    async def take(self, rows: Sequence[Count], mark: Mark | None = None) -> Kept: ...
+    async def take(self, rows: Sequence[Count], mark: Mark | None = None) -> Counted: ...
 
     async def marks(self) -> list[Mark]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ClickFileOptions:
-    """How lines are read: `spell` makes URLs canonical or raises InputError, `now` is in µs.
+    """How lines are read; `now` is in µs.
 
     `format` is csv, jsonl, access, or None if the first line is to tell. `click` and `base` tell
     which page a line of an access log is about; `base` is also put before addresses that begin with
     a slash. With `again`, what was counted before is counted once more.
     """
 
-    spell: Callable[[str], tuple[str, str]]
     now: int
     format: str | None = None
     click: re.Pattern[str] | None = None
@@ -95,6 +91,130 @@ class ClickFile:
         """In bytes; 0 if nobody knows."""
         with self.open():
             return 0 if self.is_stdin else self.path.stat().st_size
+
+
+@dataclass(slots=True)
+class LineTally:
+    """Every line is counted once: ``lines == counted + unknown + those left out``.
+
+    `clicks` and `impressions` are what the lines of known pages added; what they would have added
+    beyond the cap for one hour of a page is `capped_clicks` and `capped_impressions`. A header and
+    blanks at the top are no lines. `before` lines were counted by an `earlier` import of a file
+    that begins so, and are not among `lines` either.
+    """
+
+    file: str
+    format: str = ""
+    lines: int = 0
+    before: int = 0
+    earlier: Mark | None = None
+    counted: int = 0
+    unknown: int = 0
+    clicks: int = 0
+    impressions: int = 0
+    capped_clicks: int = 0
+    capped_impressions: int = 0
+    left: dict[str, tuple[int, int]] = field(default_factory=dict)
+    strangers: Frequent = field(default_factory=lambda: Frequent(_HELD))
+
+    def leave(self, reason: str, number: int) -> None:
+        """Count a line that does not count; the first of its kind is remembered."""
+        lines, first = self.left.get(reason, (0, number))
+        self.left[reason] = lines + 1, first
+
+    @property
+    def read(self) -> int:
+        """Lines that make sense, whether they count or not."""
+        bad = sum(self.left[reason][0] for reason in self.left if reason in BAD)
+        return self.lines - bad - self.left.get("blank", (0, 0))[0]
+
+    @property
+    def first_bad(self) -> tuple[int, str]:
+        """The first line that makes no sense, and why; (0, "") if there is none."""
+        bad = [(first, BAD[reason]) for reason, (_, first) in self.left.items() if reason in BAD]
+        return min(bad, default=(0, ""))
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, for machines."""
+        return {
+            "file": self.file,
+            "format": self.format,
+            "lines": self.lines,
+            "counted_before": self.before,
+            "counted": self.counted,
+            "clicks": self.clicks,
+            "impressions": self.impressions,
+            "capped_clicks": self.capped_clicks,
+            "capped_impressions": self.capped_impressions,
+            "left_out": {
+                reason: {"lines": lines, "first_line": first}
+                for reason, (lines, first) in self.left.items()
+            },
+            "unknown": self.unknown,
+            "unknown_pages": self.strangers.distinct,
+            "most_unknown": [
+                {"url": url, "lines": lines} for url, lines in self.strangers.top(SHOWN)
+            ],
+        }
+
+    def as_facts(self) -> dict[str, Any]:
+        """The same for people, without what did not happen."""
+        pages = self.strangers.distinct
+        told = f"more than {_HELD:,}" if pages is None else f"{pages:,}"
+        facts = {
+            "format": self.format,
+            "lines": self.lines,
+            "counted before": self.before or None,
+            "counted": self.counted,
+            "clicks": self.clicks,
+            "impressions": self.impressions,
+            "clicks over the cap": self.capped_clicks or None,
+            "impressions over the cap": self.capped_impressions or None,
+            "of unknown pages": f"{self.unknown:,} (different: {told})" if self.unknown else None,
+        }
+        for reason, words in (BAD | IDLE).items():
+            if reason in self.left:
+                lines, first = self.left[reason]
+                facts[words] = f"{lines:,} (first in line {first:,})"
+        return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+class Frequent:
+    """Counts names, but holds `size` of them at most.
+
+    When there are more, the least frequent go, and what the first that went had is taken from all
+    that stay (Misra & Gries 1982; merged as in Agarwal et al. 2012). Law: no count is too high, and
+    none is too low by more than total / (size + 1).
+
+    >>> seen = Frequent(2)
+    >>> seen.add({"a": 5, "b": 1, "c": 3})
+    >>> seen.top(9), seen.distinct
+    ([('a', 4), ('c', 2)], None)
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.counts: dict[str, int] = {}
+        self._whole = True
+
+    @property
+    def distinct(self) -> int | None:
+        """How many names there were; None if they were too many to tell."""
+        return len(self.counts) if self._whole else None
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        """Count some names."""
+        for name, count in counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
+        if len(self.counts) > self.size:
+            self._whole = False
+            ordered = self.top(len(self.counts))
+            least = ordered[self.size][1]
+            self.counts = {n: count - least for n, count in ordered[: self.size] if count > least}
+
+    def top(self, most: int) -> list[tuple[str, int]]:
+        """The most frequent names with their counts; of equals the first by name."""
+        return sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))[:most]
 
 
 async def take_in(
@@ -165,7 +285,7 @@ class _Rows:
         tally.format = terms.format or self._format()
         self.has_header = tally.format == "csv"
         self.reader = self._reader(tally.format)
-        self._spelt = functools.lru_cache(maxsize=10_000)(terms.spell)
+        self._spelt = functools.lru_cache(maxsize=10_000)(canonical)
 
     def _format(self) -> str:
         first = self.first

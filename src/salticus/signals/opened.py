@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import hashlib
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
@@ -15,11 +16,14 @@ import zstandard
 
 from salticus.errors import InputError
 from salticus.markup import MARKS
+from salticus.types import Mark
 
-MAX_LINE = 1_000_000  # characters
+MAX_LINE = 65_536  # bytes; what is longer is no row of anything
+MAX_TEXT_LINE = 1_000_000  # characters
 MAX_BYTES = 20 * 10**9  # of one file, unpacked
 
 _PIECE = 1 << 16
+_SKIPPED = 1 << 20
 _BUFFER = 1 << 18
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
@@ -83,9 +87,9 @@ class Opened:
         with self._stream() as stream:
             text = io.TextIOWrapper(stream, encoding, errors="replace")
             number = 0
-            while line := text.readline(MAX_LINE):
+            while line := text.readline(MAX_TEXT_LINE):
                 number += 1
-                if len(line) == MAX_LINE:
+                if len(line) == MAX_TEXT_LINE:
                     raise InputError(
                         f"{self.name}:{number}: a line of a million characters; "
                         "feeds are tables or XML with line breaks"
@@ -113,3 +117,76 @@ class Opened:
         except UnicodeDecodeError:
             return "cp1252"
         return "utf-8"
+
+
+class Lines:
+    """Lines without their ends; one that is longer than `MAX_LINE` comes as None.
+
+    `number` is that of the line that came last, `place` the bytes read up to its end, unpacked, and
+    `mark` names all of them: two files that begin alike have the same marks as far as they do. If
+    the last line has no end, and may still be written, `whole` is the mark before it.
+    """
+
+    def __init__(self, file: io.BufferedReader) -> None:
+        self.file = file
+        self.number = 0
+        self.place = 0
+        self.whole: Mark | None = None
+        self._stream = unpacked(file)
+        self._digest = hashlib.blake2b(digest_size=16)
+
+    def __iter__(self) -> Iterator[bytes | None]:
+        while line := self._stream.readline(MAX_LINE + 2):
+            self.number += 1
+            whole = line.endswith(b"\n")
+            self.whole = None if whole else self.mark
+            self._seen(line)
+            text = line.removesuffix(b"\n").removesuffix(b"\r")
+            if self.number == 1:
+                text = text.removeprefix(codecs.BOM_UTF8)
+            if len(text) > MAX_LINE:
+                if not whole:
+                    self._end_line()
+                yield None
+            else:
+                yield text
+
+    @property
+    def mark(self) -> Mark:
+        """The name of what was read so far."""
+        return Mark(self.place, self._digest.hexdigest())
+
+    def skip(self, place: int) -> None:
+        """Read on to `place` (bytes), and to the end of the line in which it lies, if in one."""
+        last = b"\n"
+        while self.place < place:
+            piece = self._read(min(_SKIPPED, place - self.place))
+            if not piece:
+                return
+            self.number += piece.count(b"\n")
+            last = piece[-1:]
+        if last != b"\n":
+            self._end_line()
+            self.number += 1
+
+    def latest(self, marks: Iterable[Mark]) -> Mark | None:
+        """The last of the marks that these lines pass, None if they pass none; reads on."""
+        known = {(mark.place, mark.digest): mark for mark in marks}
+        found = None
+        for place in sorted({place for place, _ in known}):
+            while self.place < place and self._read(min(_SKIPPED, place - self.place)):
+                pass
+            found = known.get((self.place, self.mark.digest), found)
+        return found
+
+    def _end_line(self) -> None:
+        while (rest := self._seen(self._stream.readline(MAX_LINE))) and not rest.endswith(b"\n"):
+            pass
+
+    def _read(self, most: int) -> bytes:
+        return self._seen(self._stream.read(most))
+
+    def _seen(self, piece: bytes) -> bytes:
+        self.place += len(piece)
+        self._digest.update(piece)
+        return piece

@@ -71,18 +71,6 @@ class PageState(msgspec.Struct):
         return "well" if self.status in ("ok", "not_modified") else "failing"
 
 
-class Counted(msgspec.Struct, frozen=True):
-    """What came of rows: how many were of known pages, what they added, which pages are unknown.
-
-    What would exceed the cap for one hour of a page is not added.
-    """
-
-    rows: int
-    clicks: int
-    impressions: int
-    unknown: tuple[str, ...] = ()  # canonical URLs, in the order in which they came
-
-
 class Hit(msgspec.Struct, frozen=True):
     """A page that a search found, with what is known of it without a visit. Times are µs.
 

@@ -319,6 +319,39 @@ class Counts(Columns):
     last: int
 
 
+@dataclass(frozen=True, slots=True)
+class Sample(Columns):
+    """The visits of a tick that explore: `stale` is the chance that the copy is out of date at the
+    start of the tick, 1 where there is none; `demand` is the page's then."""
+
+    visit: Ints
+    stale: Floats
+    demand: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Findings(Columns):
+    """Visits that explored and were made, with what they found.
+
+    `found` is 1 if the copy was out of date when the visit came, 0 if not, NaN if the visit failed.
+    `chance` and `stale` are what was foretold for then, and for the start of the tick `at` (µs).
+    """
+
+    page: Ints
+    at: Ints
+    propensity: Floats
+    chance: Floats
+    stale: Floats
+    demand: Floats
+    found: Floats
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[float | None, ...]]) -> Findings:
+        """From rows in the order of the columns; None becomes NaN."""
+        page, at, *rest = np.array(rows, dtype=np.float64).reshape(-1, 7).T
+        return cls(page.astype(np.int64), at.astype(np.int64), *rest)
+
+
 _ANSWERED = np.array(sorted(ANSWERED), dtype=np.int8)
 _BLANK: dict[str, Any] = {
     "visit": -1,

@@ -160,6 +160,18 @@ class Count(msgspec.Struct, frozen=True):
     impressions: int = 0
 
 
+class Counted(msgspec.Struct, frozen=True):
+    """What came of rows: how many were of known pages, what they added, which pages are unknown.
+
+    What would exceed the cap for one hour of a page is not added.
+    """
+
+    rows: int
+    clicks: int
+    impressions: int
+    unknown: tuple[str, ...] = ()  # canonical URLs, in the order in which they came
+
+
 class Mark(msgspec.Struct, frozen=True):
     """How far a file of counts was read: `place` bytes, unpacked, and a digest of all of them.
 
@@ -244,3 +256,43 @@ class Change(msgspec.Struct, frozen=True):
     changed: bool | None
     before: Value | None
     after: Value
+
+
+class Gauge(msgspec.Struct, frozen=True):
+    """What the predictor thought of all pages at the start of a tick, `at` (µs), of so many days.
+
+    `stale` is the sum of the chances that a copy is out of date, `stale_demand` the same weighted
+    by demand; `coins` and `coin_demand` are the pages, and their demand, that exploration could
+    draw in this tick. `visits` is what all visits planned cost.
+    """
+
+    at: int
+    days: float
+    pages: int
+    demand: float
+    stale: float
+    stale_demand: float
+    coins: int
+    coin_demand: float
+    visits: float
+
+
+class Member(msgspec.Struct, frozen=True):
+    """A page of the panel: visited every `every` days from `since` until `until` (µs, None = until
+    it is ended). `stratum` says how it was drawn; it stands for `weight` pages."""
+
+    page: int
+    stratum: str
+    weight: float
+    every: float
+    since: int
+    until: int | None = None
+
+
+class Sighting(msgspec.Struct, frozen=True):
+    """What a visit to a page of the panel saw; `digest` is None if it was not answered."""
+
+    page: int
+    at: int
+    purpose: str
+    digest: str | None

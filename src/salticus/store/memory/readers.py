@@ -10,8 +10,8 @@ import numpy as np
 from salticus.store.memory.page import row_of
 from salticus.store.memory.pages import PageBook
 from salticus.store.news import by_hour, by_origin, kind_of, place_of
-from salticus.store.nouns import MOST_CLICKS, MOST_IMPRESSIONS, Counted
-from salticus.types import Count, Counts, Ints, Mark, Request, Signal, Told
+from salticus.store.nouns import MOST_CLICKS, MOST_IMPRESSIONS
+from salticus.types import Count, Counted, Counts, Ints, Mark, Request, Signal, Told
 from salticus.urls import canonical
 
 _Sums = dict[tuple[int, int], tuple[int, int]]  # (page, hour) or (hour, page) -> what was counted

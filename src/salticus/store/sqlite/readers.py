@@ -10,12 +10,12 @@ import msgspec
 import numpy as np
 
 from salticus.store.news import by_hour, by_origin, kind_of, place_of
-from salticus.store.nouns import HIT_FIELDS, MOST_CLICKS, MOST_IMPRESSIONS, Counted, Hit
+from salticus.store.nouns import HIT_FIELDS, MOST_CLICKS, MOST_IMPRESSIONS, Hit
 from salticus.store.sqlite.database import transaction
 from salticus.store.sqlite.packing import clean, rows
 from salticus.store.sqlite.queries import QUERIES
 from salticus.store.sqlite.reading import NEVER_US, listed
-from salticus.types import Count, Counts, Ints, Mark, Request, Signal, Told
+from salticus.types import Count, Counted, Counts, Ints, Mark, Request, Signal, Told
 from salticus.urls import canonical
 
 MOST_WORDS = 32  # of a search; the rest is not looked at
