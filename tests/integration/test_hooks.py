@@ -359,31 +359,6 @@ def test_old_changes_are_not_told_and_none_is_lost_between_runs(folder: Path) ->
     assert after(folder) == ["3 EUR", "4 EUR"]
 
 
-def test_a_poke_saves_the_wait(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hooks, "POLL_S", 600.0)
-
-    async def work(store: Store, hook: Hooks) -> None:
-        done, act = asyncio.Event(), hook.action.act
-
-        async def noted(message: hooks.Message) -> None:
-            await act(message)
-            done.set()
-
-        monkeypatch.setattr(hook.action, "act", noted)
-        await change(store, hook)
-        hook.poke()
-        await asyncio.wait_for(done.wait(), 600)
-        done.clear()
-        for _ in range(100):  # by now it rests
-            await asyncio.sleep(0)
-        await visit(store, 0, "3 EUR")
-        hook.poke()
-        await asyncio.wait_for(done.wait(), 600)
-
-    with_hook(Hook(command=CAT), folder, work)
-    assert after(folder) == ["2 EUR", "3 EUR"]
-
-
 def test_so_many_run_at_once_and_no_more(folder: Path) -> None:
     count = """
 import os, pathlib, time

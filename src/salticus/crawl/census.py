@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from salticus.config import Rule
-from salticus.crawl.rules import RuleColumns
 from salticus.predict.base import Predictor
 from salticus.signals.demand import Demand
 from salticus.store.base import DROPPED, PageStore, PageTable
@@ -30,6 +31,7 @@ from salticus.types import (
 )
 from salticus.types.state import places
 
+_DAY = timedelta(days=1)
 _LONGEST = 30  # days that such a page rests at most
 _IDLE = (Status.GONE, Status.SOFT_404, Status.DISALLOWED, Status.UNSAFE)
 _ANSWERED = (Status.OK, Status.NOT_MODIFIED)
@@ -48,7 +50,7 @@ class Census:
     ) -> None:
         self.store = store
         self.max_interval = max_interval
-        self.columns = RuleColumns(rules)
+        self.numbered = tuple(rules)
         self.demand = Demand()
         self.hosts: list[str] = []
         self._number: dict[str, int] = {}
@@ -123,15 +125,15 @@ class Census:
         """Which pages may be visited in a tick as far as they do not rest."""
         if self._table is None:
             raise RuntimeError("refresh the census first")
-        rests = self._table.rests | self.columns.paused(self._rule)
-        return ~rests & awake(self._table.idle, self._table.last_visit, tick)
+        rests = self._table.rests | self._said("pause", self._rule, False)
+        return np.asarray(~rests & awake(self._table.idle, self._table.last_visit, tick))
 
     def _wanted(self, pages: Pages) -> Pages:
         """The pages with what readers want of them by now, and their rules think of it."""
         known = (pages.ids, pages.added, pages.demand, instant(pages.tick.start))
         demand, impressions = self.demand.rates(*known)
-        if self.columns.rules:
-            demand = demand * self.columns.importance(pages.rule)
+        if self.numbered:
+            demand = demand * self._said("importance", pages.rule, 1.0)
         return replace(pages, demand=demand, impressions=impressions)
 
     def _columns(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
@@ -139,6 +141,7 @@ class Census:
             raise RuntimeError("refresh the census first")
         table, rule = self._table, self._rule
         own = np.isfinite(table.max_interval)
+        longest = self._said("max_interval", rule, self.max_interval)
         return Pages(
             tick=tick,
             ids=table.ids,
@@ -153,12 +156,10 @@ class Census:
             demand=table.demand,
             impressions=np.zeros(len(table.ids)),
             cost=table.cost,
-            max_interval=np.where(
-                own, table.max_interval, self.columns.max_interval(rule, self.max_interval)
-            ),
-            interval=self.columns.interval(rule),
-            min_interval=self.columns.min_interval(rule),
-            open=self.columns.open(rule, tick),
+            max_interval=np.where(own, table.max_interval, longest),
+            interval=self._said("interval", rule, np.nan),
+            min_interval=self._said("min_interval", rule, 0.0),
+            open=self._open(rule, tick),
             found=table.found,
             capacity=np.array([capacity(name) for name in self.hosts], dtype=np.float64),
         )
@@ -188,9 +189,26 @@ class Census:
         return rule
 
     async def _found_rules(self, ids: Ints) -> Ints:
-        if not self.columns.rules or not len(ids):
+        if not self.numbered or not len(ids):
             return np.full(len(ids), -1, dtype=np.int64)
-        return await self.store.fitting(ids, self.columns.rules)
+        return await self.store.fitting(ids, self.numbered)
+
+    def _said(self, name: str, rule: Ints, otherwise: float) -> NDArray[Any]:
+        """What each page's rule says under a name, spans in days; `otherwise` if it says nothing
+        or there is none."""
+        said = [getattr(each, name) for each in self.numbered]
+        return _by_number(
+            [s / _DAY if isinstance(s, timedelta) else s for s in said], rule, otherwise
+        )
+
+    def _open(self, rule: Ints, tick: Tick) -> Bools:
+        """Which pages may be visited at any moment of the tick.
+
+        A page is not visited in a tick that begins before its hours do or ends after them: so it
+        need not be known when in the tick its turn comes.
+        """
+        hours = [r.hours is None or r.hours.spans(tick.start, tick.end) for r in self.numbered]
+        return _by_number(hours, rule, True)
 
     def _numbers(self, names: list[str]) -> Ints:
         for name in names:
@@ -216,6 +234,16 @@ def awake(idle: Ints, last_visit: Times, tick: Tick) -> Bools:
     days = np.minimum(2.0 ** np.clip(idle - 2, 0, 10), _LONGEST) * (idle > 1)
     until = last_visit + (days * DAY.astype(np.int64)).astype("m8[us]")
     return np.asarray((idle < DROPPED) & ~(until >= instant(tick.end)))
+
+
+def _by_number(values: Sequence[Any], rule: Ints, otherwise: float) -> NDArray[Any]:
+    """The value of each page's rule; -1 stands for pages without one.
+
+    >>> _by_number([0.25, None], np.array([0, 1, -1]), np.nan)
+    array([0.25,  nan,  nan])
+    """
+    given = [otherwise if value is None else value for value in values]
+    return np.array([*given, otherwise])[rule]
 
 
 def _idle(before: Ints, status: Codes) -> Ints:

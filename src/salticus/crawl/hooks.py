@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import msgspec
 
@@ -51,14 +51,6 @@ class HookTimeout(HookFailed):
     """It did not end in time, and would not the second time either."""
 
 
-class Action(Protocol):
-    """Does what the user wants with one change, or raises HookFailed."""
-
-    async def act(self, message: Message) -> None: ...
-
-    async def close(self) -> None: ...
-
-
 class Hooks:
     """Follows the changes in the store, and runs the user's command or callable for each.
 
@@ -69,19 +61,12 @@ class Hooks:
     """
 
     def __init__(self, hook: Hook, store: ChangeStore, folder: Path) -> None:
-        self.hook = hook
-        self.store = store
-        self.handled = 0
-        self.failures = 0
-        self.action = _action(hook, folder)
+        self.hook, self.store = hook, store
+        self.handled = self.failures = 0
+        self.action = action_of(hook, folder)
         self._slots = asyncio.Semaphore(max(1, hook.workers))
-        self._news = asyncio.Event()
         self._end = math.inf
         self._fault = ""
-
-    def poke(self) -> None:
-        """There may be changes: look now rather than in a second."""
-        self._news.set()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Handle changes until `stop`, and then those that are there, as far as one time-out
@@ -89,7 +74,8 @@ class Hooks:
         try:
             while not stop.is_set():
                 await self._supervised(stop)
-                await self._rest(stop)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), POLL_S)
             await self._supervised(stop)
         finally:
             await self.action.close()
@@ -109,13 +95,6 @@ class Hooks:
             await self.store.done(READER, await self.store.last_change())
             await self.store.done(BEGUN, 1)
         return await self.store.done(READER)
-
-    async def _rest(self, stop: asyncio.Event) -> None:
-        waits = [asyncio.ensure_future(event.wait()) for event in (stop, self._news)]
-        await asyncio.wait(waits, timeout=POLL_S, return_when=asyncio.FIRST_COMPLETED)
-        for each in waits:
-            each.cancel()
-        self._news.clear()
 
     # ----------------------------------------------------------------------------------- changes
 
@@ -203,13 +182,6 @@ def _told_content(body: bytes, content_type: str) -> Message:
         encoded = base64.b64encode(body).decode("ascii")
         return {"content_type": content_type, "content_base64": encoded}
     return {"content_type": content_type, "content": decoded(content)}
-
-
-def _action(hook: Hook, folder: Path) -> Action:
-    timeout_s = hook.timeout.total_seconds()
-    if hook.command is not None:
-        return Command(hook.command, folder, timeout_s)
-    return Function(str(hook.python), folder, timeout_s, max(1, hook.workers))
 
 
 # ------------------------------------------------------------------------------------- a command
@@ -398,3 +370,11 @@ def _call(name: str, message: bytes) -> str | None:
 @functools.cache
 def _function(name: str) -> Any:
     return plugins.load("hook", name, {})
+
+
+def action_of(hook: Hook, folder: Path) -> Command | Function:
+    """What is done with a change; ConfigError if it cannot be."""
+    timeout_s = hook.timeout.total_seconds()
+    if hook.command is not None:
+        return Command(hook.command, folder, timeout_s)
+    return Function(str(hook.python), folder, timeout_s, max(1, hook.workers))

@@ -49,7 +49,7 @@ class Pages:
     `last_visit` is when a page was last visited, however that ended, `last_answer` when it last
     gave a usable answer (ok or not_modified); NaT = never. A copy is as old as its last answer.
     `kind` is the place in `KINDS`, -1 = another, or unknown when the page was read; `rule` the
-    number of the settings' rule that the page is under, -1 = none, or no rule says when to visit.
+    number of the settings' rule that the page is under, -1 = none.
 
     `tick` is the coming one; `host` indexes `capacity`, the visits that each host can take in it.
     `demand` and `impressions` are per day, `cost` in visits, `max_interval` in days (inf = none).

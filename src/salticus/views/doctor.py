@@ -124,13 +124,10 @@ def _problems(config: Config) -> Iterator[tuple[str, str]]:
 
 def _hook(config: Config) -> None:
     """Refuse what cannot be run on changes; nothing is run."""
-    from salticus.crawl.hooks import Command, Function
+    from salticus.crawl.hooks import action_of
 
-    hook, folder = config.on_change, Path(config.folder)
-    if hook is not None and hook.command is not None:
-        Command(hook.command, folder, timeout_s=1.0)
-    elif hook is not None:
-        Function(str(hook.python), folder, timeout_s=1.0, workers=1)
+    if config.on_change is not None:
+        action_of(config.on_change, Path(config.folder))
 
 
 def _browser(named: str | None) -> Finding:
