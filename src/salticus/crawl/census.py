@@ -149,14 +149,14 @@ class Census:
             kind=table.kind,
             rule=rule,
             merchant=self._host,
-            category=np.full(len(table.ids), -1, dtype=np.int64),
+            category=np.broadcast_to(-1, len(table.ids)),
             added=table.added,
             last_visit=table.last_visit,
             last_answer=table.last_answer,
             demand=table.demand,
-            impressions=np.zeros(len(table.ids)),
+            impressions=np.broadcast_to(0.0, len(table.ids)),
             cost=table.cost,
-            max_interval=np.where(own, table.max_interval, longest),
+            max_interval=np.where(own, table.max_interval, longest) if own.any() else longest,
             interval=self._said("interval", rule, np.nan),
             min_interval=self._said("min_interval", rule, 0.0),
             open=self._open(rule, tick),
@@ -215,7 +215,7 @@ class Census:
             if name not in self._number:
                 self._number[name] = len(self.hosts)
                 self.hosts.append(name)
-        return np.array([self._number[name] for name in names], dtype=np.int64)
+        return np.fromiter((self._number[name] for name in names), np.int64, len(names))
 
 
 def awake(idle: Ints, last_visit: Times, tick: Tick) -> Bools:
@@ -243,6 +243,8 @@ def _by_number(values: Sequence[Any], rule: Ints, otherwise: float) -> NDArray[A
     array([0.25,  nan,  nan])
     """
     given = [otherwise if value is None else value for value in values]
+    if given.count(otherwise) == len(given):
+        return np.broadcast_to(otherwise, len(rule))
     return np.array([*given, otherwise])[rule]
 
 

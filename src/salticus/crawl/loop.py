@@ -10,7 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from salticus.crawl.parts import Learner, Lessons, Parts
-from salticus.crawl.plan import Decision, apply, charge, decide, meet
+from salticus.crawl.plan import Decision, apply, charge, decide, keep, meet
 from salticus.crawl.snapshot import Snapshot, recover
 from salticus.crawl.world import UrgentWorld, World, costs_of
 from salticus.freshness.note import Gauging
@@ -64,7 +64,10 @@ class Loop:
     def decide(self, pages: Pages) -> Decision:
         """Learn what the last visits taught, meet the pages, and decide what the tick is to do."""
         self.study()
-        return decide(self.parts, meet(self.parts, pages), gauged=self.gauge.keeper is not None)
+        pages = meet(self.parts, pages)
+        decision = decide(self.parts, pages, gauged=self.gauge.keeper is not None)
+        keep(decision)
+        return decision
 
     async def make(self, plan: Plan) -> None:
         """Make the visits, learning as their outcomes come."""

@@ -64,14 +64,19 @@ def decide(parts: Parts, pages: Pages, *, gauged: bool = False) -> Decision:
     return Decision(tick, open_pages, whole, tuple(draws), plan, gauge)
 
 
-def advance(parts: Parts, decision: Decision) -> None:
-    """Let budget, numbers and credits be what they are once the plan is made."""
-    parts.ledger.open(decision.grant, decision.tick)
-    charge(parts, decision.plan, decision.pages)
-    parts.planner.number(decision.plan)
+def keep(decision: Decision) -> None:
+    """Let proposers remember what they drew. That may be something of every page: done in the
+    thread that decided."""
     for proposer, draw, _ in decision.draws:
         if isinstance(proposer, Keeps):
             proposer.keep(decision.pages, draw)
+
+
+def advance(parts: Parts, decision: Decision) -> None:
+    """Let budget and numbers be what they are once the plan is made."""
+    parts.ledger.open(decision.grant, decision.tick)
+    charge(parts, decision.plan, decision.pages)
+    parts.planner.number(decision.plan)
 
 
 def apply(parts: Parts, decision: Decision) -> None:

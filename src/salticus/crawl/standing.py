@@ -14,7 +14,7 @@ from salticus.clock import Clock
 from salticus.config import Config
 from salticus.crawl.census import Census
 from salticus.crawl.parts import Lessons, Parts, make_parts, make_policy
-from salticus.crawl.plan import advance, decide, meet
+from salticus.crawl.plan import advance, decide, keep, meet
 from salticus.crawl.snapshot import Snapshot, no_plan, recover
 from salticus.predict.base import Quiet
 from salticus.store.base import Store
@@ -129,6 +129,7 @@ class Standing:
 
     def _decided(self, tick: Tick) -> Plan:
         decision = decide(self.parts, self.parts.panel.veil(self.pages(tick)))
+        keep(decision)
         advance(self.parts, decision)
         return decision.plan
 

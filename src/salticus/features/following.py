@@ -14,7 +14,7 @@ from salticus.features.metadata import Hashes, hashes
 from salticus.features.names import EDGES
 from salticus.features.past import FeatureStream
 from salticus.features.visited import Answered, Crawler
-from salticus.types import CHANGED, Bools, Inputs, Ints, Outcomes
+from salticus.types import CHANGED, Bools, Inputs, Ints, Outcomes, distinct
 from salticus.types.dates import HOUR_US
 from salticus.types.state import State, part_of, places
 
@@ -150,7 +150,7 @@ class Following:
         row, known = self.rows(ids)
         if known.all():
             return row
-        new = np.unique(ids[~known])
+        new = distinct(ids[~known])
         self._ids = np.append(self._ids, new)
         self._crawler.grow(len(new))
         for name in ("host", "brand", "category", "country", "touched"):

@@ -11,7 +11,7 @@ from salticus.predict.base import Evidence
 from salticus.predict.gamma import GammaSurvival, posterior
 from salticus.predict.roster import Roster
 from salticus.predict.spans import Spans, answered
-from salticus.types import DAY, Floats, Ints, Outcomes, Pages, Survival, instant
+from salticus.types import DAY, Floats, Ints, Outcomes, Pages, Survival, distinct, instant
 from salticus.types.state import State, places
 
 _UNMET = -2.0
@@ -123,7 +123,7 @@ class Pooled:
     def _numbers(self, name: str, codes: Ints, before: Floats) -> Floats:
         """Groups by numbers of our own: those of the pages may be others after a restart."""
         ours = np.full(int(codes.max(initial=-1)) + 2, -1.0)
-        fresh = np.unique(codes[codes >= 0])
+        fresh = distinct(codes[codes >= 0])
         known = (before >= 0) & (codes >= 0)
         ours[codes[known]] = before[known]
         fresh = fresh[ours[fresh] < 0]

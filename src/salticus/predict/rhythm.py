@@ -49,7 +49,11 @@ class RhythmSurvival:
     table: Table
 
     def unchanged(self, ages: Floats) -> Floats:
-        return np.exp(-self.a * np.log1p(self.own(ages) / self.b))
+        hazard = self.own(ages)
+        hazard /= self.b
+        np.log1p(hazard, out=hazard)
+        hazard *= self.a
+        return np.exp(np.negative(hazard, out=hazard), out=hazard)
 
     def integral(self, ages: Floats) -> Floats:
         """∫₀^τ S by Gauss and Legendre; slow, and no policy needs it for all pages."""

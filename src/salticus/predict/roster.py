@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.types import Floats, Ints
+from salticus.types import Floats, Ints, distinct
 from salticus.types.state import State, places
 
 
@@ -36,7 +36,7 @@ class Roster:
         rows, known = places(self.ids, ids)
         if known.all():
             return rows
-        self._insert(np.unique(ids[~known]))
+        self._insert(distinct(ids[~known]))
         return np.searchsorted(self.ids, ids)
 
     def get(self, name: str, ids: Ints) -> Floats:

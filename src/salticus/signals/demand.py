@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.types import NEVER, Counts, Floats, Instant, Ints, Times, days_between
+from salticus.types import NEVER, Counts, Floats, Instant, Ints, Times, days_between, distinct
 from salticus.types.state import State, places
 
 _CLICKING = 0.3  # shape of the Gamma of clicks an impression; a standard deviation of 1.8 means
@@ -98,7 +98,7 @@ class Demand:
 
     def _rows(self, pages: Ints) -> Ints:
         """Where each page is kept; pages not met before get a place."""
-        every = np.union1d(self._ids, pages)
+        every = distinct(np.append(self._ids, pages))
         if len(every) > len(self._ids):
             sums = np.zeros((2, len(every)))
             sums[:, np.searchsorted(every, self._ids)] = self._sums

@@ -16,6 +16,7 @@ from salticus.types.arrays import (
     Ints,
     Times,
     days_between,
+    distinct,
     instant,
     moment,
 )
@@ -129,6 +130,7 @@ __all__ = [
     "UNPLANNED",
     "Value",
     "days_between",
+    "distinct",
     "instant",
     "moment",
     "unplanned",

@@ -20,6 +20,7 @@ from salticus.types.arrays import (
     Instant,
     Ints,
     Times,
+    cut,
     days_between,
 )
 from salticus.types.rows import Observation
@@ -94,9 +95,10 @@ class Pages:
     def take(self, rows: Ints | Bools) -> Pages:
         """The given rows; host numbers and capacities stay as they are."""
         whole = ("tick", "capacity", "survival")
+        kept = np.arange(len(self))[rows]
         per_page = (f.name for f in fields(self) if f.name not in whole)
-        cut = {name: getattr(self, name)[rows] for name in per_page}
-        return replace(self, **cut, survival=self.survival and self.survival.take(rows))
+        columns: dict[str, Any] = {name: cut(getattr(self, name), kept) for name in per_page}
+        return replace(self, **columns, survival=self.survival and self.survival.take(kept))
 
     def answered(self, at: Times) -> Pages:
         """These pages, last visited at those times, and answering then."""
@@ -115,8 +117,11 @@ class Pages:
         curve = self.survival if rows is None else self.survival.take(rows)
         if isinstance(curve, Anchored):
             curve = curve.since(last)
-        ages = np.maximum(np.nan_to_num(days_between(last, at)), 0.0)
-        return np.where(never, 1.0, np.clip(1.0 - curve.unchanged(ages), 0.0, 1.0))
+        ages = days_between(last, at)
+        ages[never] = 0.0
+        stale = np.subtract(1.0, curve.unchanged(np.maximum(ages, 0.0, out=ages)))
+        stale[never] = 1.0
+        return np.clip(stale, 0.0, 1.0, out=stale)
 
     def unanswered_since(self) -> Times:
         """The last answer; of pages that were visited and never answered, when they were added."""

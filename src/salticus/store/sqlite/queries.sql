@@ -55,15 +55,13 @@ WHERE pages.url = given.url AND (
 );
 
 -- name: edited_pages
-SELECT json_group_array(id), (SELECT value FROM meta WHERE name = 'revision')
+SELECT json_group_array(id)
 FROM (
-    SELECT id FROM (
-        SELECT id FROM pages WHERE revision > :after
-        UNION ALL
-        SELECT page FROM forgotten WHERE revision > :after AND :after >= 0
-    )
-    ORDER BY +id
-);
+    SELECT id FROM pages WHERE revision > :after
+    UNION ALL
+    SELECT page FROM forgotten WHERE revision > :after AND :after >= 0
+)
+GROUP BY id / :chunk;
 
 -- name: page_columns
 SELECT

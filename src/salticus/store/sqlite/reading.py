@@ -22,8 +22,8 @@ NEVER_US = int(NEVER.astype(np.int64))
 
 def table(db: sqlite3.Connection, after: int = -1) -> PageTable:
     """Pages edited after a revision. What is edited meanwhile is in the next table too."""
-    edited, revision = db.execute(QUERIES["edited_pages"], {"after": after}).fetchone()
-    ids = _ints(edited)
+    (revision,) = db.execute(QUERIES["revision"]).fetchone()
+    ids = _edited(db, after)
     starts = range(0, max(1, len(ids)), CHUNK)
     chunks = (_columns(db, ids[start : start + CHUNK]) for start in starts)
     host, *times, kind, demand, cost, max_interval, idle, rests, found = zip(*chunks, strict=True)
@@ -43,6 +43,13 @@ def table(db: sqlite3.Connection, after: int = -1) -> PageTable:
         found=np.concatenate(found),
         revision=revision,
     )
+
+
+def _edited(db: sqlite3.Connection, after: int) -> Ints:
+    """The pages edited after a revision, in order: a chunk at a time, as Python's lock is held
+    while one is decoded."""
+    found = db.execute(QUERIES["edited_pages"], {"after": after, "chunk": CHUNK})
+    return np.sort(np.concatenate([np.empty(0, dtype=np.int64), *(_ints(ids) for (ids,) in found)]))
 
 
 def _columns(db: sqlite3.Connection, ids: Ints) -> tuple[Any, ...]:
