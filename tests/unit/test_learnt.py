@@ -103,7 +103,7 @@ def test_the_models_word_counts(place: Path) -> None:
     hour = int(curves.now // 3_600_000_000)
     rows = np.arange(len(pages))
     inputs = made.past_.read(rows, np.full(len(rows), hour))
-    chance = made.asked.model.probabilities(inputs, made.known.metadata)[:, -1]
+    chance = made.model.probabilities(inputs, made.known.metadata)[:, -1]
     far = made.week_.between(curves.row, np.full(len(rows), curves.now),
                              np.full(len(rows), curves.now + 72 * 3_600_000_000))  # fmt: skip
     still = np.exp(-curves.a * np.log1p(far / curves.b))

@@ -8,34 +8,20 @@ not, a large one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from salticus.errors import InputError
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.predict.roster import Roster
-from salticus.types import Bools, Floats, Ints
+from salticus.types import Floats, Ints
 from salticus.types.dates import HOUR_US
 from salticus.types.state import State, part_of, places
 
 _SHAPES = (0.05, 50.0)
 _LEAST = 1e-7  # of a hazard, so that no page is thought dead for ever
 _HALVINGS = 50
-
-
-@dataclass(frozen=True, slots=True)
-class LearntSurvival(RhythmSurvival):
-    """A curve with a change rate of its own: that of the days which the model foresees."""
-
-    level: Floats
-
-    def rates(self) -> Floats:
-        return self.level
-
-    def take(self, rows: Ints | Bools) -> LearntSurvival:
-        cut = ("a", "b", "row", "last", "level")
-        return replace(self, **{name: getattr(self, name)[rows] for name in cut})
 
 
 class Mixed(Rhythm):
@@ -68,21 +54,18 @@ class Mixed(Rhythm):
         self.told_["shape"][place], self.told_["days"][place] = shape, days
         self.told_["level"][place] = far[1] / (hours[-1] / 24.0)
 
-    def blend(self, curves: RhythmSurvival, ids: Ints) -> LearntSurvival:
-        """The curves of pages, the rhythm's where nothing was told."""
+    def blend(self, curves: RhythmSurvival, ids: Ints) -> RhythmSurvival:
+        """The curves of pages, the rhythm's where nothing was told. Their change rate is that of
+        the days which the model foresees."""
         row, told = places(self.told_.ids, ids)
         if not told.any():
-            a, b, level = curves.a, curves.b, np.full(len(ids), np.nan)
-        else:
-            a, b, level = (self.told_[name][row] for name in ("shape", "days", "level"))
+            return curves
+        a, b, level = (self.told_[name][row] for name in ("shape", "days", "level"))
         unasked = ~told | np.isnan(level)
-        return LearntSurvival(
+        return replace(
+            curves,
             a=np.where(unasked, curves.a, a),
             b=np.where(unasked, curves.b, b),
-            row=curves.row,
-            last=curves.last,
-            now=curves.now,
-            table=curves.table,
             level=np.where(unasked, curves.a / curves.b, level),
         )
 

@@ -15,7 +15,7 @@ from salticus.models.file import Saved
 from salticus.models.model import Calibrated
 from salticus.predict.mixed import Mixed
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
-from salticus.types import Floats, Inputs, Ints, Metadata, Outcomes, Pages, Survival, instant
+from salticus.types import Floats, Inputs, Ints, Metadata, Outcomes, Pages, instant
 from salticus.types.dates import HOUR_US
 from salticus.types.state import State, part_of
 
@@ -85,16 +85,13 @@ class Modelled(Mixed):
         hour = int(instant(now).astype(np.int64)) // HOUR_US
         if self.model_ is None or self.following_ is None or hour <= self._hour:
             return
-        curves = Rhythm.survival(self, pages, now)
-        assert isinstance(curves, RhythmSurvival)
-        self._ask(self.following_, curves, pages, hour)
+        self._ask(self.following_, Rhythm.survival(self, pages, now), pages, hour)
         self._hour = hour
 
-    def survival(self, pages: Pages, now: datetime) -> Survival:
+    def survival(self, pages: Pages, now: datetime) -> RhythmSurvival:
         curves = super().survival(pages, now)
         if self.model_ is None or self.following_ is None:
             return curves
-        assert isinstance(curves, RhythmSurvival)
         return self.blend(curves, pages.ids)
 
     def learn(self, outcomes: Outcomes) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from salticus.predict.worth import (
     own_ages,
     rhythm_worth,
 )
-from salticus.types import Bools, Floats, Ints, Pages, Survival, Times, instant
+from salticus.types import Bools, Floats, Ints, Pages, Times, instant
 from salticus.types.compiled import compiled
 from salticus.types.dates import DAY_US, HOUR_US
 from salticus.types.state import State, part_of
@@ -38,7 +39,8 @@ class RhythmSurvival:
     """S(u) = (b/(b + H(u)))^a with H the own time that passes in u days after the last visit.
 
     `row` is the merchant's in `table`, which runs own time against the hours of the week; `last`
-    and `now` are µs since 1970. For a page that was never visited own time is plain time.
+    and `now` are µs since 1970. For a page that was never visited own time is plain time. `level`
+    is the change rate a day where it is not a/b.
     """
 
     a: Floats
@@ -47,6 +49,7 @@ class RhythmSurvival:
     last: Ints
     now: int
     table: Table
+    level: Floats | None = None
 
     def unchanged(self, ages: Floats) -> Floats:
         hazard = self.own(ages)
@@ -62,7 +65,7 @@ class RhythmSurvival:
         return np.asarray(middle * ages / 2.0)
 
     def rates(self) -> Floats:
-        return np.asarray(self.a / self.b)
+        return np.asarray(self.a / self.b) if self.level is None else self.level
 
     def worth(self, ages: Floats, step: float) -> Floats:
         """V(τ) in own time, with a look at the coming week (see `rhythm_worth`), days."""
@@ -77,10 +80,10 @@ class RhythmSurvival:
     def since(self, last: Times) -> RhythmSurvival:
         return replace(self, last=last.view(np.int64))
 
-    def take(self, rows: Ints | Bools) -> RhythmSurvival:
-        return replace(
-            self, a=self.a[rows], b=self.b[rows], row=self.row[rows], last=self.last[rows]
-        )
+    def take(self, rows: Ints | Bools) -> Self:
+        kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "table"}
+        cut: Any = {name: c[rows] for name, c in kept.items() if isinstance(c, np.ndarray)}
+        return replace(self, **cut)
 
 
 class Rhythm(Pooled):
@@ -98,7 +101,12 @@ class Rhythm(Pooled):
         super().__init__(memory_days=memory_days)
         self.week_ = Week()
 
-    def _curves(self, rows: Ints | slice, pages: Pages, now: datetime) -> Survival:
+    def survival(self, pages: Pages, now: datetime) -> RhythmSurvival:
+        curves = super().survival(pages, now)
+        assert isinstance(curves, RhythmSurvival)
+        return curves
+
+    def _curves(self, rows: Ints | slice, pages: Pages, now: datetime) -> RhythmSurvival:
         return RhythmSurvival(
             a=self.pages_["a"][rows],
             b=self.pages_["b"][rows],

@@ -16,7 +16,7 @@ from salticus.features.groups import groups_of
 from salticus.features.metadata import Vocabulary
 from salticus.features.seen import pages_of
 from salticus.lab.simulate.fitting import fitted
-from salticus.lab.simulate.learnt import Asked, Known, Learnt
+from salticus.lab.simulate.learnt import KnownPages, Learnt
 from salticus.lab.simulate.stage import Stage
 from salticus.models.file import Saved, load_model
 from salticus.predict.base import Predictor
@@ -83,8 +83,8 @@ def learnt(folder: Path, log: Log, truth: Truth) -> Learnt:
     rows = truth.names.to_frame("page_id").join(
         pages, on="page_id", how="left", maintain_order="left"
     )
-    known = Known(truth.ids, groups_of(rows), Vocabulary.of(*saved.vocabulary).encode(rows))
-    return Learnt(Asked(saved.model, edges), known)
+    known = KnownPages(truth.ids, groups_of(rows), Vocabulary.of(*saved.vocabulary).encode(rows))
+    return Learnt(saved.model, edges, known)
 
 
 def model_notes(stage: Stage) -> list[str]:

@@ -17,7 +17,7 @@ from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.predict.roster import Roster
 from salticus.predict.spans import Spans
 from salticus.predict.worth import between, own_ages
-from salticus.types import DAY, Bools, Floats, Ints, Outcomes, Pages, Survival, Times
+from salticus.types import DAY, Bools, Floats, Ints, Outcomes, Pages, Times
 from salticus.types.state import State, part_of, places
 
 _DAY_US = int(DAY.astype(np.int64))
@@ -67,7 +67,7 @@ class Kin:
     group: Ints
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FittedSurvival(RhythmSurvival):
     """A rhythm's curve that knows of news, of echoes in its rate, and of visits that failed.
 
@@ -98,10 +98,6 @@ class FittedSurvival(RhythmSurvival):
         late = last.view(np.int64)
         return replace(self, last=late, seen=np.where(late > self.last, late, self.seen))
 
-    def take(self, rows: Ints | Bools) -> FittedSurvival:
-        cut = ("a", "b", "row", "last", "level", "news", "seen", "answers")
-        return replace(self, **{name: getattr(self, name)[rows] for name in cut})
-
 
 class Fitted(Rhythm):
     """`Rhythm`, with traits of the world that were fitted to visits before the crawl.
@@ -130,10 +126,9 @@ class Fitted(Rhythm):
 
     # ------------------------------------------------------------------------------------ curves
 
-    def _curves(self, rows: Ints | slice, pages: Pages, now: datetime) -> Survival:
+    def _curves(self, rows: Ints | slice, pages: Pages, now: datetime) -> FittedSurvival:
         rows = np.arange(len(self.pages_)) if isinstance(rows, slice) else rows
         plain = super()._curves(rows, pages, now)
-        assert isinstance(plain, RhythmSurvival)
         self._grow()
         a, b = self._now(rows, np.ones(len(rows)))
         echo, seen = self.more_["echo"][rows], self.more_["seen"][rows].astype(np.int64)

@@ -20,7 +20,6 @@ from salticus.types import (
     Metadata,
     Outcomes,
     Pages,
-    Survival,
     Times,
     instant,
 )
@@ -29,15 +28,7 @@ from salticus.types.state import State, part_of, places
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A model, and the ends of the stretches that it tells of, in hours."""
-
-    model: Calibrated
-    edges: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
+class KnownPages:
     """What is known of pages without visiting them, row by row, in the order of their ids."""
 
     ids: Ints
@@ -52,15 +43,19 @@ class Learnt(Mixed):
     from all that visits have told by then; that holds until the next answer. Pages that have never
     answered are judged by what they are.
 
+    `edges` are the ends of the stretches that the model tells of, in hours.
+
     Cost: as `Rhythm`, and the features and scores of the pages that were visited.
     """
 
-    def __init__(self, asked: Asked, known: Known, *, trust: float = 0.5) -> None:
+    def __init__(
+        self, model: Calibrated, edges: tuple[int, ...], known: KnownPages, *, trust: float = 0.5
+    ) -> None:
         super().__init__(trust=trust)
-        if len(asked.edges) < 2:
+        if len(edges) < 2:
             raise InputError("a curve needs two horizons or more; train the model with --hazard")
-        self.asked, self.known = asked, known
-        self.past_ = FeatureStream(known.groups, edges=asked.edges, full=False, demand=False)
+        self.model, self.edges, self.known = model, edges, known
+        self.past_ = FeatureStream(known.groups, edges=edges, full=False, demand=False)
         self._met = np.zeros(len(known.ids), dtype=np.bool_)
         self._news = np.full(len(known.ids), -1, dtype=np.int64)  # hour of the latest; -1: none
         self._hour = -1  # of the last question
@@ -69,14 +64,10 @@ class Learnt(Mixed):
         hour = int(instant(now).astype(np.int64)) // HOUR_US
         self._welcome(self._rows(pages.ids), _hours(pages.added), hour)
         super().meet(pages, now)
-        curves = Rhythm.survival(self, pages, now)
-        assert isinstance(curves, RhythmSurvival)
-        self._ask(curves, pages, hour)
+        self._ask(Rhythm.survival(self, pages, now), pages, hour)
 
-    def survival(self, pages: Pages, now: datetime) -> Survival:
-        curves = super().survival(pages, now)
-        assert isinstance(curves, RhythmSurvival)
-        return self.blend(curves, pages.ids)
+    def survival(self, pages: Pages, now: datetime) -> RhythmSurvival:
+        return self.blend(super().survival(pages, now), pages.ids)
 
     def learn(self, outcomes: Outcomes) -> None:
         super().learn(outcomes)
@@ -121,8 +112,8 @@ class Learnt(Mixed):
         asked = rows[some]
         self._hour, self._news[asked[self._news[asked] < hour]] = hour, -1
         inputs = self.past_.read(asked, np.full(len(asked), hour))
-        hazards = self.asked.model.hazards(inputs, self.known.metadata)
-        self.take_up(curves.take(some), pages.ids[some], hazards, np.array(self.asked.edges))
+        hazards = self.model.hazards(inputs, self.known.metadata)
+        self.take_up(curves.take(some), pages.ids[some], hazards, np.array(self.edges))
 
     def state(self) -> State:
         past = {f"past_{name}": column for name, column in self.past_.state().items()}

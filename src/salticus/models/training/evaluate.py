@@ -77,27 +77,16 @@ def shops_of(pages: pl.DataFrame, metadata: Metadata, vocabulary: Vocabulary) ->
 
 def scored(model: Scores, parts: Iterable[Examples], metadata: Metadata) -> Scored:
     """What a model says of the rows of the uniform stratum, part by part."""
-    found = [_scored(model, part.take(part.uniform), metadata) for part in parts]
+    found = [_columns(model, part.take(part.uniform), metadata) for part in parts]
     if not found:
         raise ValueError("there is nothing to score")
-    columns = {
-        name: np.concatenate([getattr(each, name) for each in found])
-        for name in Scored.__dataclass_fields__
-    }
-    return Scored(**columns)
+    return Scored(**{name: np.concatenate([each[name] for each in found]) for name in found[0]})
 
 
-def _scored(model: Scores, rows: Examples, metadata: Metadata) -> Scored:
-    probability = model.probabilities(rows.inputs, metadata)
-    return Scored(
-        rows.inputs.page,
-        rows.inputs.hour,
-        probability,
-        rows.label,
-        rows.weight,
-        rows.seen,
-        rows.known,
-    )
+def _columns(model: Scores, rows: Examples, metadata: Metadata) -> dict[str, Any]:
+    said = model.probabilities(rows.inputs, metadata)
+    known = {name: getattr(rows, name) for name in ("label", "weight", "seen", "known")}
+    return {"page": rows.inputs.page, "hour": rows.inputs.hour, "probability": said, **known}
 
 
 def evaluate(rows: Scored, edges: tuple[int, ...], shops: Shops | None = None) -> dict[str, Any]:
