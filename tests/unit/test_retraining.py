@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from salticus.clock import SystemClock
+from salticus.clock import SystemClock, VirtualClock
+from salticus.config import Config, Models
 from salticus.crawl.contest import Foretold, verdict
+from salticus.crawl.opening import Crawl
 from salticus.crawl.retraining import Retraining, grown_up, next_training
-from salticus.crawl.training import Terms, Trained, train_stored
+from salticus.crawl.training import Trained, train_crawl
 from salticus.models.registry import Registry
 from salticus.models.training.run import ModelSpec
 from salticus.store.sqlite import SqliteStore
@@ -27,7 +29,7 @@ from .cli_stage import Stage
 from .crawled import fill
 
 DAY = timedelta(days=1)
-TERMS = Terms(DAY / 4, 200, START + 31 * DAY)
+NOW = START + 31 * DAY
 SMALL = ModelSpec(model="trees", fitting={"trees": 20, "least": 20, "refit": False})
 
 
@@ -42,7 +44,8 @@ def bursts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def made(folder: Path, **world: Any) -> Trained:
     store = await SqliteStore.open(folder / "salticus.db")
     await fill(store, days=24, **world)
-    found = await train_stored(store, Registry(folder / "models"), SMALL, TERMS)
+    config = Config(tick=DAY / 4, models=Models(str(folder / "models"), least=200))
+    found = await train_crawl(Crawl(config, store, VirtualClock(NOW)), SMALL)
     await store.close()
     return found
 
@@ -171,7 +174,9 @@ KILLED = """
 import asyncio, sys
 from datetime import timedelta
 from pathlib import Path
-from salticus.clock import SystemClock
+from salticus.clock import SystemClock, VirtualClock
+from salticus.config import Config, Models
+from salticus.crawl.opening import Crawl
 from salticus.crawl.retraining import Retraining, train_command
 from salticus.models.registry import Registry
 
@@ -197,8 +202,8 @@ def test_a_training_ends_when_its_crawl_is_killed(tmp_path: Path) -> None:
 def test_the_next_training_waits_for_its_time(tmp_path: Path, bursts: Path) -> None:
     none, some = Registry(tmp_path), Registry(bursts / "models")
     assert next_training(none, DAY, START) == START
-    assert next_training(some, DAY, START) == TERMS.now + DAY
-    later = TERMS.now + 9 * DAY
+    assert next_training(some, DAY, START) == NOW + DAY
+    later = NOW + 9 * DAY
     assert next_training(some, DAY, later) == later
 
 

@@ -294,11 +294,11 @@ def _print_pages(rows: pl.DataFrame, manifest: dict[str, Any], when: datetime) -
 def _train_store(path: Path, model: str, features: str, seed: int, json: Path | None) -> None:
     """Train on the store that the settings name."""
     from salticus.crawl.training import train_crawl
+    from salticus.models.training.run import ModelSpec
 
+    spec = ModelSpec(model=model, features=features)
     with steps() as told:
-        found = ask(
-            path, lambda c: train_crawl(c, model=model, features=features, seed=seed, told=told)
-        )
+        found = ask(path, lambda crawl: train_crawl(crawl, spec, seed=seed, told=told))
     if write_json(found, json):
         said = "serves from the next tick on" if found.promoted else "does not take over"
         model = "" if found.version is None else f"model {found.version} {said}: "

@@ -8,18 +8,19 @@ the usual weight at most; one of the panel weighs as much as they do on average.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import numpy as np
 
+from salticus.crawl.census import Census
 from salticus.errors import InputError
 from salticus.models.file import Saved
 from salticus.models.training.metrics import auc, calibration_error, log_loss, reliability
 from salticus.predict.base import ask
 from salticus.predict.modelled import Modelled, Sources
 from salticus.predict.rhythm import Rhythm
-from salticus.store.base import PageTable, VisitStore
+from salticus.store.base import PageStore, Store
 from salticus.types import (
     NEVER,
     UNKNOWN,
@@ -42,7 +43,7 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class JudgedTime:
     """The time that is judged, and how long a tick is."""
 
     start: datetime
@@ -69,16 +70,14 @@ class Foretold:
         return {name: float(x) if np.isfinite(x) else None for name, x in found.items()}
 
 
-def contest(
-    store: VisitStore, table: PageTable, rivals: Sequence[Saved | None], when: Stretch
-) -> Foretold:
+async def contest(store: Store, rivals: Sequence[Saved | None], when: JudgedTime) -> Foretold:
     """Replay the stored visits as the loop would have lived through them, with each rival.
 
     None is the predictor of the cold start. Until `when.start` it alone learns; then each rival
     takes over, as a model does that is promoted. A visit is judged by what was foretold at the
     start of its tick, unless its page had answered meanwhile.
     """
-    crowd = _Crowd(table)
+    crowd = _Crowd(await _pages(store, when.start))
     rhythm = Rhythm()
     for now, outcomes in _ticks(store.history(), None, instant(when.start), _DAY):
         rhythm.meet(crowd.pages(now), now)
@@ -153,44 +152,27 @@ def _losses(found: Foretold, which: int) -> Floats:
 # ------------------------------------------------------------------------------------ the replay
 
 
-class _Crowd:
-    """All pages as columns, and when each last answered."""
+async def _pages(store: PageStore, at: datetime) -> Pages:
+    """All pages as columns."""
+    census = Census(store)
+    await census.refresh()
+    return census.everyone(Tick(0, at, at), lambda _: 1.0)
 
-    def __init__(self, table: PageTable) -> None:
-        numbers: dict[str, int] = {}
-        host = [numbers.setdefault(name, len(numbers)) for name in table.host]
-        self.ids, self.host = table.ids, np.array(host, dtype=np.int64)
-        self.added = table.added
-        self.answer = np.full(len(table.ids), NEVER)
-        self._one = np.ones(len(table.ids))
-        if not len(table.ids):
+
+class _Crowd:
+    """All pages, and when each last answered."""
+
+    def __init__(self, pages: Pages) -> None:
+        if not len(pages):
             raise InputError("the store has no pages")
+        self.answer = np.full(len(pages), NEVER)
+        self._pages = pages
 
     def pages(self, now: datetime) -> Pages:
-        one = self._one
-        return Pages(
-            tick=Tick(0, now, now),
-            ids=self.ids,
-            host=self.host,
-            kind=np.full(len(one), -1, dtype=np.int8),
-            rule=np.full(len(one), -1, dtype=np.int64),
-            merchant=self.host,
-            category=np.full(len(one), -1, dtype=np.int64),
-            added=self.added,
-            last_visit=self.answer,
-            last_answer=self.answer,
-            demand=one,
-            impressions=one,
-            cost=one,
-            max_interval=one,
-            min_interval=one,
-            interval=one,
-            open=one > 0,
-            capacity=one[:1],
-        )
+        return replace(self._pages, tick=Tick(0, now, now)).answered(self.answer)
 
     def rows(self, ids: Ints) -> Ints:
-        return np.searchsorted(self.ids, ids)
+        return self._pages.rows(ids)
 
     def learn(self, outcomes: Outcomes) -> None:
         seen = outcomes.take(outcomes.answered)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from salticus.config import Config
-from salticus.crawl.contest import FAIR, Foretold, Stretch, contest, verdict
+from salticus.crawl.contest import FAIR, Foretold, JudgedTime, contest, verdict
 from salticus.crawl.opening import Crawl, open_crawl
 from salticus.crawl.retraining import end_with_parent
 from salticus.errors import InputError
@@ -26,7 +26,7 @@ from salticus.models.file import Saved, load_model
 from salticus.models.registry import NONE, YOUNG, Judgement, Registry
 from salticus.models.training.recipe import HAZARD, Recipe, TimeSplit
 from salticus.models.training.run import ModelSpec, train_model
-from salticus.store.base import Store, VisitStore
+from salticus.store.base import VisitStore
 from salticus.types import UNKNOWN, Instant, moment
 
 Told = Callable[[str], None]
@@ -36,16 +36,7 @@ SHORT = (6, 24, 72)  # hours ahead, for a crawl that is not old enough for `HAZA
 _OLD = timedelta(days=90)
 _DAY = timedelta(days=1)
 _EXAMPLES = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """How long a tick is, how many fair visits a judgement takes, and the time by now."""
-
-    tick: timedelta
-    least: int
-    now: datetime
-    seed: int = 0
+TREES = ModelSpec(model="trees")
 
 
 class Trained(msgspec.Struct, frozen=True):
@@ -60,54 +51,34 @@ class Trained(msgspec.Struct, frozen=True):
 
 async def train_crawl(
     crawl: Crawl,
+    spec: ModelSpec = TREES,
     *,
-    model: str = "trees",
-    features: str = "both",
     seed: int = 0,
     told: Told = lambda step: None,
 ) -> Trained:
-    """Train a model on the crawl's own visits, and let it serve if it is the better one."""
-    config = crawl.config
-    request = ModelSpec(model=model, features=features)
-    terms = Terms(config.tick, config.models.least, crawl.now(), seed)
-    return await train_stored(crawl.store, registry_of(config), request, terms, told)
-
-
-def registry_of(config: Config) -> Registry:
-    """Where the models of a crawl are kept."""
-    return Registry(Path(config.models.path))
-
-
-async def train_stored(
-    store: Store,
-    registry: Registry,
-    request: ModelSpec,
-    terms: Terms,
-    told: Told = lambda step: None,
-) -> Trained:
-    """Train a model on the visits of a store, judge it, and let it serve if it is the better one.
+    """Train a model on the crawl's own visits, judge it, and let it serve if it is the better one.
 
     The latest fifth of the time is kept from it, and is what it is judged on.
     """
     told("looking at the visits")
-    start, end, fair = _known(store)
-    when = Stretch(moment(start + (end - start) * (1 - SPARE)), moment(end), terms.tick)
-    if (lack := _lacking(moment(start), moment(end), fair, terms)) is not None:
+    store, registry, least = crawl.store, registry_of(crawl.config), crawl.config.models.least
+    start, when, fair = _known(crawl)
+    if (lack := _lacking(when.end - start, fair, least)) is not None:
         return Trained(None, False, lack)
     version = registry.following()
     with TemporaryDirectory(prefix="salticus-") as space:
         log = crawled_log(store, Path(space) / "log")
-        recipe = recipe_for(moment(start), when, seed=terms.seed)
-        request = replace(request, preset="visits", examples=Path(space) / "examples")
-        train_model(log, recipe, request, registry.path(version), told)
+        recipe = recipe_for(start, when, seed=seed)
+        spec = replace(spec, preset="visits", examples=Path(space) / "examples")
+        train_model(log, recipe, spec, registry.path(version), told)
     told("judging")
     candidate = load_model(registry.path(version))
     incumbent, rival = _incumbent(registry)
-    found = contest(store, await store.table(), (candidate, rival), when)
-    promoted, why = verdict(found, terms.least)
+    found = await contest(store, (candidate, rival), when)
+    promoted, why = verdict(found, least)
     judgement = Judgement(
-        at=_iso(terms.now),
-        span=(_iso(moment(start)), _iso(when.start)),
+        at=_iso(crawl.now()),
+        span=(_iso(start), _iso(when.start)),
         judged=(_iso(when.start), _iso(when.end)),
         visits=len(found.changed),
         incumbent=incumbent,
@@ -121,14 +92,17 @@ async def train_stored(
     return Trained(version, serves, why, judgement)
 
 
-async def compare(
-    store: Store, registry: Registry, versions: tuple[int, int], terms: Terms
-) -> tuple[Foretold, Stretch]:
+async def compare(crawl: Crawl, versions: tuple[int, int]) -> tuple[Foretold, JudgedTime]:
     """Two models, or 0 for none, on the latest fifth of the time."""
-    start, end, _ = _known(store)
-    when = Stretch(moment(start + (end - start) * (1 - SPARE)), moment(end), terms.tick)
+    _, when, _ = _known(crawl)
+    registry = registry_of(crawl.config)
     rivals = [None if n == NONE else load_model(registry.path(n)) for n in versions]
-    return contest(store, await store.table(), rivals, when), when
+    return await contest(crawl.store, rivals, when), when
+
+
+def registry_of(config: Config) -> Registry:
+    """Where the models of a crawl are kept."""
+    return Registry(Path(config.models.path))
 
 
 def crawled_log(store: VisitStore, folder: Path) -> Log:
@@ -147,7 +121,7 @@ def crawled_log(store: VisitStore, folder: Path) -> Log:
     return Log(folder)
 
 
-def recipe_for(start: datetime, when: Stretch, *, seed: int) -> Recipe:
+def recipe_for(start: datetime, when: JudgedTime, *, seed: int) -> Recipe:
     """What is learnt from a crawl that began at `start` and is judged as given.
 
     A quarter of the time before the judgement is for validation, in whole days.
@@ -168,29 +142,29 @@ def recipe_for(start: datetime, when: Stretch, *, seed: int) -> Recipe:
     )
 
 
-def _known(store: VisitStore) -> tuple[Instant, Instant, int]:
-    """When the visits begin and end, and how many of the latest are fair judges."""
+def _known(crawl: Crawl) -> tuple[datetime, JudgedTime, int]:
+    """When the visits begin, the time that is judged, and how many fair judges there are in it."""
     first: Instant | None = None
     fair = []
-    for chunk in store.history():
+    for chunk in crawl.store.history():
         first = chunk.at[0] if first is None else first
         last = chunk.at[-1]
         fair.append(chunk.at[np.isin(chunk.purpose, FAIR) & (chunk.changed != UNKNOWN)])
     if first is None:
         raise InputError("nothing was visited yet, so there is nothing to learn from")
     late = first + (last - first) * (1 - SPARE)
-    return first, last, sum(int(np.count_nonzero(at >= late)) for at in fair)
+    judges = sum(int(np.count_nonzero(at >= late)) for at in fair)
+    return moment(first), JudgedTime(moment(late), moment(last), crawl.config.tick), judges
 
 
-def _lacking(start: datetime, end: datetime, fair: int, terms: Terms) -> str | None:
+def _lacking(known: timedelta, fair: int, least: int) -> str | None:
     """What is missing for a model that could take over, in words; None if nothing is."""
-    if end - start < YOUNG:
-        days = (end - start) / _DAY
-        return f"not enough yet: visits of {days:.1f} days, {YOUNG / _DAY:g} are needed"
-    if fair < terms.least:
+    if known < YOUNG:
+        return f"not enough yet: visits of {known / _DAY:.1f} days, {YOUNG / _DAY:g} are needed"
+    if fair < least:
         return (
             f"not enough yet: {fair} visits to explore or of the panel in the latest fifth of the "
-            f"time, {terms.least} are needed"
+            f"time, {least} are needed"
         )
     return None
 

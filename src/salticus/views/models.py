@@ -8,7 +8,7 @@ import msgspec
 
 from salticus.crawl.contest import verdict
 from salticus.crawl.opening import Crawl
-from salticus.crawl.training import Terms, compare, registry_of
+from salticus.crawl.training import compare, registry_of
 from salticus.models.registry import Event, Judgement
 
 
@@ -96,10 +96,8 @@ def _serving(crawl: Crawl) -> ServingView:
 
 async def compared(crawl: Crawl, versions: tuple[int, int]) -> Compared:
     """Two models, or 0 for none, on the visits to explore and of the panel."""
-    config = crawl.config
-    terms = Terms(config.tick, config.models.least, crawl.now())
-    found, when = await compare(crawl.store, registry_of(crawl.config), versions, terms)
-    better, why = verdict(found, terms.least)
+    found, when = await compare(crawl, versions)
+    better, why = verdict(found, crawl.config.models.least)
     return Compared(
         first={"model": versions[0], **found.figures(0)},
         second={"model": versions[1], **found.figures(1)},
