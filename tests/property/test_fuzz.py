@@ -30,8 +30,7 @@ from salticus.exchange.convert.base import ConvertOptions
 from salticus.exchange.convert.build import convert_log
 from salticus.exchange.folder import Log
 from salticus.exchange.info import info
-from salticus.exchange.read import read_pages, read_values
-from salticus.exchange.truth import read_truth
+from salticus.exchange.truth import read_pages, read_truth, read_values
 from salticus.extract.base import Content
 from salticus.extract.canonical_link import canonical_link
 from salticus.extract.charset import declared

@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 
 from salticus.exchange import check as checking
 from salticus.exchange.check import check, examine
-from salticus.exchange.folder import Log
+from salticus.exchange.folder import REQUIRED, TABLES, Log
 from salticus.exchange.probe import damage
-from salticus.exchange.schema import REQUIRED, TABLES
-from salticus.exchange.violation import Violation
+from salticus.exchange.rules import Violation
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOURS = 240

@@ -20,8 +20,7 @@ from salticus.errors import InputError
 from salticus.exchange.check import examine
 from salticus.exchange.convert.base import ConvertOptions
 from salticus.exchange.convert.build import convert_log
-from salticus.exchange.convert.table import read_prices
-from salticus.exchange.convert.times import read_times
+from salticus.exchange.convert.table import read_prices, read_times
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

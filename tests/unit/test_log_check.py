@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from salticus.cli.exchange import log_check
 from salticus.exchange import probe
 from salticus.exchange.check import check, examine
+from salticus.exchange.folder import REQUIRED, TABLES
 from salticus.exchange.probe import ask, damage
-from salticus.exchange.schema import REQUIRED, TABLES
-from salticus.exchange.violation import Violation
+from salticus.exchange.rules import Violation
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

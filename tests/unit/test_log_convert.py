@@ -19,7 +19,7 @@ from salticus.exchange.check import check
 from salticus.exchange.convert import BUILTIN
 from salticus.exchange.convert.base import COMPLAINTS, ConvertOptions, Problem
 from salticus.exchange.convert.build import convert_log
-from salticus.exchange.convert.times import read_times
+from salticus.exchange.convert.table import read_times
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 HEADING = "url,time,price,currency,title\n"

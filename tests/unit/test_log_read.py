@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 
 from salticus.errors import InputError
-from salticus.exchange.about import LogMetadata
-from salticus.exchange.folder import Log
-from salticus.exchange.read import read_pages, read_values
+from salticus.exchange.folder import Log, LogMetadata
+from salticus.exchange.truth import read_pages, read_values
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -8,28 +8,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
-from salticus.exchange.about import shown
-from salticus.exchange.checked import Checked, Faults
-from salticus.exchange.folder import Log
+from salticus.exchange.folder import TABLES, Log, shown
 from salticus.exchange.probe import damage
-from salticus.exchange.rules import check_about, rules_of
-from salticus.exchange.schema import TABLES
-from salticus.exchange.violation import Level, Promise, RowTally, Violation
+from salticus.exchange.rules import (
+    Checked,
+    Faults,
+    Level,
+    Promise,
+    RowTally,
+    Violation,
+    check_about,
+    rules_of,
+)
 from salticus.types import Bools, Ints
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
 
 _PIECE = 250_000  # rows
 _NEVER = np.iinfo(np.int64).min
-
-if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
-    import polars as pl
 
 _SORTED = ("values", "texts")
 _ONCE: dict[str, Level] = {"values": "violation", "texts": "warning", "demand": "violation"}
@@ -87,8 +86,6 @@ def _said(table: Checked) -> Iterator[Violation]:
 
 def _cells(table: Checked) -> Iterator[Violation]:
     """What is wrong with single rows, found in one pass."""
-    import polars as pl
-
     rules = rules_of(table.name, set(table.sound), table.log.about)
     bad = [expression.fill_null(value=False) for _, expression in rules]
     counts = [each.sum().alias(f"count{n}") for n, each in enumerate(bad)]
@@ -100,8 +97,6 @@ def _cells(table: Checked) -> Iterator[Violation]:
 
 def _twice(pages: Checked) -> Iterator[Violation]:
     """Pages that have more than one row."""
-    import polars as pl
-
     if "page_id" not in pages.sound:
         return
     given = pages.rows.filter(pl.col("page_id").is_not_null())
@@ -134,8 +129,6 @@ def _ids(table: Checked, column: str, pages: Checked) -> Iterator[Violation]:
 
 def _alike(table: Checked, column: str, pages: Checked) -> bool:
     """Whether a column and the ids of `pages` are both text, or both numbers, or nothing at all."""
-    import polars as pl
-
     types = (table.schema[column], pages.schema["page_id"])
     return types[0].is_integer() == types[1].is_integer() or pl.Null in types
 
@@ -144,8 +137,6 @@ def _unknown(
     table: Checked, column: str, known: pl.DataFrame, level: Level = "violation"
 ) -> Iterator[Violation]:
     """Cells that are not among those known."""
-    import polars as pl
-
     there = known.lazy().select(pl.exclude("code").alias(column))
     asked = table.rows.select("row", column).filter(pl.col(column).is_not_null())
     if len(known):
@@ -175,8 +166,6 @@ def _order(table: Checked, pages: Checked) -> Iterator[Violation]:
 
 def _again(table: Checked) -> RowTally:
     """Rows at a time that their page has had, in a table out of order; holds its ids and times."""
-    import polars as pl
-
     given = table.rows.filter(pl.col("page_id").is_not_null() & pl.col("at").is_not_null())
     return table.tally(given.filter(~pl.struct("page_id", "at").is_first_distinct()))
 
@@ -197,8 +186,6 @@ def order_of(rows: pl.LazyFrame, ids: pl.DataFrame, value: str | None = None) ->
     pages (`page_id`, `code`). Rows without page or time are passed over. Values are compared by a
     64-bit hash.
     """
-    import polars as pl
-
     look = pl.col(value).hash() if value else pl.lit(0, pl.UInt64)
     found = rows.join(ids.lazy(), on="page_id", how="left", maintain_order="left")
     pieces = (

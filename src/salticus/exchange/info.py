@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from salticus.errors import InputError
-from salticus.exchange.folder import Log, reading
-from salticus.exchange.schema import REQUIRED, TABLES
+from salticus.exchange.folder import REQUIRED, TABLES, Log, reading
 
 _GROUPS = ("country", "category", "merchant")
-
-if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
-    import polars as pl
 
 _DAY = timedelta(days=1)
 _MICROS = _DAY / timedelta(microseconds=1)
@@ -48,8 +46,6 @@ def rows_of(log: Log) -> dict[str, int]:
 
 def _span(log: Log) -> tuple[datetime, datetime] | None:
     """From `log.json`, else the first and the last time in the tables."""
-    import polars as pl
-
     try:
         said = log.about.ends()
     except ValueError as error:
@@ -67,8 +63,6 @@ def _span(log: Log) -> tuple[datetime, datetime] | None:
 
 def _pages(log: Log) -> dict[str, Any]:
     """How many pages of each kind and so on; how many merchants."""
-    import polars as pl
-
     pages, columns = log.scan("pages"), log.columns("pages")
     facts: dict[str, Any] = {"pages": log.rows("pages")}
     for column in ("kind", "stratum", "country"):
@@ -85,8 +79,6 @@ def _changes(log: Log, end: datetime) -> dict[str, Any]:
 
     Page-days run from a page's first row to the end of the log, or until it is gone.
     """
-    import polars as pl
-
     table, column = ("values", "value") if log.has("values") else ("texts", "text")
     if not log.has(table):
         return {}
@@ -134,8 +126,6 @@ def _visits(log: Log, days: float) -> dict[str, Any]:
 
 def _demand(log: Log, days: float) -> dict[str, Any]:
     """Clicks and impressions a day."""
-    import polars as pl
-
     counted = [c for c in ("clicks", "impressions") if c in log.columns("demand")]
     sums = {c: pl.col(c).cast(pl.Float64).sum() / (days or math.nan) for c in counted}
     found = _row(log, "demand", log.scan("demand"), **sums)
@@ -144,8 +134,6 @@ def _demand(log: Log, days: float) -> dict[str, Any]:
 
 def _counts(log: Log, table: str, column: str) -> dict[str, int]:
     """Rows of each label, the most frequent first; those without one are "unknown"."""
-    import polars as pl
-
     labels = log.scan(table).select(pl.col(column).fill_null("unknown"))
     counts = labels.group_by(column).len().sort(["len", column], descending=[True, False])
     with reading(log.path(table)):

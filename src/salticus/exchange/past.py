@@ -6,16 +6,15 @@ import math
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from salticus.errors import InputError
 from salticus.exchange.check import check
 from salticus.exchange.folder import Log, reading
-from salticus.exchange.violation import Violation
+from salticus.exchange.rules import Violation
 from salticus.types import ANSWERED, PURPOSE, STATUS, Ints, NewPage, Observation, Value
-
-if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
-    import polars as pl
 
 DIGESTS = "digests"
 """`values_are` in log.json: values that only name contents, and equal none that is fetched."""
@@ -105,8 +104,6 @@ def _batches(log: Log, table: str, rows: pl.LazyFrame) -> Iterator[pl.DataFrame]
 
 def _filled(log: Log, table: str, rows: pl.LazyFrame, columns: tuple[str, ...]) -> pl.LazyFrame:
     """The rows with all these columns, empty ones where the log has none."""
-    import polars as pl
-
     return rows.with_columns(
         pl.lit(None, dtype=pl.List(pl.String) if name == "tags" else None).alias(name)
         for name in columns
@@ -118,8 +115,6 @@ def _filled(log: Log, table: str, rows: pl.LazyFrame, columns: tuple[str, ...]) 
 
 
 def _pages(log: Log) -> pl.LazyFrame:
-    import polars as pl
-
     settings = ("max_interval", "demand")
     pages = _filled(log, "pages", log.scan("pages", "url"), ("kind", "tags", *settings, *FIELDS))
     return _with_clicks(log, pages.with_columns(pl.col(settings).cast(pl.Float64, strict=False)))
@@ -128,8 +123,6 @@ def _pages(log: Log) -> pl.LazyFrame:
 def _with_clicks(log: Log, pages: pl.LazyFrame) -> pl.LazyFrame:
     """Demand from clicks, where the log has them: the mean of the last days, 0 for a page that had
     none."""
-    import polars as pl
-
     if not log.rows("demand"):
         return pages
     at, bucket = pl.col("at"), log.about.demand_bucket or timedelta(0)
@@ -143,8 +136,6 @@ def _with_clicks(log: Log, pages: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _check_one_page_a_url(log: Log, pages: pl.DataFrame, ids: Ints) -> None:
-    import polars as pl
-
     twice = pages.filter(pl.Series(ids, dtype=pl.Int64).is_duplicated())
     if len(twice):
         raise InputError(
@@ -158,8 +149,6 @@ def _check_one_page_a_url(log: Log, pages: pl.DataFrame, ids: Ints) -> None:
 
 def _history(log: Log, pages: pl.DataFrame, values: bool) -> pl.LazyFrame:
     """The visits in order of time, with what each of them found and what had been held before."""
-    import polars as pl
-
     known = pages.lazy().with_row_index("row").select("page_id", "row", "kind")
     told = ("purpose", "propensity", "status", "changed", "value", "age_s", "code", "fault")
     visits = _filled(log, "visits", log.scan("visits"), told).select("page_id", "at", *told)
@@ -181,8 +170,6 @@ def _history(log: Log, pages: pl.DataFrame, values: bool) -> pl.LazyFrame:
 def _judged(visits: pl.LazyFrame, *, derive: bool, values: bool) -> pl.LazyFrame:
     """What is stored of each visit. A page of which a change is known, but not to what, keeps no
     values: the last one known is not what it holds."""
-    import polars as pl
-
     found, held, answer = pl.col("found"), pl.col("held"), pl.col("answer")
     new = found.is_not_null() & found.ne_missing(held)
     judged = pl.when(answer.is_not_null() & held.is_not_null()).then(new)
@@ -221,8 +208,6 @@ def _judged(visits: pl.LazyFrame, *, derive: bool, values: bool) -> pl.LazyFrame
 
 def _kind(value: pl.Expr) -> pl.Expr:
     """What sort of page has such a value, where the log does not say."""
-    import polars as pl
-
     return pl.when(value.str.contains(_PRICE)).then(pl.lit("offer")).otherwise(pl.lit("page"))
 
 
@@ -231,8 +216,6 @@ def _kind(value: pl.Expr) -> pl.Expr:
 
 def _unfit(log: Log) -> Iterator[Violation]:
     """What a sound log may have and a store may not."""
-    import polars as pl
-
     if "url" not in log.columns("pages"):
         yield Violation("pages.parquet", "url", "missing", "a page is visited by its URL")
         return
@@ -255,8 +238,6 @@ def _unfit(log: Log) -> Iterator[Violation]:
 
 
 def _where(log: Log, table: str, column: str, wrong: pl.Expr, what: str) -> Iterator[Violation]:
-    import polars as pl
-
     rows = log.scan(table).with_row_index("_row", offset=1).filter(wrong)
     count, first = rows.select(pl.len(), pl.col("_row").min()).collect(engine="streaming").row(0)
     problem, _, remedy = what.partition("; ")

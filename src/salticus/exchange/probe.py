@@ -102,7 +102,7 @@ def _answers(questions: Sequence[Question]) -> Iterator[Answer]:
         try:
             yield _answer(pl.scan_parquet(path, glob=False), columns)
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            from salticus.exchange.about import shown
+            from salticus.exchange.folder import shown
 
             yield {"fault": shown(str(error).partition("\n")[0])}
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from salticus.config import duration
 from salticus.errors import InputError
-from salticus.exchange.folder import KINDS, fits
+from salticus.exchange.folder import KINDS, REQUIRED, TABLES, fits
 from salticus.exchange.place import new_folder
-from salticus.exchange.schema import REQUIRED, TABLES
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from salticus.exchange.cells import harmless
+from salticus.exchange.folder import TABLES
 from salticus.exchange.place import in_place, new_folder
-from salticus.exchange.schema import TABLES
 from salticus.exchange.tables import ROW_GROUP, polars_type, resolution_of, write_about
 from salticus.types.dates import utc
 

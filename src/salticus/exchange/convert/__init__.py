@@ -1,9 +1,9 @@
-"""Other people's data as logs: one file a source format."""
+"""Other people's data as logs: the source formats, by name."""
 
 BUILTIN = {
-    "prices": "salticus.exchange.convert.prices:read",
-    "scrapy": "salticus.exchange.convert.scrapy:read",
-    "digests": "salticus.exchange.convert.digests:read",
+    "prices": "salticus.exchange.convert.table:prices",
+    "scrapy": "salticus.exchange.convert.table:scrapy",
+    "digests": "salticus.exchange.convert.table:digests",
     "changedetection": "salticus.exchange.convert.changedetection:read",
     "heissepreise": "salticus.exchange.convert.heissepreise:read",
 }

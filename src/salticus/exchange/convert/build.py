@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import can_ada
+import polars as pl
 
 from salticus import plugins
 from salticus.errors import InputError
@@ -23,9 +24,6 @@ from salticus.exchange.convert.base import (
 from salticus.exchange.convert.scan import CSV, MARK, ragged
 from salticus.exchange.place import check_free
 from salticus.exchange.tables import resolution_of, spelt, write_log
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _CHUNK = 50_000  # URLs that are Python objects at a time
 _TAKEN = ("page_id", "url", "host", "kind", "stratum")  # by the log itself
@@ -57,8 +55,6 @@ def convert_log(
 def _convert(
     found: SourceRows, out: Path, work: Path, format: str, options: ConvertOptions
 ) -> dict[str, Any]:
-    import polars as pl
-
     rows = _staged(found, work / "rows.parquet")
     rows = number_pages(rows, work / "pages.parquet")
     seen = _sorted(rows, work / "seen.parquet")
@@ -87,8 +83,6 @@ def _origin(given: timedelta | None, known: timedelta | None) -> str:
 
 def _staged(found: SourceRows, path: Path) -> pl.LazyFrame:
     """The rows read once, written as columns: what follows passes over them several times."""
-    import polars as pl
-
     try:
         found.rows.with_row_index("n").sink_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -117,8 +111,6 @@ def _unreadable(found: SourceRows, error: Exception) -> InputError:
 def _sorted(rows: pl.LazyFrame, path: Path) -> pl.LazyFrame:
     """The good rows by page and time. `again` marks those whose page has a row at that time
     already; if that has another value, it is a problem."""
-    import polars as pl
-
     good = rows.filter(pl.col("problem").is_null())
     ordered = good.select("page_id", "at", "value", "n", "file", "line").sort("page_id", "at", "n")
     again = pl.all_horizontal(pl.col(c) == pl.col(c).shift() for c in ("page_id", "at"))
@@ -132,8 +124,6 @@ def _sorted(rows: pl.LazyFrame, path: Path) -> pl.LazyFrame:
 
 
 def _bad(rows: pl.LazyFrame) -> pl.LazyFrame:
-    import polars as pl
-
     bad = rows.filter(pl.col("problem").is_not_null())
     return bad.select(pl.col("n").cast(pl.Int64), pl.col("file").cast(pl.Int64),
                       pl.col("line").cast(pl.Int64), "problem", "shown")  # fmt: skip
@@ -165,8 +155,6 @@ def _tables(
     found: SourceRows, rows: pl.LazyFrame, seen: pl.LazyFrame, options: ConvertOptions
 ) -> dict[str, pl.LazyFrame]:
     """The tables of the log. `seen` has one row a page and time, in that order."""
-    import polars as pl
-
     same_page = (pl.col("page_id") == pl.col("page_id").shift()).fill_null(False)
     differs = pl.col("value").ne_missing(pl.col("value").shift())
     visits = seen.select(
@@ -197,8 +185,6 @@ def _about(found: SourceRows, format: str, options: ConvertOptions) -> dict[str,
 
 
 def _count(rows: pl.LazyFrame) -> int:
-    import polars as pl
-
     return int(rows.select(pl.len()).collect(engine="streaming").item())
 
 
@@ -207,8 +193,6 @@ def number_pages(rows: pl.LazyFrame, path: Path) -> pl.LazyFrame:
 
     A page is its URL in canonical form, without fragment, unless the source has ids of its own.
     """
-    import polars as pl
-
     urls = _urls(rows)
     rows = rows.rename({"url": "written"}).join(urls.lazy(), on="written", how="left")
     bad = pl.col("written").is_not_null() & pl.col("url").is_null()
@@ -227,8 +211,6 @@ def number_pages(rows: pl.LazyFrame, path: Path) -> pl.LazyFrame:
 
 def _urls(rows: pl.LazyFrame) -> pl.DataFrame:
     """Every spelling of a URL, with its canonical form and host; null if it is no URL."""
-    import polars as pl
-
     spelt = rows.select(written=pl.col("url").drop_nulls().unique()).collect(engine="streaming")
     schema = {"url": pl.String, "host": pl.String}
     parsed = [
@@ -255,8 +237,6 @@ def _parsed(text: str) -> tuple[str | None, str | None]:
 
 def page_table(rows: pl.LazyFrame, kind: str | None) -> pl.LazyFrame:
     """One row a page; of the source's own columns what was said last."""
-    import polars as pl
-
     good = rows.filter(pl.col("problem").is_null())
     own = [name for name in good.collect_schema().names() if name.startswith(MARK)]
     told = [pl.col(name).max_by(pl.when(pl.col(name).is_not_null()).then("n")) for name in own]
@@ -278,7 +258,5 @@ def _name(column: str, columns: Sequence[str]) -> str:
 
 def _tags(text: pl.Expr) -> pl.Expr:
     """``a, b`` or ``["a", "b"]`` as a list."""
-    import polars as pl
-
     parts = text.str.strip_chars('[]" ').str.replace_all(r'"?\s*,\s*"?', ",").str.split(",")
     return pl.when(text.is_not_null()).then(parts)

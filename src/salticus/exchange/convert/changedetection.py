@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import polars as pl
 
 from salticus.errors import InputError
 from salticus.exchange.convert.base import ConvertOptions, File, Problem, SourceRows, the_only
@@ -78,8 +79,6 @@ class Everything(msgspec.Struct, frozen=True):
 
 def read(sources: Sequence[Path], options: ConvertOptions) -> SourceRows:
     """The histories of all watches; their longest check interval is the resolution."""
-    import polars as pl
-
     folder = the_only(sources, "data folder of changedetection.io")
     settings = _settings(folder)
     watches = {**settings.watching, **_beside(folder, "watch.json", WatchedPage)}

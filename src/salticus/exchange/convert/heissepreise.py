@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import polars as pl
 
 from salticus.errors import InputError
 from salticus.exchange.convert.base import ConvertOptions, File, Problem, SourceRows, the_only
@@ -56,8 +57,6 @@ class Item(msgspec.Struct, rename="camel", frozen=True):
 
 def read(sources: Sequence[Path], options: ConvertOptions) -> SourceRows:
     """One array, as JSON or under gzip."""
-    import polars as pl
-
     path = the_only(sources, "canonical JSON file")
     rows = [row for number, raw in enumerate(_items(path), 1) for row in _rows(number, raw)]
     schema = {

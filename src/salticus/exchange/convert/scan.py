@@ -6,14 +6,12 @@ import csv
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import polars as pl
 
 from salticus.errors import InputError
-
-if TYPE_CHECKING:
-    import polars as pl
 
 CSV, LINES, ARRAY = {".csv", ".tsv"}, {".jsonl", ".jl", ".ndjson"}, {".json"}
 MARK = "+"  # before the names of the source's own columns, so that they meet none of ours
@@ -61,8 +59,6 @@ def names(rows: pl.LazyFrame) -> list[str]:
 
 
 def _csv(path: Path) -> pl.LazyFrame:
-    import polars as pl
-
     with path.open(encoding="utf-8", errors="replace") as file:
         heading = file.readline()
     separator = max(_SEPARATORS, key=heading.count)
@@ -85,8 +81,6 @@ def ragged(path: Path) -> list[int]:
 
 
 def _lines(path: Path) -> pl.LazyFrame:
-    import polars as pl
-
     with path.open("rb") as file:
         keys = _keys(islice(file, _LOOKED_AT))
     text = pl.scan_lines(path, name="text", row_index_name="line", row_index_offset=1, glob=False)
@@ -94,8 +88,6 @@ def _lines(path: Path) -> pl.LazyFrame:
 
 
 def _array(path: Path) -> pl.LazyFrame:
-    import polars as pl
-
     try:
         items = msgspec.json.decode(path.read_bytes(), type=list[msgspec.Raw])
         text = pl.DataFrame({"text": [bytes(item).decode() for item in items]})
@@ -120,8 +112,6 @@ def _object(text: str | bytes) -> dict[str, Any] | None:
 def _objects(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     """The objects in `text` as columns. Parsing each once in Python takes a third of the time that
     polars takes to look for every key by itself."""
-    import polars as pl
-
     columns = {MARK + key: pl.String() for key in keys}
     kind = pl.Struct({"broken": pl.Boolean(), **columns})
 

@@ -1,24 +1,29 @@
-"""Tables of (url, time, value): which column is which, and what is wrong with each row."""
+"""Tables of (url, time, value): `prices`, `scrapy` and `digests`; which column is which, how people
+write times and prices, and what is wrong with each row."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from salticus.errors import InputError
-from salticus.exchange.convert.base import ConvertOptions, File, Problem
+from salticus.exchange.convert.base import COMPLAINTS, ConvertOptions, File, Problem, SourceRows
 from salticus.exchange.convert.scan import MARK, files_in, names, scan
-from salticus.exchange.convert.times import read_time, read_times
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _PLAIN = r"^\d{1,15}(?:\.\d{1,20})?$"
 _NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,2})?")
 _LONGEST = 40
+_ISO = (
+    r"^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?)?"
+    r" ?(Z|z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?$"
+)
+_DATE = r"^(?:19|20)\d{6}$"
+_EPOCH = r"^\d{1,17}(?:\.\d+)?$"
 
 URL = ("url", "link", "page_url", "page", "loc")
 TIME = (
@@ -26,22 +31,47 @@ TIME = (
     "visited_at", "seen_at", "crawl_time", "fetch_time",
 )  # fmt: skip
 CURRENCY = ("currency", "pricecurrency", "price_currency")
+PRICE = ("price", "value", "amount", "price_eur", "price_usd")
+ITEM = ("price", "value", "text", "content", "digest", "hash")
+DIGEST = ("digest", "hash", "checksum", "md5", "sha1", "sha256", "signature", "etag", "value")
 
 # adds `value` and `value_problem` to rows whose value is the text in `raw`; also told are the
 # file's columns, and which of them that is
-Spelling = Callable[["pl.LazyFrame", Sequence[str], str], "pl.LazyFrame"]
+Spelling = Callable[[pl.LazyFrame, Sequence[str], str], pl.LazyFrame]
+
+
+def prices(sources: Sequence[Path], options: ConvertOptions) -> SourceRows:
+    """CSV or JSON of prices seen, with currency, title and anything else."""
+    files, rows = read_table(sources, options, PRICE, price_values)
+    return SourceRows(files=files, rows=rows, kind="offer")
+
+
+def scrapy(sources: Sequence[Path], options: ConvertOptions) -> SourceRows:
+    """Feed exports, one file a crawl. A column with "price" in its name holds prices."""
+    files, rows = read_table(sources, options, ITEM, _item_values)
+    prices = all(_priced(file.columns["value"]) for file in files)
+    return SourceRows(files=files, rows=rows, kind="offer" if prices else None)
+
+
+def digests(sources: Sequence[Path], options: ConvertOptions) -> SourceRows:
+    """A crawl log of digests: what a page was cannot be told, but when it was another."""
+    files, rows = read_table(sources, options, DIGEST, text_values)
+    return SourceRows(
+        files=files,
+        rows=rows,
+        values_are="digests",
+        caveats="a digest tells any change of the bytes, meaningful or not",
+    )
 
 
 def read_table(
     sources: Sequence[Path], options: ConvertOptions, values: Sequence[str], spelling: Spelling
 ) -> tuple[list[File], pl.LazyFrame]:
     """The rows of all files, one after another; `values` are usual names of the value's column."""
-    import polars as pl
-
     paths = files_in(sources)
     if options.at is not None and len(paths) > 1:
         raise InputError(f"--at gives one time, but there are {len(paths)} files; convert each")
-    files, frames = list[File](), list["pl.LazyFrame"]()
+    files, frames = list[File](), list[pl.LazyFrame]()
     for number, path in enumerate(paths):
         rows, unit = scan(path)
         file = File(path, _roles(path, names(rows), options, values), unit)
@@ -91,8 +121,6 @@ def _cells(rows: pl.LazyFrame, **columns: str | None) -> pl.LazyFrame:
 
     Lists of one are unwrapped, as item loaders write them.
     """
-    import polars as pl
-
     trimmed = {
         new: pl.lit(None, dtype=pl.String)
         if name is None
@@ -106,8 +134,6 @@ def _cells(rows: pl.LazyFrame, **columns: str | None) -> pl.LazyFrame:
 def _read(
     rows: pl.LazyFrame, file: File, options: ConvertOptions, spelling: Spelling
 ) -> pl.LazyFrame:
-    import polars as pl
-
     own, roles = names(rows), file.columns
     rows = _cells(rows, url=roles["url"], time=roles.get("time"), raw=roles["value"])
     rows = spelling(_with_times(rows, options), own, roles["value"])
@@ -134,8 +160,6 @@ def _read(
 
 def _with_times(rows: pl.LazyFrame, options: ConvertOptions) -> pl.LazyFrame:
     """The rows with their times; where there is none, with the one given for the file."""
-    import polars as pl
-
     rows = read_times(rows, options.timezone)
     if options.at is None:
         return rows
@@ -149,24 +173,27 @@ def _with_times(rows: pl.LazyFrame, options: ConvertOptions) -> pl.LazyFrame:
 
 def flag(wrong: pl.Expr, problem: Problem) -> pl.Expr:
     """The problem where something is wrong, else null."""
-    import polars as pl
-
     return pl.when(wrong).then(pl.lit(problem.value, dtype=pl.Int8))
 
 
 def text_values(rows: pl.LazyFrame, columns: Sequence[str], value: str) -> pl.LazyFrame:
     """Values that are text as they stand; a `Spelling`."""
-    import polars as pl
-
     raw = pl.col("raw")
     return rows.with_columns(value=raw, value_problem=flag(raw.is_null(), Problem.NO_VALUE))
+
+
+def _priced(column: str) -> bool:
+    return "price" in column.lower()
+
+
+def _item_values(rows: pl.LazyFrame, columns: Sequence[str], value: str) -> pl.LazyFrame:
+    spelling = price_values if _priced(value) else text_values
+    return spelling(rows, columns, value)
 
 
 def price_values(rows: pl.LazyFrame, columns: Sequence[str], value: str) -> pl.LazyFrame:
     """Values as the extractor of offers writes them: price, currency, availability, as far as the
     columns tell; a `Spelling`."""
-    import polars as pl
-
     currency, stock = _usual(columns, CURRENCY), _usual(columns, ("availability",))
     rows = _cells(read_prices(rows), _currency=currency, _stock=stock)
     known = ("price", pl.col("_currency").str.to_uppercase(), availability(pl.col("_stock")))
@@ -184,8 +211,6 @@ def read_prices(rows: pl.LazyFrame) -> pl.LazyFrame:
     Amounts are the shortest plain decimals. Plain decimals are taken as they are ("1.299" is less
     than two); what is not one is read as people write prices ("1.299,00 €").
     """
-    import polars as pl
-
     text, plain = pl.col("raw"), pl.col("_plain")
     short = text.str.replace(r"(\.\d*?)0+$", "$1").str.strip_suffix(".")
     odd = (
@@ -201,8 +226,6 @@ def read_prices(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 def _amounts(texts: pl.Series) -> pl.Series:
     """Each spelling is read once."""
-    import polars as pl
-
     spellings = texts.drop_nulls().unique()
     amounts = pl.Series([amount(s) for s in spellings], dtype=pl.String)
     return texts.replace_strict(spellings, amounts, default=None, return_dtype=pl.String)
@@ -233,3 +256,84 @@ def _shortest(number: Decimal) -> str:
 def availability(column: pl.Expr) -> pl.Expr:
     """schema.org's word without its address, as the extractor of offers writes it."""
     return column.str.strip_chars().str.replace(r"^https?://schema\.org/", "")
+
+
+def read_times(rows: pl.LazyFrame, timezone: str | None) -> pl.LazyFrame:
+    """The rows with `at` (UTC, µs), read from the text in `time`, and `time_problem`.
+
+    Numbers are seconds, milliseconds or microseconds since 1970, by their size; eight digits are
+    a date. What states no zone is in `timezone`; without one it is a problem. A time that the
+    clocks of the zone show twice is the earlier one.
+    """
+    # in steps, because an expression that is used twice would be computed twice
+    text, naive = pl.col("time"), pl.col("_naive")
+    rows = rows.with_columns(_parts=text.str.extract_groups(_ISO))
+    parts = pl.col("_parts")
+    rows = rows.with_columns(
+        _naive=pl.coalesce(_naive(parts), _date(text)), _offset=_offset(parts.struct.field("5"))
+    )
+    # the years that Python's calendar has in every zone
+    rows = rows.with_columns(_naive=pl.when(naive.dt.year().is_between(2, 9998)).then(naive))
+    local = naive.dt.replace_time_zone(
+        timezone or "UTC", ambiguous="earliest", non_existent="null"
+    ).dt.convert_time_zone("UTC")
+    zoned = (naive - pl.col("_offset")).dt.replace_time_zone("UTC")
+    rows = rows.with_columns(
+        at=pl.coalesce(zoned, _epoch(text), local if timezone else pl.lit(None))
+    )
+    unplaced = Problem.SKIPPED_TIME if timezone else Problem.NO_ZONE
+    problem = (
+        pl.when(pl.col("at").is_not_null())
+        .then(None)
+        .when(text.is_null())
+        .then(Problem.NO_TIME.value)
+        .when(naive.is_null())
+        .then(Problem.BAD_TIME.value)
+        .otherwise(unplaced.value)
+    )
+    return rows.with_columns(time_problem=problem.cast(pl.Int8)).drop("_parts", "_naive", "_offset")
+
+
+def _naive(parts: pl.Expr) -> pl.Expr:
+    day, minute, second, fraction = (parts.struct.field(str(n)) for n in range(1, 5))
+    text = pl.concat_str(day, minute.fill_null("00:00"), second.fill_null("00"), separator=" ")
+    micros = (fraction.fill_null("") + "000000").str.slice(0, 6).cast(pl.Int64)
+    whole = text.str.to_datetime("%Y-%m-%d %H:%M %S", time_unit="us", strict=False)
+    return whole + pl.duration(microseconds=micros)
+
+
+def _date(text: pl.Expr) -> pl.Expr:
+    eight = pl.when(text.str.contains(_DATE)).then(text)
+    return eight.str.to_date("%Y%m%d", strict=False).cast(pl.Datetime("us"))
+
+
+def _offset(zone: pl.Expr) -> pl.Expr:
+    """How far a stated zone is ahead of UTC; null where none is stated."""
+    digits = zone.str.replace(":", "")
+    hours = digits.str.slice(1, 2).cast(pl.Int64, strict=False)
+    minutes = digits.str.slice(3, 2).cast(pl.Int64, strict=False).fill_null(0)
+    ahead = hours * 60 + minutes
+    signed = pl.when(zone.str.starts_with("-")).then(-ahead).otherwise(ahead)
+    named = zone.str.contains("^[A-Za-z]")
+    return pl.duration(minutes=pl.when(named).then(0).when(zone.is_not_null()).then(signed))
+
+
+def _epoch(text: pl.Expr) -> pl.Expr:
+    """Numbers: seconds below 10^11 (the year 5138), then milliseconds, then microseconds."""
+    plain = text.str.contains(_EPOCH) & ~text.str.contains(_DATE)
+    number = pl.when(plain).then(text).cast(pl.Float64, strict=False)
+    micros = (
+        pl.when(number < 1e11).then(number * 1e6).when(number < 1e14).then(number * 1e3)
+    ).otherwise(number)
+    return micros.round().cast(pl.Int64).cast(pl.Datetime("us", "UTC"))
+
+
+def read_time(text: str, timezone: str | None, option: str) -> datetime:
+    """One time, given as an option."""
+    given = pl.LazyFrame({"time": [text.strip() or None]}, schema={"time": pl.String})
+    at, problem = read_times(given, timezone).select("at", "time_problem").collect().row(0)
+    if problem is not None:
+        _, wrong, remedy = COMPLAINTS[Problem(problem)]
+        raise InputError(f"{option}: {text!r} {wrong}; {remedy}")
+    found: datetime = at
+    return found

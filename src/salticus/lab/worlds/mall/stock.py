@@ -16,8 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from salticus.exchange.read import read_pages, read_values
-from salticus.exchange.truth import times_of
+from salticus.exchange.truth import read_pages, read_values, times_of
 from salticus.types import DAY, Floats, Instant, Ints, Times, instant, moment
 
 if TYPE_CHECKING:
