@@ -24,8 +24,7 @@ from salticus.config import Budget, Rule
 from salticus.crawl.manual import by_hand
 from salticus.schedule.ledger import Ledger
 from salticus.scrapy.crawl import callback_name
-from salticus.scrapy.faults import status_of, words_for
-from salticus.scrapy.fetcher import fetched_of, first_url
+from salticus.scrapy.fetcher import fetched_of, first_url, status_of, words_for
 from salticus.scrapy.items import reading, taken
 from salticus.scrapy.options import Options
 from salticus.testing import a_tick

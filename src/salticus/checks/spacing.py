@@ -48,7 +48,7 @@ def _draws(spacing: Spacing, pages: Pages, expected: Floats, visits: int) -> Non
 
 def is_draw(draw: Draw, pages: Pages) -> None:
     """The laws of every draw, of a spacing or a proposer."""
-    assert len(np.unique(draw.rows)) == len(draw.rows), "law: no page twice in a tick"
+    assert len(np.unique(draw.rows)) == len(draw.rows), "law: no row twice"
     assert np.all((draw.rows >= 0) & (draw.rows < len(pages))), "law: rows of these pages"
     assert draw.propensity.shape == draw.rows.shape, "law: a propensity for each visit"
     assert np.all((draw.propensity > 0) & (draw.propensity <= 1)), "law: propensities in (0, 1]"

@@ -4,6 +4,6 @@
 `scrapy`.
 """
 
-from salticus.scrapy.addon import Salticus
+from salticus.scrapy.middleware import Salticus
 
 __all__ = ["Salticus"]

@@ -9,14 +9,25 @@ from typing import Any
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
+from salticus.fetch.faults import in_one_line
 from salticus.fetch.redirects import meaning
 from salticus.types import Fetched, HostState, Status, Target
 
 VISIT = "salticus_visit"  # the key of a request's meta; redirects and retries carry it along
 
 _PERMANENT = (301, 308)
+
+# By name: Scrapy has errors of its own since 2.15, before it they were those of Twisted.
+_STATUS = {
+    "DownloadTimeoutError": Status.TIMEOUT,
+    "TCPTimedOutError": Status.TIMEOUT,
+    "TimeoutError": Status.TIMEOUT,
+    "DownloadCancelledError": Status.TOO_LARGE,
+    "ResponseDataLossError": Status.BROKEN,
+}
 
 
 class ScrapyFetcher:
@@ -124,3 +135,28 @@ def first_url(request: Request) -> str:
 def _header(response: Response, name: str) -> str | None:
     value: bytes | None = response.headers.get(name)
     return None if value is None else value.decode("latin-1")
+
+
+def status_of(error: BaseException) -> Status:
+    """The status that names a request that brought no response.
+
+    A request that a middleware refuses, for robots.txt or another reason, is disallowed.
+
+    >>> status_of(IgnoreRequest("Forbidden by robots.txt")).label
+    'disallowed'
+    """
+    if isinstance(error, IgnoreRequest):
+        return Status.REDIRECTS if "redirections" in str(error) else Status.DISALLOWED
+    return _STATUS.get(type(error).__name__, Status.NETWORK)
+
+
+def words_for(error: BaseException) -> str:
+    """What went wrong, in one line.
+
+    >>> words_for(ValueError("no price"))
+    'ValueError: no price'
+    """
+    said = str(error)
+    if isinstance(error, IgnoreRequest) and said:
+        return in_one_line(said)
+    return in_one_line(f"{type(error).__name__}: {said}" if said else type(error).__name__)

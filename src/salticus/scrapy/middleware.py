@@ -1,4 +1,4 @@
-"""The spider middleware: where requests and items pass between the spider and Scrapy's engine."""
+"""The add-on and its spider middleware: where requests and items pass between spider and engine."""
 
 from __future__ import annotations
 
@@ -11,18 +11,31 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
+from scrapy.settings import BaseSettings
 from scrapy.spidermiddlewares.httperror import HttpError
 
 from salticus.crawl.opening import clock_of
 from salticus.errors import ConfigError, SalticusError
 from salticus.scrapy.crawl import ScrapyCrawl
-from salticus.scrapy.faults import status_of, words_for
-from salticus.scrapy.fetcher import VISIT, broken, fetched_of
+from salticus.scrapy.fetcher import VISIT, broken, fetched_of, status_of, words_for
 from salticus.scrapy.items import taken
 from salticus.scrapy.options import Options
 from salticus.types import Fetched
 
 logger = logging.getLogger(__name__)
+
+_PRIORITY = 10  # next to the engine: what others filter never counts, what they add does
+
+
+class Salticus:
+    """Puts the spider middleware in its place.
+
+    Its settings are SALTICUS_CONFIG, SALTICUS_CONTINUOUS and SALTICUS_ONLY_PLANNED; see `Options`.
+    """
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        logging.getLogger("numba").setLevel(logging.WARNING)  # Scrapy shows what others debug
+        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", Revisits, _PRIORITY)
 
 
 class Revisits:
