@@ -124,7 +124,7 @@ def test_cron_keeps_its_interval(spacing: type[Even] | type[Coin]) -> None:
     """100 pages, 24 visits a day: 4.2 days are needed, so cron comes every 7, to the tick."""
     policy = FixedInterval()
     world = crawl(blank_pages(100), policy, spacing(), budget=24, days=40)
-    assert policy.interval_ == 7.0
+    assert policy.kept_.interval == 7.0
     for row in range(100):
         gaps = np.diff(np.sort(world.times_of(row)))
         assert np.all(np.abs(gaps - np.timedelta64(7, "D")) <= np.timedelta64(TICK))

@@ -94,7 +94,7 @@ def test_cron_visits_what_is_due_and_leaves_the_rest_unspent() -> None:
     policy = FixedInterval(interval_days=7.0)
     assert a_step(policy, pages, 5.0).tolist() == [1, 0, 1, 1, 0]
     assert policy.expected(pages, 2.0).tolist() == [0, 0, 1, 1, 0]
-    assert policy.interval_ == 7.0
+    assert policy.kept_.interval == 7.0
 
 
 def test_an_interval_that_ends_with_the_tick_belongs_to_the_next() -> None:
@@ -109,7 +109,7 @@ def given_each_tick(policy: FixedInterval, pages: Pages, visits: list[int]) -> l
     intervals = []
     for number, some in enumerate(visits):
         a_step(policy, replace(pages, tick=a_tick(number)), some)
-        intervals.append(policy.interval_)
+        intervals.append(policy.kept_.interval)
     return intervals
 
 
@@ -133,7 +133,7 @@ def test_dropped_visits_are_given_again_and_counted_once() -> None:
     a_step(policy, blank_pages(1000), 100.0)
     dropped = replace(visited(*range(60), at=0.0), made=np.zeros(60, dtype=np.bool_))
     policy.learn(dropped)
-    assert policy.given_ == 40.0
+    assert policy.kept_.given == 40.0
 
 
 def test_a_new_budget_is_noticed() -> None:

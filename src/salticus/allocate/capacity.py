@@ -51,16 +51,14 @@ def free(pages: Pages, taken: Ints) -> Bools:
 def within_capacity(policy: Policy, pages: Pages, visits: float, taken: Ints) -> Floats:
     """What the policy expects of the pages that are free, with no host above its capacity.
 
-    A host that the policy would overfill gets exactly its capacity, shared out as the policy would
-    if there were no other host, that is at a local visit price; the policy spends the rest on the
-    other hosts' pages at one price (Kolobov et al. 2019; ALGORITHMS §4.2). What a full host does
-    not take lowers the price for the others, and a host that is full at one price stays so at a
-    lower one: hence the rounds end at the optimum. Sums to `visits` when the hosts have room; where
-    pages cost more than 1, to as many as `visits` cover at the mean cost.
+    A host that the policy would overfill gets exactly its capacity, at a price of its own; the
+    policy spends the rest on the other hosts' pages at one price (Kolobov et al. 2019; ALGORITHMS
+    §4.2). A host that is full at one price stays so at a lower one: hence the rounds end at the
+    optimum. Sums to `visits` when the hosts have room; where pages cost more than 1, to as many as
+    `visits` cover at the mean cost.
 
-    Cost: one call of the policy as long as no host is full; otherwise one more for each round in
-    which further hosts fill up, and one for all full hosts together, or for each of them if the
-    policy has no `expected_by_host`.
+    Cost: one call of the policy for each round in which hosts fill up, and one for all full hosts
+    together, or for each of them if the policy is not `ByHost`.
     """
     room, rest = pages.capacity, free(pages, taken)
     if not np.all(room > 0):

@@ -1,24 +1,12 @@
-"""Exploration: a share of the visits goes to pages that a coin chooses, whatever the policy thinks.
-
-What a policy chooses tells of the pages that it likes. Only visits drawn with a known chance, above
-0 for all, tell of all pages without bias, and find what a policy has written off too soon.
-"""
+"""Exploration: visits drawn with a known chance, above 0 for all, tell of all pages without bias,
+and find what a policy has written off too soon."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from salticus.allocate.capacity import fitting, optional
-from salticus.types import (
-    Bools,
-    Draw,
-    Floats,
-    Grant,
-    Pages,
-    Purpose,
-    Tick,
-    instant,
-)
+from salticus.types import Bools, Draw, Floats, Grant, Pages, Purpose, Tick, instant
 from salticus.types.coins import coins
 
 _OTHERS = 2 << 32  # planner and spacing flip coins of the same seed, page and tick
@@ -30,14 +18,12 @@ class Explore:
 
     The chances are in the proportion √((1 + μ²)(p(1 − p) + 0.05)), with μ the demand of a page over
     the mean and p the probability that it has changed: where a visit tells most about freshness,
-    counted by pages and by clicks alike (Neyman 1934). No page is without a chance, however sure
-    the predictor is; and as each visit has its chance as a propensity, figures weighted by that are
-    right even if the predictor is not.
+    counted by pages and by clicks alike (Neyman 1934). As each visit has its chance as a
+    propensity, figures weighted by that are right even if the predictor is not.
 
-    Together the pages drawn cost `share` of the visits on average. Chances hold for all pages that
-    may be visited and are not pinned, also for those that must be visited anyway: if the coin falls
-    on one, that visit explores. They are a little too high where more coins fall than the visits or
-    a host's capacity have room for; then the lowest coins count.
+    Together the pages drawn cost `share` of the visits on average. If the coin falls on a page that
+    must be visited anyway, that visit explores. Chances are a little too high where more coins fall
+    than the visits or a host's capacity have room for; then the lowest coins count.
 
     >>> from salticus.testing import a_grant, a_tick, blank_pages
     >>> draw = Explore(0.02, seed=1).draw(blank_pages(1000), a_grant(500), a_tick())

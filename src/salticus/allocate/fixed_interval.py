@@ -28,14 +28,14 @@ def usual_interval(needed_days: float) -> float:
     return enough[0] / 24 if enough else 30.0 * math.ceil(hours / 720)
 
 
-class _Afforded(NamedTuple):
+class Afforded(NamedTuple):
     """What the visits given so far, in so many days, afford in a tick."""
 
-    tick: int
-    interval: float
-    given: float
-    days: float
-    all_spent: bool
+    tick: int = -1
+    interval: float = 0.0
+    given: float = 0.0
+    days: float = 0.0
+    all_spent: bool = True
 
 
 class FixedInterval:
@@ -53,7 +53,7 @@ class FixedInterval:
     >>> policy.expected(blank_pages(4), visits=1.0)  # all due, one visit in two hours
     array([0.25, 0.25, 0.25, 0.25])
     >>> policy.adopt()
-    >>> policy.interval_ * 24
+    >>> policy.kept_.interval * 24
     4.0
     """
 
@@ -61,21 +61,16 @@ class FixedInterval:
 
     def __init__(self, *, interval_days: float | None = None) -> None:
         self.interval_days = interval_days
-        self.interval_ = 0.0
-        self.given_ = self.days_ = 0.0
-        self.tick_ = -1
-        self.all_spent_ = True
-        self._asked: _Afforded | None = None  # by the first answer of the last tick asked about
+        self.kept_ = Afforded()
+        self._asked: Afforded | None = None  # by the first answer of the last tick asked about
 
     def expected(self, pages: Pages, visits: float) -> Floats:
-        number = pages.tick.number
-        if number == self.tick_:
-            interval = self.interval_
-        else:
+        number, afforded = pages.tick.number, self.kept_
+        if number != afforded.tick:
             if self._asked is None or self._asked.tick != number:
                 self._asked = self._afforded(pages, visits)
-            interval = self._asked.interval
-        due = _due(pages, interval)
+            afforded = self._asked
+        due = _due(pages, afforded.interval)
         expected = np.zeros(len(pages))
         expected[due] = first(pages.last_visit[due].view(np.int64), visits)
         return expected
@@ -87,31 +82,31 @@ class FixedInterval:
     def adopt(self) -> None:
         """The visits given were counted, and the interval is that which they afford."""
         if self._asked is not None:
-            self.tick_, self.interval_, self.given_, self.days_, self.all_spent_ = self._asked
+            self.kept_ = self._asked
 
-    def _afforded(self, pages: Pages, visits: float) -> _Afforded:
+    def _afforded(self, pages: Pages, visits: float) -> Afforded:
         """Count the visits given and choose the interval that they afford."""
-        given, days = self.given_, self.days_
-        if self.all_spent_:
+        _, _, given, days, all_spent = self.kept_
+        if all_spent:
             fade = 1.0 if days <= _MEMORY_DAYS else _MEMORY_DAYS / days
             given, days = given * fade + visits, days * fade + pages.tick.days
         # whole visits are given, so that up to one is still to come
         interval = self.interval_days or usual_interval(len(pages) * days / (given + 1.0))
         spent = len(_due(pages, interval)) >= visits
-        return _Afforded(pages.tick.number, interval, given, days, spent)
+        return Afforded(pages.tick.number, interval, given, days, spent)
 
     def learn(self, outcomes: Outcomes) -> None:
         """A dropped visit will be given again."""
         dropped = float(np.count_nonzero(~outcomes.made))
-        self.given_ = max(0.0, self.given_ - dropped)
+        self.kept_ = self.kept_._replace(given=max(0.0, self.kept_.given - dropped))
 
     def state(self) -> State:
-        numbers = (self.interval_, self.given_, self.days_, self.tick_, self.all_spent_)
-        return {"numbers": np.array(numbers, dtype=np.float64)}
+        tick, *numbers, all_spent = self.kept_
+        return {"numbers": np.array([*numbers, tick, all_spent], dtype=np.float64)}
 
     def restore(self, state: State) -> None:
-        self.interval_, self.given_, self.days_, tick, spent = state["numbers"].tolist()
-        self.tick_, self.all_spent_ = int(tick), bool(spent)
+        interval, given, days, tick, spent = state["numbers"].tolist()
+        self.kept_ = Afforded(int(tick), interval, given, days, bool(spent))
 
 
 def _due(pages: Pages, interval: float) -> Ints:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from salticus.allocate.bandit.arms import Arms
 from salticus.allocate.bandit.learners import Exp3, Exp3Ix, Exp3Plus
-from salticus.allocate.bandit.policy import Bandit
+from salticus.allocate.bandit.policy import Arms, Bandit
 from salticus.allocate.bandit.step import rows_of
 from salticus.types import Floats, Ints, Outcomes, Pages
 from salticus.types.state import State
@@ -51,9 +50,8 @@ class Mixture(Bandit):
     """Expects π = Σ q_k ρ^k, and judges each arm by importance weights (ALGORITHMS §7, "Better").
 
     Pages are the actions and arms the experts, as in EXP4 (Auer et al. 2002). Arm k earned
-    x_k = Σ ρ^k μ z 1(stale) / (π M), an unbiased estimate of what it would have found, whichever
-    arm a visit was due to; stretched as a bandit's reward is. All learn each step, by w_k ←
-    w_k exp(γ x_k), so that it takes a fraction of the time that drawing one arm a tick does.
+    x_k = Σ ρ^k μ z 1(stale) / (π M), an unbiased estimate of what it would have found; stretched as
+    a bandit's reward is. All learn each step, by w_k ← w_k exp(γ x_k), and so in less time.
 
     Which part of π is due to arm k, q_k ρ^k / π, is kept for each page as a 16-bit fraction
     until the step is settled: 2K bytes a page. Cost: that of all arms together.

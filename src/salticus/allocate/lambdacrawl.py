@@ -154,15 +154,10 @@ def _printed(worth: Floats, chance: Floats, host: Ints, room: Floats) -> Floats:
 class LambdaCrawlPrinted(Policy):
     """The closed form of Han et al. (2020), Table 2, cut to [0, 1] and scaled to the visits.
 
-    For comparison only. λ is taken over all pages, which is right only if none is at 0 or 1:
-
-    - pages that should get none have negative rates, and pages that should get one get more;
-    - with the negative ones cut to 0, the others ask for more visits than there are;
-    - at p = 1 it divides by zero (p is kept below 0.999, as in `LambdaCrawl`).
-
-    So it is cut, scaled to the visits, and cut again until both hold (water filling), which loses
-    some percent of the objective against `LambdaCrawl`. Han et al. did not crawl with it either:
-    they ran the algorithm of Azar et al. (2018).
+    For comparison only: λ is taken over all pages, which is right only if none is at 0 or 1. Pages
+    that should get none have negative rates, others above one; at p = 1 it divides by zero (p is
+    kept below 0.999). Cut and scaled to the visits until both hold (water filling), it loses some
+    percent of the objective. Han et al. ran the algorithm of Azar et al. (2018) instead.
 
     >>> from dataclasses import replace
     >>> from salticus.testing import blank_pages

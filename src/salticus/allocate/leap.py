@@ -33,24 +33,19 @@ _NEVER = int(NEVER.astype(np.int64))
 class Leap(Policy):
     """The pages for which a visit buys the most: V(τ) = μ[∫₀^τ S − τS(τ)], per cost.
 
-    S is the chance that the page is unchanged τ days after its last answer, on whatever curve the
-    predictor draws. V never falls with age, so that to take the best pages of every tick is to
-    visit each page when its V reaches one common price, the price at which the visits are spent
-    (DESIGN, the visit price; Olston and Pandey 2008 for the Poisson curve). With constant rates
-    that are right this is the fixed-interval optimum, and so LambdaCrawl at even intervals.
+    S is the chance that the page is unchanged τ days after its last answer. V never falls with age,
+    so that to take the best pages of every tick is to visit each page when its V reaches one common
+    price, at which the visits are spent (Olston and Pandey 2008 for the Poisson curve). With
+    constant rates that are right this is the fixed-interval optimum.
 
     Pages never visited come first. After a failed visit V counts by the chance of an answer
-    (`Pages.answering`), from the page's addition on if it never gave one. Pages that nobody reads
-    share what is left by V without demand. For the case that estimates are wrong, a set of `few` of
-    all pages (1 %) gets no more than about the share `most` of the visits: that much goes, at most,
-    to the few / most visited last.
+    (`Pages.answering`). Pages that nobody reads share what is left by V without demand. In case
+    estimates are wrong, a set of `few` of all pages (1 %) gets no more than about the share `most`
+    of the visits: that much goes, at most, to the few / most visited last.
 
-    `price_` is the visit price of the last plan: the least worth of the pages chosen at the price
-    that all hosts share, in demand-weighted fresh days per visit of cost; where that is 0, because
-    visits are left for pages that nobody reads, `unread_price_` is the least V without demand among
-    them. Both are 0 while there are visits for all pages.
-
-    Cost: linear in pages; nothing is sorted.
+    `price_` is the visit price of the last plan, in demand-weighted fresh days per visit of cost;
+    where that is 0, because visits are left for pages that nobody reads, `unread_price_` is the
+    least V without demand among them. Both are 0 while there are visits for all. Cost: linear.
 
     >>> from dataclasses import replace
     >>> from salticus.predict.poisson import PoissonSurvival

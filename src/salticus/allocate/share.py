@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from salticus.types import Bools, Floats
+from salticus.types import Floats
 
 _SAMPLE = 4096
 
@@ -41,8 +41,7 @@ def ranked(order: NDArray[Any], rank: int) -> Any:
     """The value that sorting would put at `rank`. Cost: linear.
 
     A sample tells between which values it lies, so that only the rows between them are put in
-    order: at ten million pages this is several times as fast as to partition all of them, above
-    all if many tie.
+    order: at ten million pages several times as fast as to partition all of them.
     """
     low, high = _around(order, rank)
     below = int(np.count_nonzero(order < low))
@@ -75,7 +74,7 @@ def in_proportion(weights: Floats, visits: float) -> Floats:
     left = min(float(visits), float(len(weights)))
     positive = int(np.count_nonzero(weights > 0))
     if positive <= left:
-        return _rest(weights > 0, left - positive)
+        return np.where(weights > 0, 1.0, (left - positive) / max(1, len(weights) - positive))
     worth, full = weights.copy(), np.empty(0, dtype=np.int64)
     while True:
         total = float(worth.sum())
@@ -87,9 +86,3 @@ def in_proportion(weights: Floats, visits: float) -> Floats:
     expected = np.minimum(worth * (left / total), 1.0)
     expected[full] = 1.0
     return expected
-
-
-def _rest(full: Bools, left: float) -> Floats:
-    """One visit for those that are `full`, and what is left in equal parts for the others."""
-    others = max(1, int(np.count_nonzero(~full)))
-    return np.where(full, 1.0, left / others)

@@ -2,21 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from salticus.allocate.bandit.arms import Arm, Arms, part
+from salticus import plugins
+from salticus.allocate import BUILTIN
 from salticus.allocate.bandit.learners import Exp3Anytime, Learner
 from salticus.allocate.bandit.step import History, Step, rows_of
-from salticus.allocate.base import known
+from salticus.allocate.base import Policy, Stepwise, Thrifty, known
+from salticus.errors import ConfigError
 from salticus.types import Floats, Outcomes, Pages
 from salticus.types.coins import coins
-from salticus.types.state import State
+from salticus.types.state import Remembers, State, part_of
 
 _RECENT = 256  # steps; three weeks of two-hour ticks
 _OTHERS = 11 << 32  # spacings and planners flip coins of the same seed
+
+Arm = str | Callable[[], Policy]
+
+
+class Arms:
+    """Policies side by side. An arm is a policy's name, ``file.py:Class``, or anything that makes
+    one."""
+
+    def __init__(self, arms: Sequence[Arm], *, seed: int) -> None:
+        if not arms:
+            raise ConfigError("a bandit has no arms; name some policies in its class: arms = (...)")
+        self.names = [arm if isinstance(arm, str) else arm.__name__ for arm in arms]
+        self.policies = [_made(arm, seed) for arm in arms]
+        self.stepwise = [policy for policy in self.policies if isinstance(policy, Stepwise)]
+        thrifty = [policy for policy in self.policies if isinstance(policy, Thrifty)]
+        self.spends = all(policy.spends for policy in thrifty)
+
+    def __len__(self) -> int:
+        return len(self.policies)
+
+    def expected(self, arm: int, pages: Pages, visits: float) -> Floats:
+        """What one of them expects."""
+        return self.policies[arm].expected(pages, visits)
+
+    def begin(self, pages: Pages) -> None:
+        for policy in self.stepwise:
+            policy.begin(pages)
+
+    def adopt(self) -> None:
+        for policy in self.stepwise:
+            policy.adopt()
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """All learn from every visit, whoever asked for it."""
+        for policy in self.policies:
+            policy.learn(outcomes)
+
+    def state(self) -> State:
+        """What the arms remember, each under its number, and what they are called."""
+        kept = {
+            f"arm{number}/{name}": column
+            for number, policy in enumerate(self.policies)
+            if isinstance(policy, Remembers)
+            for name, column in policy.state().items()
+        }
+        return {"names": np.array(self.names), **kept}
+
+    def are_of(self, state: State) -> bool:
+        """Whether the state is that of arms of the same names."""
+        return bool(state["names"].tolist() == self.names)
+
+    def restore(self, state: State) -> None:
+        for number, policy in enumerate(self.policies):
+            if isinstance(policy, Remembers):
+                policy.restore(part_of(state, f"arm{number}/"))
+
+
+def _made(arm: Arm, seed: int) -> Policy:
+    if not isinstance(arm, str):
+        return arm()
+    made: Policy = plugins.make("policy", arm, BUILTIN, seed=seed)
+    return made
 
 
 class Bandit:
@@ -24,14 +88,13 @@ class Bandit:
 
     After Han et al. (2020), §3.2. The step is settled when the next tick begins. Its reward is
     the demand μ of pages that were visited and found stale, divided by M = max_k Σ μ ρ^k, the most
-    that any arm would have visited; then stretched, for all arms alike, until it fills [0, 1]
-    (`Stretch`). The paper divides by what the arm itself visited, Σ μ z (`common` = False): then
-    an arm that visits always-stale pages that nobody reads scores near 1, and wins (ALGORITHMS §7).
+    that any arm would have visited; then stretched (`Stretch`). The paper divides by what the arm
+    itself visited, Σ μ z (`common` = False): then an arm that visits always-stale pages that nobody
+    reads scores near 1, and wins (ALGORITHMS §7).
 
-    Only visits of which it is known whether the page had changed count; if others failed or were
-    dropped, M counts for that share of the visits. A step without any teaches nothing. Rewards
-    need coins: at even spacing a visit belongs to the arm of an earlier tick. A subclass names
-    `arms` and `learner`. Cost: that of all arms together; as printed, that of the arm drawn.
+    Only visits of which it is known whether the page had changed count, and M for their share of
+    the visits. Rewards need coins: at even spacing a visit belongs to the arm of an earlier tick.
+    A subclass names `arms` and `learner`. Cost: that of all arms; as printed, of the arm drawn.
     """
 
     spacing = "coin"
@@ -131,10 +194,10 @@ class Bandit:
     def restore(self, state: State) -> None:
         """Go on where another stopped; a bandit of other arms starts anew."""
         if self.arms_.are_of(state):
-            self.step_ = Step.restored(part(state, "step"))
+            self.step_ = Step.restored(part_of(state, "step/"))
             self.stretch_.recent_ = state["recent"]
-            self.learner_.restore(part(state, "learner"))
-            self.history_.restore(part(state, "history"))
+            self.learner_.restore(part_of(state, "learner/"))
+            self.history_.restore(part_of(state, "history/"))
             self.arms_.restore(state)
 
 
@@ -142,9 +205,8 @@ class Stretch:
     """Stretches rewards so that one in five of the recent ones above 0 is cut at 1.
 
     With a common denominator rewards are small, because well-kept copies are seldom stale: on a
-    market 0.19, 0.06 and 0.02 on average for the best arm at 1, 10 and 50 % budget. EXP3 moves a
-    weight by γ/K · x a step at most, so that two months of ticks of two hours would not tell arms
-    apart. The factor is the same for every arm, and depends on what all have earned of late.
+    market 0.02 on average for the best arm at 50 % budget. EXP3 moves a weight by γ/K · x a step at
+    most, so that two months would not tell arms apart. The factor is the same for every arm.
     `quantile` is the share of rewards that are not cut.
 
     >>> stretch = Stretch()

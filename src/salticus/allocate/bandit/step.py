@@ -31,9 +31,7 @@ class Step:
 
     `mass` is the most demand that an arm would have visited, Σ μ ρ. A visit belongs to the step
     if the policy asked for it, it was answered no sooner than the tick began, and none with
-    as high a number had been seen by then: what an earlier tick left in flight is not counted,
-    since its own step is settled. (A page that answers after its tick and was the last of
-    all cannot be told; such visits are a few seconds' worth.)
+    as high a number had been seen by then: what an earlier tick left in flight is not counted.
     """
 
     tick: int = NONE
@@ -75,12 +73,8 @@ class Step:
     def state(self) -> State:
         page, stale = self.found()
         numbers = (self.tick, self.start, self.arm, self.before, self.latest, self.visits)
-        return {
-            "numbers": np.array(numbers, dtype=np.int64),
-            "mass": np.array(self.mass),
-            "page": page,
-            "stale": stale,
-        }
+        whole = {"numbers": np.array(numbers, dtype=np.int64), "mass": np.array(self.mass)}
+        return {**whole, "page": page, "stale": stale}
 
     @classmethod
     def restored(cls, state: State) -> Step:
@@ -108,17 +102,11 @@ class History:
         self.chances = np.concatenate([self.chances, chances[None, :]])[-_KEPT:]
 
     def state(self) -> State:
-        return {
-            "start": self.start,
-            "arm": self.arm,
-            "reward": self.reward,
-            "chances": self.chances,
-        }
+        return {name: getattr(self, name) for name in ("start", "arm", "reward", "chances")}
 
     def restore(self, state: State) -> None:
-        if "chances" in state:
-            self.start, self.arm = state["start"], state["arm"]
-            self.reward, self.chances = state["reward"], state["chances"]
+        for name in state if "chances" in state else ():
+            setattr(self, name, state[name])
 
 
 def rows_of(ids: Ints, wanted: Ints) -> tuple[Ints, Bools]:
