@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from salticus.exchange.check import examine
 from salticus.exchange.folder import Log
 from salticus.lab.worlds.market import PRESETS, MarketSize, make_market
+from salticus.lab.worlds.market.catalogue import dealt, even
 from salticus.lab.worlds.market.changes import MarketEventKind, MarketEvents, points_of
-from salticus.lab.worlds.market.evenly import dealt, even
 from salticus.lab.worlds.market.geography import ZONES, calendar_of
 from salticus.lab.worlds.market.presets import HAN2019
 from salticus.lab.worlds.market.scene import raked

@@ -12,8 +12,8 @@ import pytest
 from salticus.errors import InputError
 from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.lab.worlds.market.blocks import SIZE, Block, blocks_of
+from salticus.lab.worlds.market.catalogue import classes, dealt, even_places
 from salticus.lab.worlds.market.changes import GONE, MarketEventKind, MarketEvents, points_of
-from salticus.lab.worlds.market.evenly import classes, dealt, even_places
 from salticus.lab.worlds.market.geography import COUNTRIES, ZONES, Calendar, calendar_of
 from salticus.lab.worlds.market.make import names, pages_table
 from salticus.lab.worlds.market.presets import HAN2019, PRESETS, Preset

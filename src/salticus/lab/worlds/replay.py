@@ -142,7 +142,7 @@ class Replay:
         """Nothing is in flight."""
 
     async def finish(self) -> AsyncIterator[Outcomes]:
-        nothing: list[Outcomes] = []
+        nothing: tuple[Outcomes, ...] = ()
         for outcomes in nothing:
             yield outcomes
 

@@ -73,15 +73,6 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: int | None = None
     to: Aim = "offer"
 
-    @property
-    def pattern(self) -> str:
-        """Which paths it may befall."""
-        return self.paths or PATHS.get(self.kind, "/o/*")
-
-    def concerns(self, host: str, shop: int) -> bool:
-        """Whether this may befall requests to the shop."""
-        return fnmatchcase(host, self.hosts) or fnmatchcase(str(shop), self.hosts)
-
 
 def parse_fault(text: str) -> Fault:
     """A fault written as ``kind[:share][:name=value]…``.
@@ -112,8 +103,11 @@ class Dice:
     """
 
     def __init__(self, faults: Sequence[Fault], *, seed: int, host: str, shop: int) -> None:
-        chosen = [fault for fault in faults if fault.concerns(host, shop)]
-        self._faults = [(fault, re.compile(translate(fault.pattern))) for fault in chosen]
+        self._faults = [
+            (fault, re.compile(translate(fault.paths or PATHS.get(fault.kind, "/o/*"))))
+            for fault in faults
+            if fnmatchcase(host, fault.hosts) or fnmatchcase(str(shop), fault.hosts)
+        ]
         self._salt = f"{seed}:{shop}"
         self._asked: dict[str, int] = {}
 

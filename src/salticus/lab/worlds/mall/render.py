@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
 from email.utils import formatdate
@@ -64,7 +64,7 @@ def page_head(page: MallPage, text: str) -> bytes:
     """A page up to the padding: an offer in its markup, else `text` as its main text."""
     title = escape(page.title)
     if page.kind == "offer":
-        data, main = STYLES[page.markup](page, product(page, text))
+        data, main = _written(page, text)
     else:
         data, main = "", f"<article><p>{escape(text)}</p></article>"
     return (
@@ -95,9 +95,74 @@ class Padding:
 # ------------------------------------------------------------------------------- offers in markup
 
 
+_PLAIN = (
+    '<ol class="trail">{trail}</ol><h1>{title}</h1><p class="brand">{brand}</p>'
+    '<p class="price">{price} {currency}</p><p class="stock {stock}">{stock}</p>' + _NOTE
+)
+
+STYLES = {
+    "jsonld": ('<script type="application/ld+json">{data}</script>', _PLAIN),
+    "microdata": (
+        "",
+        '<div itemscope itemtype="https://schema.org/Product">'
+        '<h1 itemprop="name">{title}</h1>{brands}<meta itemprop="category" content="{category}">'
+        '<div itemprop="offers" itemscope itemtype="https://schema.org/Offer">'
+        '<meta itemprop="priceCurrency" content="{currency}">'
+        '<p class="price" itemprop="price" content="{price}">{price} {currency}</p>'
+        '<link itemprop="availability" href="{availability}">'
+        '<link itemprop="itemCondition" href="{condition}"></div></div>' + _NOTE,
+    ),
+    "rdfa": (
+        "",
+        '<div vocab="https://schema.org/" typeof="Product"><h1 property="name">{title}</h1>{brands}'
+        '<div property="offers" typeof="Offer">'
+        '<meta property="priceCurrency" content="{currency}">'
+        '<span property="price" content="{price}">{price}</span>'
+        '<link property="availability" href="{availability}">'
+        '<link property="itemCondition" href="{condition}"></div></div>' + _NOTE,
+    ),
+    "opengraph": (
+        '<meta property="og:type" content="product"><meta property="og:title" content="{title}">'
+        '<meta property="product:brand" content="{brand}">'
+        '<meta property="product:price:amount" content="{price}">'
+        '<meta property="product:price:currency" content="{currency}">'
+        '<meta property="product:availability" content="{meta_stock}">',
+        _PLAIN,
+    ),
+    # nothing but a shell: the offer comes from ``/api`` by script
+    "script": ('<script src="/app.js" defer></script>', "<p>Please enable JavaScript.</p>"),
+}
+"""How an offer stands in the head and in the main part of a page, by markup."""
+
+_PROPERTY = {"microdata": "itemprop", "rdfa": "property"}
+
+
+def _written(page: MallPage, text: str) -> tuple[str, str]:
+    """The head and the main part of an offer with the value `text`, in the page's markup."""
+    known = product(page, text)
+    offer, stock, brand = known["offers"], text.split(" ")[2], escape(page.brand or "")
+    parts = {
+        "data": json.dumps(known, ensure_ascii=False).replace("<", "\\u003c"),
+        "title": escape(page.title),
+        "brand": brand,
+        "brands": brand and f'<span {_PROPERTY.get(page.markup)}="brand">{brand}</span>',
+        "category": escape(page.category or ""),
+        "trail": "".join(f"<li>{escape(c)}</li>" for c in (page.category or "").split(" > ")),
+        "price": offer["price"],
+        "currency": offer["priceCurrency"],
+        "availability": offer["availability"],
+        "condition": offer["itemCondition"],
+        "stock": stock,
+        "meta_stock": _META_STOCK.get(stock, stock),
+    }
+    head, main = STYLES[page.markup]
+    return head.format_map(parts), main.format_map(parts)
+
+
 def product(page: MallPage, text: str) -> dict[str, Any]:
     """What JSON-LD says of an offer with the value `text`."""
     price, currency, availability = text.split(" ")
+    decimals = len(price.partition(".")[2])  # shops write two of them at least
     known = {
         "@context": "https://schema.org",
         "@type": "Product",
@@ -108,104 +173,13 @@ def product(page: MallPage, text: str) -> dict[str, Any]:
         "offers": {
             "@type": "Offer",
             "url": page.path,
-            "price": _shown_price(price),
+            "price": price if decimals >= 2 else f"{Decimal(price):.2f}",
             "priceCurrency": currency,
             "availability": _SCHEMA + availability,
             "itemCondition": _SCHEMA + _CONDITIONS.get(page.condition, page.condition),
         },
     }
     return {key: value for key, value in known.items() if value is not None}
-
-
-def _shown_price(price: str) -> str:
-    """A price as shops write it, with two decimals at least.
-
-    >>> _shown_price("19.9"), _shown_price("20"), _shown_price("1.678")
-    ('19.90', '20.00', '1.678')
-    """
-    decimals = len(price.partition(".")[2])
-    return price if decimals >= 2 else f"{Decimal(price):.2f}"
-
-
-Markup = Callable[[MallPage, Mapping[str, Any]], tuple[str, str]]
-"""A page and its product → what stands in the head of the page, and in its main part."""
-
-
-def _json_ld(page: MallPage, known: Mapping[str, Any]) -> tuple[str, str]:
-    data = json.dumps(known, ensure_ascii=False).replace("<", "\\u003c")
-    return f'<script type="application/ld+json">{data}</script>', _plain(page, known["offers"])
-
-
-def _plain(page: MallPage, offer: Mapping[str, str]) -> str:
-    trail = "".join(f"<li>{escape(part)}</li>" for part in (page.category or "").split(" > "))
-    stock = offer["availability"].removeprefix(_SCHEMA)
-    return (
-        f'<ol class="trail">{trail}</ol><h1>{escape(page.title)}</h1>'
-        f'<p class="brand">{escape(page.brand or "")}</p>'
-        f'<p class="price">{offer["price"]} {offer["priceCurrency"]}</p>'
-        f'<p class="stock {stock}">{stock}</p>{_NOTE}'
-    )
-
-
-def _microdata(page: MallPage, known: Mapping[str, Any]) -> tuple[str, str]:
-    offer = known["offers"]
-    brand = f'<span itemprop="brand">{escape(page.brand)}</span>' if page.brand else ""
-    category = f'<meta itemprop="category" content="{escape(page.category or "")}">'
-    return "", (
-        '<div itemscope itemtype="https://schema.org/Product">'
-        f'<h1 itemprop="name">{escape(page.title)}</h1>{brand}{category}'
-        '<div itemprop="offers" itemscope itemtype="https://schema.org/Offer">'
-        f'<meta itemprop="priceCurrency" content="{offer["priceCurrency"]}">'
-        f'<p class="price" itemprop="price" content="{offer["price"]}">'
-        f"{offer['price']} {offer['priceCurrency']}</p>"
-        f'<link itemprop="availability" href="{offer["availability"]}">'
-        f'<link itemprop="itemCondition" href="{offer["itemCondition"]}">'
-        f"</div></div>{_NOTE}"
-    )
-
-
-def _rdfa(page: MallPage, known: Mapping[str, Any]) -> tuple[str, str]:
-    offer = known["offers"]
-    brand = f'<span property="brand">{escape(page.brand)}</span>' if page.brand else ""
-    return "", (
-        '<div vocab="https://schema.org/" typeof="Product">'
-        f'<h1 property="name">{escape(page.title)}</h1>{brand}'
-        '<div property="offers" typeof="Offer">'
-        f'<meta property="priceCurrency" content="{offer["priceCurrency"]}">'
-        f'<span property="price" content="{offer["price"]}">{offer["price"]}</span>'
-        f'<link property="availability" href="{offer["availability"]}">'
-        f'<link property="itemCondition" href="{offer["itemCondition"]}">'
-        f"</div></div>{_NOTE}"
-    )
-
-
-def _opengraph(page: MallPage, known: Mapping[str, Any]) -> tuple[str, str]:
-    offer = known["offers"]
-    stock = offer["availability"].removeprefix(_SCHEMA)
-    said = {
-        "og:type": "product",
-        "og:title": page.title,
-        "product:brand": page.brand or "",
-        "product:price:amount": offer["price"],
-        "product:price:currency": offer["priceCurrency"],
-        "product:availability": _META_STOCK.get(stock, stock),
-    }
-    head = "".join(f'<meta property="{name}" content="{escape(v)}">' for name, v in said.items())
-    return head, _plain(page, offer)
-
-
-def _script(page: MallPage, known: Mapping[str, Any]) -> tuple[str, str]:
-    """Nothing but a shell: the offer comes from ``/api`` by script."""
-    return '<script src="/app.js" defer></script>', "<p>Please enable JavaScript.</p>"
-
-
-STYLES: Mapping[str, Markup] = {
-    "jsonld": _json_ld,
-    "microdata": _microdata,
-    "rdfa": _rdfa,
-    "opengraph": _opengraph,
-    "script": _script,
-}
 
 
 # ------------------------------------------------------------------------------------- the ways in

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -13,6 +13,7 @@ from salticus.lab.worlds.market.presets import Preset
 from salticus.types import Floats, Ints
 
 _NOON = timedelta(hours=12)
+_MINUTE = timedelta(minutes=1)
 
 
 class Country(NamedTuple):
@@ -102,16 +103,10 @@ class Calendar:
 def calendar_of(preset: Preset, days: int) -> Calendar:
     """The calendar of a log of so many UTC days from the preset's start."""
     noons = [preset.start + _NOON + timedelta(days=d - 1) for d in range(days + 2)]
-    offset = np.array([[_minutes(zone, noon) for noon in noons] for zone in ZONES], dtype=np.int64)
+    zones = [ZoneInfo(zone) for zone in ZONES]
+    ahead = [[(noon - noon.replace(tzinfo=zone)) // _MINUTE for noon in noons] for zone in zones]
     week = np.array([preset.weekend if noon.weekday() >= 5 else 1.0 for noon in noons])
     week *= 7 / (5 + 2 * preset.weekend)
     dates = [f"{noon:%m-%d}" for noon in noons]
     sales = [[day in {*country.holidays, *EVERYWHERE} for day in dates] for country in COUNTRIES]
-    return Calendar(days, offset, week * np.where(sales, preset.holiday, 1.0))
-
-
-def _minutes(zone: str, noon: datetime) -> int:
-    local = noon.replace(tzinfo=ZoneInfo(zone))
-    offset = local.utcoffset()
-    assert offset is not None  # zones of the database always know theirs
-    return offset // timedelta(minutes=1)
+    return Calendar(days, np.array(ahead), week * np.where(sales, preset.holiday, 1.0))

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from salticus.lab.worlds.market.catalogue import Catalogue, catalogue_of
-from salticus.lab.worlds.market.evenly import even
+from salticus.lab.worlds.market.catalogue import Catalogue, catalogue_of, even
 from salticus.lab.worlds.market.geography import COUNTRIES, Calendar, calendar_of
 from salticus.lab.worlds.market.presets import Preset
 from salticus.lab.worlds.market.taxonomy import LEAVES, SERIES
