@@ -12,8 +12,9 @@ import msgspec
 import pytest
 
 from salticus.checks.store import check_store
-from salticus.store.base import AlertState, History, Loaded, Query, Store
+from salticus.store.base import Store
 from salticus.store.memory.page import Page
+from salticus.store.nouns import AlertState, History, Loaded, Query
 from salticus.store.sqlite import SqliteStore
 from salticus.testing import MemoryStore
 from salticus.types import Alert, NewPage, Record, Told

@@ -20,7 +20,8 @@ from salticus.crawl.assembly import crawler
 from salticus.lab.worlds.mall.server import Mall
 from salticus.lab.worlds.mall.stock import generate
 from salticus.store import open_store
-from salticus.store.base import Query, Store
+from salticus.store.base import Store
+from salticus.store.nouns import Query
 from salticus.types.state import unpack
 
 STORES = sorted(Path(__file__).parents[1].joinpath("data", "stores").glob("*.sql"))

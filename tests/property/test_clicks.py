@@ -29,7 +29,7 @@ from salticus.signals.counting import (
     take_in,
 )
 from salticus.signals.opened import MAX_LINE
-from salticus.store.base import MOST_CLICKS, MOST_IMPRESSIONS
+from salticus.store.nouns import MOST_CLICKS, MOST_IMPRESSIONS
 from salticus.store.sqlite import SqliteStore
 from salticus.types import Count, Counted, Mark, NewPage
 from salticus.types.dates import HOUR_US

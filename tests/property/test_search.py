@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from salticus.store.base import Query
+from salticus.store.nouns import Query
 from salticus.store.sqlite import SqliteStore
 from salticus.types import NewPage, Observation, Record, Told, Value
 

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 
 from salticus.config import Caps, Scope
 from salticus.errors import InputError, StoreError
-from salticus.store.base import SORTS, STATES, Edit, Query, Store, plain
+from salticus.store.base import Store
+from salticus.store.nouns import SORTS, STATES, Edit, Query, plain
 from salticus.store.sqlite import SqliteStore
 from salticus.store.sqlite.packing import glob, pack, raw, rows, text, unpack
 from salticus.testing import MemoryStore

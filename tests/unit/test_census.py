@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salticus.crawl.census import _idle, awake
-from salticus.store.base import DROPPED
+from salticus.store.nouns import DROPPED
 from salticus.testing import START, a_tick
 from salticus.types import DAY, Status, instant
 

@@ -17,7 +17,7 @@ import pytest
 from salticus.cli.pages import Sort, State
 from salticus.crawl.alerts import KINDS
 from salticus.crawl.snapshot import Snapshot
-from salticus.store.base import SORTS, STATES
+from salticus.store.nouns import SORTS, STATES
 from salticus.store.sqlite import SqliteStore
 from salticus.types import Alert, Plan, Tick, Told, Value, instant
 from salticus.views.alerts import ADVICE, MEANING

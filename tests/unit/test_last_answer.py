@@ -27,7 +27,7 @@ from salticus.observe import digest
 from salticus.predict.base import Predictor
 from salticus.predict.gamma import GammaSurvival
 from salticus.predict.poisson import PoissonSurvival
-from salticus.store.base import Query
+from salticus.store.nouns import Query
 from salticus.testing import START, blank_pages
 from salticus.types import (
     Floats,

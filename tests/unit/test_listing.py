@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salticus.store.base import PageState
+from salticus.store.nouns import PageState
 from salticus.urls import canonical
 from salticus.views.listing import HEADER, as_json, as_row, pattern
 from salticus.views.times import ago, iso, moment, plain, span, when

@@ -12,7 +12,7 @@ import salticus
 from salticus.clock import VirtualClock
 from salticus.config import Config, load, parse
 from salticus.crawl.opening import Crawl, open_crawl, stored
-from salticus.store.base import Edit, Query
+from salticus.store.nouns import Edit, Query
 from salticus.types import Count
 from salticus.views.fresh import Fresh, Unknown, fresh
 from salticus.views.plan import plan

@@ -10,7 +10,7 @@ import pytest
 
 from salticus.config import Scope
 from salticus.errors import StoreError
-from salticus.store.base import Edit, Query
+from salticus.store.nouns import Edit, Query
 from salticus.store.sqlite import SqliteStore
 from salticus.types import Alert, Entry, NewPage, Observation, Record, Told, Value
 

@@ -12,7 +12,8 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from salticus.errors import InputError
-from salticus.store.base import Query, Store
+from salticus.store.base import Store
+from salticus.store.nouns import Query
 from salticus.store.sqlite import SqliteStore
 from salticus.types import NewPage, Observation, Record, Value
 from salticus.views.warc import export_warc

@@ -22,7 +22,7 @@ from salticus.crawl.snapshot import Snapshot
 from salticus.crawl.standing import HORIZON
 from salticus.fetch.gate import Hosts
 from salticus.observe import digest
-from salticus.store.base import Edit, Query
+from salticus.store.nouns import Edit, Query
 from salticus.store.sqlite import SqliteStore
 from salticus.store.sqlite.run import instance_lock
 from salticus.testing import START

@@ -9,7 +9,8 @@ import numpy as np
 from salticus.checks import store_pages, store_people
 from salticus.checks.store_samples import NEW, NOON, URLS, filled, outcomes, record, refuses, visit
 from salticus.errors import InputError, StoreError, StoreLocked
-from salticus.store.base import History, Store
+from salticus.store.base import Store
+from salticus.store.nouns import History
 from salticus.types import (
     CHANGED,
     UNCHANGED,

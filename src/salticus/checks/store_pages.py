@@ -18,8 +18,9 @@ from salticus.checks.store_samples import (
 )
 from salticus.config import Caps
 from salticus.errors import InputError, UnknownPage
-from salticus.store.base import Query, Store
+from salticus.store.base import Store
 from salticus.store.caps import MOST_NAMING
+from salticus.store.nouns import Query
 from salticus.types import Entry, NewPage, Record, Value
 
 

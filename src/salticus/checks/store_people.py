@@ -19,8 +19,9 @@ from salticus.checks.store_samples import (
 )
 from salticus.config import Scope
 from salticus.errors import InputError, UnknownPage
-from salticus.store.base import MOST_CLICKS, MOST_IMPRESSIONS, Counted, Edit, Query, Store
-from salticus.types import Alert, Count, Entry, Mark, NewPage, Record, Request, Told, Value
+from salticus.store.base import Store
+from salticus.store.nouns import MOST_CLICKS, MOST_IMPRESSIONS, Edit, Query
+from salticus.types import Alert, Count, Counted, Entry, Mark, NewPage, Record, Request, Told, Value
 from salticus.types.dates import HOUR_US
 
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from salticus.config import Rule
 from salticus.predict.base import Predictor
 from salticus.signals.demand import Demand
-from salticus.store.base import DROPPED, PageStore, PageTable
+from salticus.store.base import PageStore, PageTable
+from salticus.store.nouns import DROPPED
 from salticus.types import (
     DAY,
     Bools,

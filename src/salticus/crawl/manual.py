@@ -17,7 +17,8 @@ from salticus.crawl.opening import Crawl, clock_of, open_crawl
 from salticus.crawl.snapshot import Snapshot, no_plan, replace_part
 from salticus.errors import InputError
 from salticus.schedule.ledger import Ledger
-from salticus.store.base import PageState, Query, Store
+from salticus.store.base import Store
+from salticus.store.nouns import PageState, Query
 from salticus.types import NewPage as NewPage
 from salticus.types import Outcomes, Pages, Plan, Purpose, Tick, instant, unplanned
 from salticus.urls import canonical

@@ -20,7 +20,8 @@ from salticus.types import instant
 
 if TYPE_CHECKING:
     from salticus.crawl.standing import Standing
-    from salticus.store.base import Stamp, Store
+    from salticus.store.base import Store
+    from salticus.store.nouns import Stamp
 
 
 RENDERED = 5  # what a rendered visit costs if its rule does not say

@@ -21,7 +21,7 @@ from salticus.errors import InputError, UnknownPage
 from salticus.scrapy.fetcher import ScrapyFetcher, first_url
 from salticus.scrapy.items import reading
 from salticus.scrapy.options import Options
-from salticus.store.base import PageState
+from salticus.store.nouns import PageState
 from salticus.types import Fetched, NewPage, Status, Target, Tick
 from salticus.urls import canonical
 from salticus.web.desk import desk

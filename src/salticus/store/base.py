@@ -10,12 +10,6 @@ from typing import Any, Protocol, Self
 
 from salticus.config import Caps, Scope
 from salticus.store.nouns import (
-    DROPPED,
-    FIELD_COLUMNS,
-    MOST_CLICKS,
-    MOST_IMPRESSIONS,
-    SORTS,
-    STATES,
     AlertState,
     Edit,
     Health,
@@ -26,8 +20,6 @@ from salticus.store.nouns import (
     Query,
     Stamp,
     Summary,
-    known,
-    plain,
 )
 from salticus.types import (
     Alert,
@@ -56,36 +48,6 @@ from salticus.types import (
     Told,
     Value,
 )
-
-__all__ = [
-    "DROPPED",
-    "FIELD_COLUMNS",
-    "MOST_CLICKS",
-    "MOST_IMPRESSIONS",
-    "SORTS",
-    "STATES",
-    "AlertState",
-    "ChangeStore",
-    "Counted",
-    "Edit",
-    "FreshnessStore",
-    "Health",
-    "History",
-    "Hit",
-    "Loaded",
-    "PageState",
-    "PageStore",
-    "PageTable",
-    "Query",
-    "ReaderStore",
-    "RunStore",
-    "Store",
-    "Stamp",
-    "Summary",
-    "VisitStore",
-    "known",
-    "plain",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 import msgspec
 
 from salticus.crawl.opening import Crawl
-from salticus.store.base import AlertState
+from salticus.store.nouns import AlertState
 from salticus.views.times import known, moment, when
 
 MEANING = {

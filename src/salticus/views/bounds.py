@@ -12,7 +12,7 @@ from salticus.allocate.capacity import optional
 from salticus.allocate.limits import deadlines
 from salticus.config import Rule
 from salticus.crawl.standing import Standing
-from salticus.store.base import DROPPED, PageState
+from salticus.store.nouns import DROPPED, PageState
 from salticus.types import Pages, Times, moment
 from salticus.types.state import later
 from salticus.views.standing import NextVisit

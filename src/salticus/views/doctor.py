@@ -13,7 +13,7 @@ from salticus.crawl.opening import Crawl, clock_of, open_crawl, stored
 from salticus.crawl.parts import make_parts
 from salticus.errors import ConfigError, PluginError, SalticusError, StoreMissing
 from salticus.store import open_store
-from salticus.store.base import Health, Query
+from salticus.store.nouns import Health, Query
 from salticus.views.alerts import alerts_of, headline
 from salticus.views.burden import burden
 from salticus.views.finding import Finding, bad, doubtful, good

@@ -8,7 +8,7 @@ from typing import Literal
 from salticus.crawl.opening import Crawl
 from salticus.errors import InputError
 from salticus.exchange.write import export_log, export_rows
-from salticus.store.base import Query
+from salticus.store.nouns import Query
 from salticus.views.warc import export_warc
 
 Format = Literal["log", "csv", "jsonl", "warc"]

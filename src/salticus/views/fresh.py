@@ -11,7 +11,7 @@ import numpy as np
 
 from salticus.crawl.opening import Crawl
 from salticus.errors import UnknownPage
-from salticus.store.base import PageState
+from salticus.store.nouns import PageState
 from salticus.views.standing import NextVisit, outdated, shown, times
 from salticus.views.times import known
 

@@ -12,9 +12,9 @@ import msgspec
 
 from salticus.crawl.opening import Crawl
 from salticus.errors import InputError
-from salticus.store.base import Edit as Edit
-from salticus.store.base import PageState as PageState
-from salticus.store.base import Query as Query
+from salticus.store.nouns import Edit as Edit
+from salticus.store.nouns import PageState as PageState
+from salticus.store.nouns import Query as Query
 from salticus.urls import canonical
 from salticus.views.times import ago, iso, known
 

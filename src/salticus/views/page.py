@@ -12,7 +12,7 @@ import numpy as np
 from salticus.crawl.opening import Crawl
 from salticus.crawl.snapshot import Snapshot
 from salticus.predict.gamma import Gamma, posterior
-from salticus.store.base import PageState
+from salticus.store.nouns import PageState
 from salticus.types import ANSWERED, STATUS
 from salticus.views.diff import difference
 from salticus.views.times import known, moment, when

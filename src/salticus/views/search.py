@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from salticus.crawl.opening import Crawl
-from salticus.store.base import Hit
+from salticus.store.nouns import Hit
 from salticus.types import Floats, Told
 from salticus.views.standing import outdated_or_unknown, times
 from salticus.views.times import known

@@ -16,7 +16,7 @@ from salticus.crawl.parts import predictor_of
 from salticus.crawl.standing import visit_price
 from salticus.errors import InputError
 from salticus.models.registry import NONE, Registry
-from salticus.store.base import Query
+from salticus.store.nouns import Query
 from salticus.types import Pages, Tick, instant
 from salticus.views.freshness import freshness
 from salticus.views.times import known

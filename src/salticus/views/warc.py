@@ -11,7 +11,8 @@ from typing import BinaryIO
 
 from salticus.errors import InputError
 from salticus.exchange.place import in_place
-from salticus.store.base import Query, Store
+from salticus.store.base import Store
+from salticus.store.nouns import Query
 from salticus.version import VERSION
 from salticus.views.times import iso
 

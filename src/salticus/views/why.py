@@ -13,7 +13,7 @@ from salticus.allocate.base import Priced
 from salticus.crawl.opening import Crawl
 from salticus.crawl.standing import HORIZON, Standing
 from salticus.predict.base import Evident, Explained, Paced, Predictor
-from salticus.store.base import PageState
+from salticus.store.nouns import PageState
 from salticus.types import ANSWERED, DAY, STATUS, Pages, Purpose, instant
 from salticus.views.bounds import Bound, Case, binding, bounds, cause
 from salticus.views.standing import NextVisit, copies_of, shown, times

@@ -13,7 +13,7 @@ from salticus.clock import Clock
 from salticus.crawl.live import Live
 from salticus.crawl.loop import Loop
 from salticus.errors import InputError
-from salticus.store.base import Hit
+from salticus.store.nouns import Hit
 from salticus.types import NEVER, Count, Floats, Ints, Request, Signal, instant
 from salticus.views.search import Found, found
 
