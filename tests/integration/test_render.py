@@ -24,8 +24,7 @@ from salticus.fetch.base import Answer, Ask
 from salticus.fetch.browser import find
 from salticus.fetch.http import HttpEngine
 from salticus.fetch.polite import PoliteFetcher
-from salticus.fetch.render import BrowserRenderer
-from salticus.fetch.supply import Shelf
+from salticus.fetch.render import BrowserRenderer, Shelf
 from salticus.types import Status
 
 try:

@@ -13,10 +13,10 @@ from salticus.checks.fetch_server import Names, Server, reply
 from salticus.clock import SystemClock
 from salticus.config import Config, Host
 from salticus.fetch import address
+from salticus.fetch.address import ThreadsResolver
 from salticus.fetch.http import HttpEngine
 from salticus.fetch.identity import Identities
 from salticus.fetch.polite import PoliteFetcher
-from salticus.fetch.sessions import ThreadsResolver
 from salticus.types import Fetched, Status
 
 PAGE = reply(b"<html>secret</html>", Content_Type="text/html")

@@ -12,14 +12,14 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-import salticus.fetch.rules as rules_module
+import salticus.fetch.robots as rules_module
 from salticus.fetch.address import Refused, off_limits
 from salticus.fetch.base import Answer
-from salticus.fetch.codecs import TooLarge, Undecodable
+from salticus.fetch.codecs import TooLarge, Undecodable, read
 from salticus.fetch.faults import words_for
 from salticus.fetch.hosts import HostLimiter, retry_after
-from salticus.fetch.http import charset, read
-from salticus.fetch.redirects import location
+from salticus.fetch.http import charset
+from salticus.fetch.polite import location
 from salticus.fetch.robots import Robots
 from salticus.types import Status
 

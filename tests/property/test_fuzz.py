@@ -45,7 +45,7 @@ from salticus.fetch.codecs import TooLarge, Undecodable, decoder
 from salticus.fetch.hosts import retry_after
 from salticus.fetch.http import charset
 from salticus.fetch.identity import Cookies, cookies_txt
-from salticus.fetch.redirects import location
+from salticus.fetch.polite import location
 from salticus.fetch.robots import Robots
 from salticus.lab.worlds.mall import zoo
 from salticus.lab.worlds.mall.render import STYLES, Padding, page_head

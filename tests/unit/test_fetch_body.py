@@ -10,8 +10,7 @@ import brotli
 import pytest
 import zstandard
 
-from salticus.fetch.codecs import Inflater, TooLarge, Undecodable
-from salticus.fetch.http import read, start_of
+from salticus.fetch.codecs import Inflater, TooLarge, Undecodable, read, start_of
 
 TEXT = b"all the news that fits " * 500
 

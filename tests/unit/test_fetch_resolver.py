@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from salticus.fetch.sessions import ThreadsResolver
+from salticus.fetch.address import ThreadsResolver
 
 DEAD = threading.Event()  # never set: lookups that wait for it wait until they give up
 FOUND = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("8.8.8.8", 80))]

@@ -4,7 +4,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 
-from salticus.fetch.slots import Slots
+from salticus.fetch.hosts import Slots
 
 
 def run(main: Callable[[], Awaitable[None]]) -> None:

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from salticus.clock import SystemClock, VirtualClock
 from salticus.config import Hours
-from salticus.fetch.hosts import HostLimiter
-from salticus.fetch.window import Window
+from salticus.fetch.hosts import HostLimiter, Window
 
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
 HOUR = 3600.0

@@ -1,10 +1,11 @@
-"""A Chromium without a network: it is found, started, watched and ended here."""
+"""A Chromium without a network: it is found, started, watched, read and ended here."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import importlib.util
+import json
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from salticus.errors import ConfigError
+from salticus.types import Status
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as Chromium
@@ -58,10 +60,41 @@ WATCH_S = 0.2
 CLOSE_S = 5.0
 START_S = 20.0
 LINGER_S = 0.05
+OVERTIME = 4  # how many time limits may pass in all, with what we wait for ourselves
+CRASHED = f"it crashed its browser, or needed more than {PAGE_MEMORY / 1e9:g} GB"
+LEFT = "it left for another page before it could be read"
+
+# Both run in a world of their own: what the page does to its prototypes does not reach them, and
+# names of its elements do not hide `document`'s, since they are taken from the prototype.
+LOOK = """((wait) => {
+  const own = name => Object.getOwnPropertyDescriptor(Document.prototype, name).get.call(document);
+  if (!globalThis.seen) {
+    globalThis.seen = {moves: 0};
+    new MutationObserver(list => { seen.moves += list.length; }).observe(document,
+      {subtree: true, childList: true, characterData: true, attributes: true});
+  }
+  const there = wait === null || !!Document.prototype.querySelector.call(document, wait);
+  return [there, own("readyState") === "complete", seen.moves];
+})"""
+READ = """((limit) => {
+  const own = name => Object.getOwnPropertyDescriptor(Document.prototype, name).get.call(document);
+  const root = own("documentElement"), type = own("doctype");
+  const text = (type ? new XMLSerializer().serializeToString(type) + "\\n" : "")
+    + (root ? root.outerHTML : "");
+  return [own("URL"), text.length > limit ? null : text.toWellFormed()];
+})"""
 
 
 class BrowserGone(Exception):
     """The browser ended, or had to be ended, while a page was open."""
+
+
+class Unrendered(Exception):
+    """The page cannot be rendered; `status` and words say why."""
+
+    def __init__(self, status: Status, fault: str) -> None:
+        super().__init__(fault)
+        self.status = status
 
 
 class Browser:
@@ -186,6 +219,90 @@ class Browser:
         if pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+class IsolatedWorld:
+    """A place beside the page's own scripts from which its markup can be seen."""
+
+    def __init__(self, session: CDPSession, context: int) -> None:
+        self._session = session
+        self._context = context
+
+    @classmethod
+    async def of(cls, session: CDPSession) -> IsolatedWorld:
+        """A new world in the page's main frame."""
+        tree = await session.send("Page.getFrameTree")
+        frame = {"frameId": tree["frameTree"]["frame"]["id"]}
+        made = await session.send("Page.createIsolatedWorld", frame)
+        return cls(session, made["executionContextId"])
+
+    async def look(self, wait: str | None) -> Any:
+        """Whether the element `wait` is there, whether all is loaded, and how often it changed."""
+        return await self._run(LOOK, wait)
+
+    async def read(self, limit: int) -> Any:
+        """The address and the markup of the page; no markup if that has more than `limit`
+        characters."""
+        return await self._run(READ, limit)
+
+    async def _run(self, function: str, argument: Any) -> Any:
+        """What a JavaScript function of one argument returns."""
+        from playwright.async_api import Error
+
+        call = {
+            "expression": f"{function}({json.dumps(argument)})",
+            "contextId": self._context,
+            "returnByValue": True,
+        }
+        try:
+            answer = await self._session.send("Runtime.evaluate", call)
+        except Error as error:
+            if "Cannot find context" in str(error):
+                raise Unrendered(Status.BROKEN, LEFT) from error
+            raise
+        if "exceptionDetails" in answer:
+            words = answer["exceptionDetails"].get("exception", {}).get("description", "")
+            raise Unrendered(Status.BROKEN, f"not rendered: {words.partition(chr(10))[0]:.200}")
+        return answer["result"]["value"]
+
+
+class Deadline:
+    """The time limit of a page: it stands still while we ask for something, within reason."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+        self._now = asyncio.get_running_loop().time
+        self._end = self._now() + OVERTIME * seconds
+        self._since = self._now()
+        self._pending = 0
+        self._limit: asyncio.Timeout | None = None
+
+    def govern(self, limit: asyncio.Timeout | None) -> None:
+        """Move this time-out from now on; None leaves it alone."""
+        self._limit = limit
+        self._since = self._now()
+
+    def idle_s(self) -> float:
+        """Seconds since the last request was answered; 0 while one is open."""
+        return 0.0 if self._pending else self._now() - self._since
+
+    def pause(self) -> None:
+        """A request begins."""
+        if self._pending == 0:
+            self.left -= self._now() - self._since
+            self._move(self._end)
+        self._pending += 1
+
+    def resume(self) -> None:
+        """A request has ended."""
+        self._pending -= 1
+        if self._pending == 0:
+            self._since = self._now()
+            self._move(min(self._end, self._since + self.left))
+
+    def _move(self, when: float) -> None:
+        if self._limit is not None and not self._limit.expired():
+            self._limit.reschedule(when)
 
 
 def find(named: str | None) -> str:

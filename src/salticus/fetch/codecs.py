@@ -1,4 +1,4 @@
-"""Decompressing bodies piece by piece: gzip, deflate, brotli and zstd.
+"""Reading bodies, decompressed piece by piece: gzip, deflate, brotli and zstd.
 
 Each decoder takes what comes from the wire and tells when the result is too large or cannot be.
 Law: it never holds more than the limit and one piece, however small the bytes on the wire were.
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 ACCEPTED = "gzip, deflate, br, zstd"
 
+_CHUNKS = 1000  # held apart before they are joined: a byte in each would cost forty times its size
 _PIECE = 1 << 18  # bytes decompressed at a time: what a bomb can cost beyond the limit
 _MEMBERS = 100  # of one stream: a thousand empty ones in a packet would cost a second
 _BITE = 64  # bytes of zstd at a time, whose blocks of 4 bytes become 128 KiB: 2 MiB at most
@@ -35,19 +36,6 @@ class Undecodable(Exception):
     """The body is not in the encoding that the server named, or in one we did not ask for."""
 
 
-class Decoder(Protocol):
-    """Takes compressed bytes; TooLarge and Undecodable are raised as soon as they are certain.
-
-    `body` is what was decompressed so far.
-    """
-
-    body: bytearray
-
-    def feed(self, data: bytes) -> None: ...
-
-    def finish(self) -> bytes: ...
-
-
 def decoder(encoding: str | None, limit: int) -> Decoder | None:
     """What undoes a Content-Encoding; None if the body is not compressed.
 
@@ -68,14 +56,34 @@ def decoder(encoding: str | None, limit: int) -> Decoder | None:
     raise Undecodable(f"the body is encoded as {name[:40]!r}, which was not asked for")
 
 
-class _Filling:
-    """The decompressed body so far, within its limit."""
+class Decoder:
+    """Takes compressed bytes; TooLarge and Undecodable are raised as soon as they are certain.
+
+    `body` is what was decompressed so far.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.body = bytearray()
         self._members = 1
         self._fed = False
+
+    def feed(self, data: bytes) -> None:
+        """Take more of the wire."""
+        self._fed = self._fed or bool(data)
+        self._take(data)
+
+    def finish(self) -> bytes:
+        """The body; Undecodable if the stream was cut short."""
+        if self._fed and not self._ended():
+            raise Undecodable("the compressed body ends too early")
+        return bytes(self.body)
+
+    def _take(self, data: bytes) -> None:
+        raise NotImplementedError
+
+    def _ended(self) -> bool:
+        raise NotImplementedError
 
     def _add(self, piece: bytes) -> None:
         self.body += piece
@@ -87,13 +95,8 @@ class _Filling:
         if self._members > _MEMBERS:
             raise Undecodable(f"the body has more than {_MEMBERS} {name}")
 
-    def _whole(self, *, ended: bool) -> bytes:
-        if self._fed and not ended:
-            raise Undecodable("the compressed body ends too early")
-        return bytes(self.body)
 
-
-class Inflater(_Filling):
+class Inflater(Decoder):
     """Decompresses gzip, of several members too, and deflate with or without its header.
 
     >>> inflater = Inflater(zlib.MAX_WBITS, limit=100)
@@ -108,19 +111,19 @@ class Inflater(_Filling):
         self._zlib = zlib.decompressobj(wbits)
 
     def feed(self, data: bytes) -> None:
-        """Take more of the wire."""
         if not self._fed and data and self.wbits == zlib.MAX_WBITS and data[0] & 0x0F != 8:
             self._zlib = zlib.decompressobj(-zlib.MAX_WBITS)  # many servers mean raw deflate
-        self._fed = self._fed or bool(data)
+        super().feed(data)
+
+    def _take(self, data: bytes) -> None:
         full = False
         while data or full:
             piece = self._piece(data)
             full = len(piece) == _PIECE  # zlib may hold back output even when all input is taken
             data = self._zlib.unconsumed_tail or self._next_member()
 
-    def finish(self) -> bytes:
-        """The body; Undecodable if the stream was cut short."""
-        return self._whole(ended=self._zlib.eof)
+    def _ended(self) -> bool:
+        return self._zlib.eof
 
     def _piece(self, data: bytes) -> bytes:
         try:
@@ -140,7 +143,7 @@ class Inflater(_Filling):
         return rest
 
 
-class Unbrotli(_Filling):
+class Unbrotli(Decoder):
     """Decompresses brotli, its output a piece at a time."""
 
     def __init__(self, limit: int) -> None:
@@ -150,16 +153,13 @@ class Unbrotli(_Filling):
         self._error: type[Exception] = brotli.error
         self._brotli: Any = brotli.Decompressor()
 
-    def feed(self, data: bytes) -> None:
-        """Take more of the wire."""
-        self._fed = self._fed or bool(data)
+    def _take(self, data: bytes) -> None:
         piece = self._piece(data) if data else b""
         while piece or not self._brotli.can_accept_more_data():
             piece = self._piece(b"")  # it holds back output even when it could take more input
 
-    def finish(self) -> bytes:
-        """The body; Undecodable if the stream was cut short."""
-        return self._whole(ended=self._brotli.is_finished())
+    def _ended(self) -> bool:
+        return bool(self._brotli.is_finished())
 
     def _piece(self, data: bytes) -> bytes:
         try:
@@ -170,7 +170,7 @@ class Unbrotli(_Filling):
         return piece
 
 
-class Unzstd(_Filling):
+class Unzstd(Decoder):
     """Decompresses zstd, whose library bounds no output, in bites whose output is bounded."""
 
     def __init__(self, limit: int) -> None:
@@ -181,19 +181,16 @@ class Unzstd(_Filling):
         self._zstd = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
         self._frame = self._zstd.decompressobj(write_size=1 << 14)
 
-    def feed(self, data: bytes) -> None:
-        """Take more of the wire."""
-        self._fed = self._fed or bool(data)
+    def _take(self, data: bytes) -> None:
         for start in range(0, len(data), _BITE):
             bite = data[start : start + _BITE]
             while bite:
-                bite = self._take(bite)
+                bite = self._rest(bite)
 
-    def finish(self) -> bytes:
-        """The body; Undecodable if the stream was cut short."""
-        return self._whole(ended=self._frame.eof)
+    def _ended(self) -> bool:
+        return self._frame.eof
 
-    def _take(self, bite: bytes) -> bytes:
+    def _rest(self, bite: bytes) -> bytes:
         """Decompress a bite; what of it belongs to another frame."""
         if self._frame.eof:
             self._count_member("zstd frames")
@@ -204,3 +201,48 @@ class Unzstd(_Filling):
             raise Undecodable(f"the body cannot be decompressed: {error}") from None
         self._add(piece)
         return self._frame.unused_data if self._frame.eof else b""
+
+
+class Stream(Protocol):
+    """What a body is read from (aiohttp's StreamReader is one)."""
+
+    async def readany(self) -> bytes: ...
+
+    def at_eof(self) -> bool: ...
+
+
+async def read(stream: Stream, encoding: str | None, limit: int) -> bytes:
+    """The whole body, decompressed; TooLarge or Undecodable as soon as that is certain.
+
+    Law: never holds more than `limit` bytes and one piece, neither on the wire nor decompressed.
+    """
+    if encoding is not None and (unpack := decoder(encoding, limit)) is not None:
+        return await _unpacked(stream, unpack, limit)
+    chunks: list[bytes] = []
+    size = 0
+    while size <= limit:
+        chunks.append(await stream.readany())
+        size += len(chunks[-1])
+        if stream.at_eof() and size <= limit:
+            return b"".join(chunks)
+        if len(chunks) == _CHUNKS:
+            chunks = [b"".join(chunks)]
+    raise TooLarge(limit, *chunks)
+
+
+async def start_of(stream: Stream, encoding: str | None, limit: int) -> bytes:
+    """The body, or as much of it as fits."""
+    try:
+        return await read(stream, encoding, limit)
+    except TooLarge as error:
+        return error.start
+
+
+async def _unpacked(stream: Stream, unpack: Decoder, limit: int) -> bytes:
+    taken = 0
+    while chunk := await stream.readany():
+        taken += len(chunk)
+        if taken > limit:
+            raise TooLarge(limit, unpack.body)
+        unpack.feed(chunk)
+    return unpack.finish()

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from salticus.clock import Clock
 from salticus.config import Config
 from salticus.fetch.base import Answer, Engine
-from salticus.fetch.hosts import BUSY_CODES, HostLimiter, room
-from salticus.fetch.slots import Slots
-from salticus.fetch.window import Window
+from salticus.fetch.hosts import BUSY_CODES, HostLimiter, Slots, Window, room
 from salticus.types import HostState, Status
 
 NO_HEADERS: Mapping[str, str] = {}
 
 
+@dataclass(slots=True)
 class PendingRequest:
     """A request to make before wall time `before`, and to repeat up to `retries` times.
 
@@ -24,34 +24,14 @@ class PendingRequest:
     were permanent, None before the first.
     """
 
-    __slots__ = (
-        "before",
-        "elapsed_s",
-        "headers",
-        "host",
-        "most",
-        "moved_for_good",
-        "retries",
-        "url",
-    )
-
-    def __init__(
-        self,
-        url: str,
-        host: HostLimiter,
-        *,
-        before: float,
-        retries: int,
-        headers: Mapping[str, str],
-    ) -> None:
-        self.url = url
-        self.host = host
-        self.before = before
-        self.retries = retries
-        self.headers = headers
-        self.elapsed_s = 0.0
-        self.most: int | None = None
-        self.moved_for_good: bool | None = None
+    url: str
+    host: HostLimiter
+    before: float = math.inf
+    retries: int = 0
+    headers: Mapping[str, str] = field(default_factory=lambda: NO_HEADERS)
+    most: int | None = None
+    elapsed_s: float = 0.0
+    moved_for_good: bool | None = None
 
 
 class Hosts:
@@ -67,6 +47,14 @@ class Hosts:
     def at(self, name: str) -> HostLimiter:
         """The host of that name."""
         return self._hosts.get(name) or self._open(name)
+
+    def host(self, name: str) -> HostState:
+        """What must be remembered of the host."""
+        return self.at(name).state()
+
+    def concurrency(self, name: str) -> int:
+        """How many requests to the host may be under way at once; 1 if it has a delay."""
+        return self.at(name).slots.limit
 
     def capacity(self, name: str, start: float, seconds: float) -> float:
         """What the host can take; see `base.Fetcher`. One never met needs no gate for that."""
@@ -85,11 +73,10 @@ class Hosts:
                 self._remembered[state.host] = state
 
     def _open(self, name: str) -> HostLimiter:
-        delay, concurrency = self.config.delay(name), self.config.concurrency(name)
         host = HostLimiter(
             name,
-            delay=delay,
-            concurrency=concurrency,
+            delay=self.config.delay(name),
+            concurrency=self.config.concurrency(name),
             start=self._start,
             window=self._window(name),
         )
@@ -127,12 +114,7 @@ class Dispatcher(Hosts):
         noted, self._noted = self._noted, {}
         return [host.state() for host in noted.values()]
 
-    @property
-    def is_shut(self) -> bool:
-        """Whether nothing more is sent."""
-        return self._shut
-
-    def shut(self) -> None:
+    def stop(self) -> None:
         """Send nothing more; those who wait for their turn need wait no longer."""
         self._shut = True
         self._seats.expire(math.inf)
@@ -161,7 +143,7 @@ class Dispatcher(Hosts):
             host.slots.give()
             return await self.send(request)
         try:
-            answer = await self._exchange(request)
+            answer = await self.engine.get(request.url, request.headers, most=request.most)
         except BaseException:
             host.leave(wall())
             raise
@@ -173,11 +155,6 @@ class Dispatcher(Hosts):
         if noteworthy:
             self.note(host)
         return answer
-
-    def _exchange(self, request: PendingRequest) -> Awaitable[Answer]:
-        if request.most is None:
-            return self.engine.get(request.url, request.headers)
-        return self.engine.get(request.url, request.headers, most=request.most)
 
     async def _seated(self, request: PendingRequest) -> bool:
         """Wait for one of the seats that all hosts share; without one the turn is given up."""

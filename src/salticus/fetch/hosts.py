@@ -12,14 +12,14 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from hashlib import blake2b
 
+from salticus.clock import Clock
+from salticus.config import Hours
 from salticus.fetch.base import Answer
 from salticus.fetch.robots import Robots
-from salticus.fetch.slots import Slots
-from salticus.fetch.window import Window
 from salticus.types import HostState, Status
 
 BUSY_CODES = frozenset({429, 503})
@@ -27,6 +27,120 @@ _DAY_S = 86_400.0
 _BUSY_CAP_S = 3600.0
 _FAILED_CAP_S = 300.0
 _FAILURES = frozenset({Status.NETWORK, Status.TIMEOUT, Status.CERTIFICATE})
+_STEP = timedelta(minutes=1)  # where clocks are put back, an opening may seem to lie in the past
+
+
+class Slots:
+    """So many at once; who comes first is served first. Times are wall seconds.
+
+    Laws: never more than `limit` slots are out; a waiter who is cancelled or gives up keeps none.
+    """
+
+    __slots__ = ("active", "limit", "queue")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.active = 0
+        self.queue: dict[asyncio.Future[bool], float] = {}  # smaller than a deque, for idle hosts
+
+    def take(self) -> bool:
+        """Take a slot now, if one is free; then nobody waits for it."""
+        if self.active >= self.limit:
+            return False
+        self.active += 1
+        return True
+
+    async def wait(self, before: float, now: float) -> bool:
+        """Take a slot as soon as there is one; False if there is none before `before`."""
+        if self.take():
+            return True
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[bool] = loop.create_future()
+        self.queue[future] = before
+        timer = loop.call_later(before - now, _refuse, future) if before < math.inf else None
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if not future.cancelled() and future.result():
+                self.give()  # it was handed over in the moment of cancellation
+            raise
+        finally:
+            self.queue.pop(future, None)
+            if timer is not None:
+                timer.cancel()
+
+    def give(self) -> None:
+        """Give a slot back."""
+        self.active -= 1
+        self._serve()
+
+    def resize(self, limit: int) -> None:
+        """Let more or fewer in from now on."""
+        self.limit = limit
+        self._serve()
+
+    def expire(self, earliest: float) -> None:
+        """Send away those for whom `earliest` would be too late."""
+        for future, before in self.queue.items():
+            if before <= earliest:
+                _refuse(future)
+
+    def _serve(self) -> None:
+        while self.queue and self.active < self.limit:
+            future = next(iter(self.queue))
+            del self.queue[future]
+            if not future.done():
+                self.active += 1
+                future.set_result(True)
+
+
+def _refuse(future: asyncio.Future[bool]) -> None:
+    if not future.done():
+        future.set_result(False)
+
+
+class Window:
+    """A host's hours, which are world time, as seen from the wall clock by which turns are taken.
+
+    Law: nothing begins at a wall time that `holds` denies.
+    """
+
+    def __init__(self, hours: Hours, clock: Clock) -> None:
+        self.hours = hours
+        self.clock = clock
+
+    def holds(self, wall: float) -> bool:
+        """Whether the host may be visited at a wall time."""
+        return self.hours.holds(self._world(wall))
+
+    def opening(self, wall: float) -> float:
+        """The first wall time from `wall` on at which the host may be visited."""
+        world = self._world(wall)
+        return wall if self.hours.holds(world) else self._wall(self._opening(world))
+
+    def open_for(self, start: float, end: float) -> float:
+        """How many of the wall seconds between `start` and `end` lie inside."""
+        world, last = self._world(start), self._world(end)
+        inside = timedelta()
+        while world < last:
+            if self.hours.holds(world):
+                closing = min(max(self.hours.closing(world), world + _STEP), last)
+                inside += closing - world
+                world = closing
+            else:
+                world = self._opening(world)
+        return inside.total_seconds() / self.clock.speed
+
+    def _opening(self, world: datetime) -> datetime:
+        return max(self.hours.opening(world), world + _STEP / 60)
+
+    def _world(self, wall: float) -> datetime:
+        ahead = (wall - self.clock.wall()) * self.clock.speed
+        return self.clock.now() + timedelta(seconds=ahead)
+
+    def _wall(self, world: datetime) -> float:
+        ahead = (world - self.clock.now()).total_seconds()
+        return self.clock.wall() + ahead / self.clock.speed
 
 
 class HostLimiter:

@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Mapping
 from functools import lru_cache
 from ssl import SSLContext
-from typing import Protocol
 from urllib.parse import quote
 
-from aiohttp import ClientHttpProxyError, ClientResponse
-from aiohttp.abc import AbstractResolver
-from aiohttp.hdrs import (
-    CONTENT_ENCODING,
-    CONTENT_LENGTH,
-    CONTENT_TYPE,
-    ETAG,
-    LAST_MODIFIED,
-    LOCATION,
-    RETRY_AFTER,
-    SET_COOKIE,
+from aiohttp import (
+    ClientConnectorError,
+    ClientError,
+    ClientHandlerType,
+    ClientHttpProxyError,
+    ClientOSError,
+    ClientRequest,
+    ClientResponse,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    ServerDisconnectedError,
+    TCPConnector,
+    hdrs,
 )
+from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from salticus.clock import Clock
 from salticus.config import Fetch
+from salticus.fetch import AGENT
+from salticus.fetch.address import Limits, Refused, SafeResolver, ThreadsResolver, is_literal
 from salticus.fetch.base import Answer
-from salticus.fetch.codecs import Decoder, TooLarge, decoder
-from salticus.fetch.faults import status_of, words_for
+from salticus.fetch.codecs import ACCEPTED, TooLarge, read, start_of
+from salticus.fetch.faults import Chatter, status_of, words_for
 from salticus.fetch.hosts import may_pause
 from salticus.fetch.identity import Identities, Identity
-from salticus.fetch.sessions import Sessions
 from salticus.types import Status
-
-_CHUNKS = 1000  # held apart before they are joined: a byte in each would cost forty times its size
+from salticus.version import VERSION
 
 _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _DRAINED = 65_536  # bytes of an error page that are read so that its connection can serve again
+_DNS_TTL_S, _DNS_NAMES = 300, 65_536
+_LOOKUPS = 256  # at once; a thread each
+_LINE = 16_384  # bytes of a header; policies of content grow long, and there may be 128 headers
+_INTERIM = 20  # answers before the answer
 
 
 class HttpEngine:
@@ -76,7 +85,7 @@ class HttpEngine:
         answer = _answer(url, response, self.clock.wall())
         try:
             if identity is not None and identity.cookies is not None:
-                identity.cookies.learn(response.headers.getall(SET_COOKIE, ()), parsed)
+                identity.cookies.learn(response.headers.getall(hdrs.SET_COOKIE, ()), parsed)
             await self._fill(answer, response, most)
         except Exception as error:
             answer.status = status_of(error, Status.BROKEN)
@@ -111,11 +120,11 @@ class HttpEngine:
 
     async def _fill(self, answer: Answer, response: ClientResponse, most: int | None) -> None:
         """Read the body of a 2xx answer; of the others only what frees the connection."""
-        length = response.headers.get(CONTENT_LENGTH)
+        length = response.headers.get(hdrs.CONTENT_LENGTH)
         size = int(length) if length is not None and length.isdecimal() else 0
         if 200 <= answer.code < 300:
             limit = self.settings.max_size
-            encoding = response.headers.get(CONTENT_ENCODING)
+            encoding = response.headers.get(hdrs.CONTENT_ENCODING)
             if most is not None:
                 answer.body = await start_of(response.content, encoding, most)
                 return
@@ -148,7 +157,7 @@ async def _drain(response: ClientResponse) -> None:
 
 def _answer(url: str, response: ClientResponse, answered_at: float) -> Answer:
     headers = response.headers
-    content_type = _header(headers, CONTENT_TYPE) or ""
+    content_type = _header(headers, hdrs.CONTENT_TYPE) or ""
     return Answer(
         url,
         Status.OK,
@@ -156,10 +165,10 @@ def _answer(url: str, response: ClientResponse, answered_at: float) -> Answer:
         code=response.status,
         content_type=content_type,
         charset=charset(content_type),
-        etag=_header(headers, ETAG),
-        last_modified=_header(headers, LAST_MODIFIED),
+        etag=_header(headers, hdrs.ETAG),
+        last_modified=_header(headers, hdrs.LAST_MODIFIED),
         location=_place(headers),
-        retry_after=_header(headers, RETRY_AFTER),
+        retry_after=_header(headers, hdrs.RETRY_AFTER),
     )
 
 
@@ -173,7 +182,7 @@ def _header(headers: Mapping[str, str], name: str) -> str | None:
 
 def _place(headers: Mapping[str, str]) -> str | None:
     """Where a redirect leads; bytes that are no text are escaped, as browsers do."""
-    value = headers.get(LOCATION)
+    value = headers.get(hdrs.LOCATION)
     if value is None or value.isascii():
         return value
     return quote(value.encode("utf-8", "surrogateescape"), safe=_ASCII)
@@ -190,46 +199,148 @@ def charset(content_type: str) -> str | None:
     return rest.partition(";")[0].strip(" \t\"'") or None if found else None
 
 
-class Stream(Protocol):
-    """What a body is read from (aiohttp's StreamReader is one)."""
-
-    async def readany(self) -> bytes: ...
-
-    def at_eof(self) -> bool: ...
+class _Lost(ClientError):
+    """The connection broke before an answer came; see `_once`."""
 
 
-async def read(stream: Stream, encoding: str | None, limit: int) -> bytes:
-    """The whole body, decompressed; TooLarge or Undecodable as soon as that is certain.
+class _Response(ClientResponse):
+    """An answer that is not waited for through any number of interim ones (1xx)."""
 
-    Law: never holds more than `limit` bytes and one piece, neither on the wire nor decompressed.
+    _interim = 0
+
+    @property
+    def _continue(self) -> None:  # type: ignore[override]
+        """Looked at once for every interim answer: the one place to count them."""
+        self._interim += 1
+        if self._interim > _INTERIM:
+            text = f"the server sent more than {_INTERIM} interim answers (1xx) and no answer"
+            raise Chatter(self.request_info, (), message=text)
+
+
+class Sessions:
+    """Opens what the engine sends through, when it is first needed.
+
+    Direct connections are made to judged addresses only. Those to a proxy are made wherever the
+    user said that it is; there the target is judged by `judge`, because the proxy resolves it.
     """
-    if encoding is not None and (unpack := decoder(encoding, limit)) is not None:
-        return await _unpacked(stream, unpack, limit)
-    chunks: list[bytes] = []
-    size = 0
-    while size <= limit:
-        chunks.append(await stream.readany())
-        size += len(chunks[-1])
-        if stream.at_eof() and size <= limit:
-            return b"".join(chunks)
-        if len(chunks) == _CHUNKS:
-            chunks = [b"".join(chunks)]
-    raise TooLarge(limit, *chunks)
+
+    def __init__(
+        self, settings: Fetch, resolver: AbstractResolver | None, ssl: SSLContext | None
+    ) -> None:
+        self.settings = settings
+        self.limits = Limits(settings.allow_private)
+        self.direct: ClientSession | None = None
+        self._ssl: SSLContext | bool = ssl or True
+        self._resolver = resolver
+        self._own: AbstractResolver | None = None
+        self._proxied: ClientSession | None = None
+        self._judged: dict[tuple[str, int], float] = {}
+
+    def open(self) -> ClientSession:
+        """The session of direct connections."""
+        self.direct = self.direct or self._session(SafeResolver(self._names(), self.limits))
+        return self.direct
+
+    async def send_as(
+        self, identity: Identity, url: URL, headers: Mapping[str, str]
+    ) -> ClientResponse:
+        """Send a request with what its host was given."""
+        if url.user is not None and identity.signs_in:
+            url = url.with_user(None)
+        sent = identity.headers_for(url, headers)
+        if identity.proxy is None:
+            return await self.open().get(url, headers=sent, allow_redirects=False)
+        await self.judge(url)
+        if self._proxied is None:
+            self._proxied = self._session(self._names())
+        auth = identity.proxy_auth
+        return await self._proxied.get(
+            url,
+            headers=sent,
+            allow_redirects=False,
+            proxy=identity.proxy,
+            proxy_headers={"Proxy-Authorization": auth} if auth and url.scheme == "https" else None,
+        )
+
+    async def judge(self, url: URL) -> None:
+        """Raise Refused if the host's name leads to any address off limits, as far as we can see:
+        which of them the proxy takes is not ours to choose.
+
+        A name that is not known here may be known to the proxy.
+        """
+        host, port = url.raw_host or "", url.port or 0
+        now = time.monotonic()
+        if is_literal(host) or self._judged.get((host, port), 0.0) > now:
+            return
+        try:
+            async with asyncio.timeout(self.settings.timeout.total_seconds()):
+                for entry in await self._names().resolve(host, port):
+                    self.limits.judge(host, port, [entry])
+        except Refused:
+            raise
+        except OSError as error:
+            if isinstance(error, TimeoutError):
+                raise
+        if len(self._judged) >= _DNS_NAMES:
+            self._judged.clear()
+        self._judged[host, port] = now + _DNS_TTL_S
+
+    async def close(self) -> None:
+        """End all connections; the next request opens new ones."""
+        for session in (self.direct, self._proxied):
+            if session is not None:
+                await session.close()
+        if self._own is not None:
+            await self._own.close()
+        self.direct = self._proxied = self._own = None
+
+    def _names(self) -> AbstractResolver:
+        if self._resolver is not None:
+            return self._resolver
+        self._own = self._own or ThreadsResolver(min(self.settings.concurrency, _LOOKUPS))
+        return self._own
+
+    def _session(self, resolver: AbstractResolver) -> ClientSession:
+        return ClientSession(
+            connector=TCPConnector(
+                resolver=resolver,
+                limit=self.settings.concurrency,
+                ttl_dns_cache=_DNS_TTL_S,
+                dns_cache_max_size=_DNS_NAMES,
+                ssl=self._ssl,
+            ),
+            cookie_jar=DummyCookieJar(),
+            timeout=ClientTimeout(total=self.settings.timeout.total_seconds()),
+            headers={
+                "User-Agent": user_agent(self.settings.contact),
+                "Accept-Encoding": ACCEPTED,
+            },
+            auto_decompress=False,
+            max_line_size=_LINE,
+            max_field_size=_LINE,
+            response_class=_Response,
+            middlewares=(_once,),
+        )
 
 
-async def start_of(stream: Stream, encoding: str | None, limit: int) -> bytes:
-    """The body, or as much of it as fits."""
+async def _once(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
+    """Send a request once: aiohttp would repeat it at once when the connection breaks, and the
+    repeat would reach the host before its next turn."""
     try:
-        return await read(stream, encoding, limit)
-    except TooLarge as error:
-        return error.start
+        return await send(request)
+    except ServerDisconnectedError as error:
+        raise _Lost("the server closed the connection without an answer") from error
+    except ClientOSError as error:
+        if isinstance(error, ClientConnectorError):
+            raise  # it never got as far as sending
+        raise _Lost(f"the connection broke: {error.strerror or error}") from error
 
 
-async def _unpacked(stream: Stream, unpack: Decoder, limit: int) -> bytes:
-    taken = 0
-    while chunk := await stream.readany():
-        taken += len(chunk)
-        if taken > limit:
-            raise TooLarge(limit, unpack.body)
-        unpack.feed(chunk)
-    return unpack.finish()
+def user_agent(contact: str) -> str:
+    """The honest name under which we knock.
+
+    >>> user_agent("ops@example.org").split()[1]
+    '(+ops@example.org)'
+    """
+    shown = " ".join(contact.split())
+    return f"{AGENT}/{VERSION} (+{shown})" if shown else f"{AGENT}/{VERSION}"

@@ -10,26 +10,28 @@ from yarl import URL
 
 from salticus.clock import Clock
 from salticus.config import Config, Rule, matches
-from salticus.fetch import robots
 from salticus.fetch.base import Answer, Engine, Renderer
+from salticus.fetch.faults import in_one_line
 from salticus.fetch.gate import NO_HEADERS, Dispatcher, PendingRequest
+from salticus.fetch.hosts import BUSY_CODES
 from salticus.fetch.identity import Identities
-from salticus.fetch.redirects import (
-    after_redirect,
-    for_good,
-    is_page,
-    location,
-    lost,
-    meaning,
-    redirects,
-)
-from salticus.types import Fetched, HostState, Status, Target
+from salticus.fetch.robots import ROBOTS_BYTES
+from salticus.types import Fetched, Status, Target
 from salticus.types.dates import epoch_us
 
 _ROBOTS_HOPS = 5
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_FOR_GOOD = frozenset({301, 308})
+_LONGEST = 8192  # characters of a URL; no server takes longer ones
+_BLOCKED = {
+    401: "the server answered 401: it wants a user and a password (auth in [[hosts]])",
+    403: "the server answered 403: it does not let us in",
+    407: "the server answered 407: a proxy wants a user and a password",
+    451: "the server answered 451: withheld for legal reasons",
+}
 
 
-class PoliteFetcher:
+class PoliteFetcher(Dispatcher):
     """Makes visits through an engine, each request in its host's turn.
 
     Failed connections and 5xx answers are tried again `retries` times; a 429, a 503 or any answer
@@ -42,11 +44,8 @@ class PoliteFetcher:
     def __init__(
         self, engine: Engine, config: Config, clock: Clock, renderer: Renderer | None = None
     ) -> None:
-        self.engine = engine
-        self.config = config
-        self.clock = clock
+        super().__init__(engine, config, clock)
         self.renderer = renderer
-        self._gate = Dispatcher(engine, config, clock)
         self._identities = Identities(config if renderer else Config())
         self._any_rendered = any(rule.render for rule in config.pages)
 
@@ -55,10 +54,10 @@ class PoliteFetcher:
         rule = self._rendering(target) if self._any_rendered else None
         request = PendingRequest(
             target.url,
-            self._gate.at(target.host),
-            before=before,
-            retries=self.config.fetch.retries,
-            headers=_conditions(target) if rule is None else NO_HEADERS,
+            self.at(target.host),
+            before,
+            self.config.fetch.retries,
+            _conditions(target) if rule is None else NO_HEADERS,
         )
         answer = await self._ask(request)
         if answer is None:
@@ -67,36 +66,12 @@ class PoliteFetcher:
             answer = await self._follow(request, answer)
         if rule is not None and is_page(answer):
             answer = await self._render(request, answer, rule.wait)
-            if self._gate.is_shut and answer.status is not Status.OK:
+            if self._shut and answer.status is not Status.OK:
                 return None  # what its scripts asked for was refused by us: that tells nothing
         fetched = self._fetched(request, answer)
         if fetched.status is Status.OK and request.moved_for_good and fetched.url != target.url:
             fetched.moved = fetched.url
         return fetched
-
-    def host(self, name: str) -> HostState:
-        """What must be remembered of the host."""
-        return self._gate.at(name).state()
-
-    def news(self) -> list[HostState]:
-        """Hosts of which there is more to remember than when this was last asked."""
-        return self._gate.news()
-
-    def restore(self, states: list[HostState]) -> None:
-        """Take up what was remembered; every host waits its delay once more."""
-        self._gate.restore(states)
-
-    def capacity(self, name: str, start: float, seconds: float) -> float:
-        """Visits that the host can take in the `seconds` that follow wall time `start`."""
-        return self._gate.capacity(name, start, seconds)
-
-    def concurrency(self, name: str) -> int:
-        """How many requests to the host may be under way at once; 1 if it has a delay."""
-        return self._gate.at(name).slots.limit
-
-    def stop(self) -> None:
-        """Begin no more visits; those still waiting for their turn are not made."""
-        self._gate.shut()
 
     async def close(self) -> None:
         if self.renderer is not None:
@@ -114,12 +89,12 @@ class PoliteFetcher:
         while True:
             answer: Answer | None
             if self.clock.wall() < request.host.robots.free_until:
-                answer = await self._gate.send(request)
+                answer = await self.send(request)
             else:
                 answer = await self._ask_if_allowed(request)
             if answer is None:
                 return last
-            if not self._gate.may_help(request, answer):
+            if not self.may_help(request, answer):
                 return answer
             request.retries -= 1
             last = answer
@@ -130,7 +105,7 @@ class PoliteFetcher:
         now = self.clock.wall()
         refusal = request.host.robots.refusal(request.url, now)
         if refusal is None:
-            return await self._gate.send(request)
+            return await self.send(request)
         return Answer(request.url, refusal[0], now, fault=refusal[1])
 
     async def _follow(self, request: PendingRequest, answer: Answer) -> Answer:
@@ -159,7 +134,7 @@ class PoliteFetcher:
         if found is None:
             return False
         request.url, request.headers = found[0], NO_HEADERS
-        request.host = self._gate.at(found[1])
+        request.host = self.at(found[1])
         request.moved_for_good = request.moved_for_good is not False and for_good(answer)
         return True
 
@@ -190,10 +165,7 @@ class PoliteFetcher:
             found = location(request.url, url)
             if found is None or self._trusted(found[1], but=request.host.name):
                 return None
-            host = self._gate.at(found[1])
-            return await self._ask(
-                PendingRequest(found[0], host, before=math.inf, retries=0, headers=NO_HEADERS)
-            )
+            return await self._ask(PendingRequest(found[0], self.at(found[1])))
 
         if self.renderer is None:
             fault = "the page is to be rendered, and there is no browser"
@@ -231,7 +203,7 @@ class PoliteFetcher:
             if answer is not None:
                 host.robots.learn(answer, self.clock.wall())
                 host.heed()
-                self._gate.note(host)
+                self.note(host)
         finally:
             host.asking = None
             done.set_result(None)
@@ -243,20 +215,20 @@ class PoliteFetcher:
         asked = PendingRequest(
             f"{scheme}://{host.name}/robots.txt",
             host,
-            before=request.before,
-            retries=self.config.fetch.retries,
-            headers=NO_HEADERS,
+            request.before,
+            self.config.fetch.retries,
+            most=ROBOTS_BYTES,
         )
-        asked.most, hops = robots.BYTES, 0
-        answer = await self._gate.send(asked)
+        hops = 0
+        answer = await self.send(asked)
         while answer is not None:
             if redirects(answer) and hops < _ROBOTS_HOPS and self._move(asked, answer):
                 hops += 1
-            elif self._gate.may_help(asked, answer):
+            elif self.may_help(asked, answer):
                 asked.retries -= 1
             else:
                 break
-            answer = await self._gate.send(asked)
+            answer = await self.send(asked)
         if hops and answer is not None and answer.status is not Status.OK:
             answer.status = Status.NETWORK  # where it redirects to says nothing of the host
             answer = after_redirect(answer)
@@ -285,3 +257,67 @@ def _conditions(target: Target) -> Mapping[str, str]:
         return NO_HEADERS
     named = (("If-None-Match", target.etag), ("If-Modified-Since", target.last_modified))
     return {name: value for name, value in named if value}
+
+
+def redirects(answer: Answer) -> bool:
+    """Whether the answer sends us elsewhere."""
+    return answer.code in _REDIRECTS and answer.status is Status.OK
+
+
+def is_page(answer: Answer) -> bool:
+    """Whether the answer is complete and HTML, as far as it says."""
+    html = not answer.content_type or "html" in answer.content_type.lower()
+    return 200 <= answer.code < 300 and answer.status is Status.OK and html
+
+
+def for_good(answer: Answer) -> bool:
+    """Whether a redirect says that the page will not come back."""
+    return answer.code in _FOR_GOOD
+
+
+def location(base: str, told: str | None) -> tuple[str, str] | None:
+    """The URL and the host that a redirect leads to; None if it is not a web address.
+
+    >>> location("http://a.org/x", "//B.org:8080/y#z"), location("http://a.org/", "mailto:x")
+    (('http://b.org:8080/y', 'b.org:8080'), None)
+    """
+    if not told or len(told) > _LONGEST or not told.isprintable():
+        return None
+    try:
+        url = URL(base).join(URL(told)).with_fragment(None)
+        host = url.host_port_subcomponent
+        if url.scheme not in ("http", "https") or not url.raw_host or not host or " " in host:
+            return None
+        return str(url.with_user(None)), host
+    except (ValueError, IndexError):  # IndexError: of x://user:password@, which has no host
+        return None
+
+
+def lost(answer: Answer, fault: str) -> Answer:
+    """The end of a chain of redirects that leads to no page."""
+    return Answer(answer.url, Status.REDIRECTS, answer.answered_at, answer.code, fault=fault)
+
+
+def after_redirect(answer: Answer) -> Answer:
+    """An answer whose fault, if it has one, says that a redirect led there."""
+    if answer.status is not Status.OK:
+        answer.fault = in_one_line(f"{answer.fault} (after a redirect to {answer.url})")
+    return answer
+
+
+def meaning(code: int, *, conditional: bool) -> tuple[Status, str | None]:
+    """What a complete answer means, and in words what is wrong with it.
+
+    >>> meaning(404, conditional=False)
+    (<Status.GONE: 2>, 'the server answered 404')
+    """
+    if 200 <= code < 300:
+        return Status.OK, None
+    if code == 304 and conditional:
+        return Status.NOT_MODIFIED, None
+    fault = f"the server answered {code}"
+    if code in (404, 410):
+        return Status.GONE, fault
+    if code in _BLOCKED:
+        return Status.BLOCKED, _BLOCKED[code]
+    return Status.BUSY if code in BUSY_CODES else Status.HTTP, fault

@@ -13,7 +13,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from salticus.fetch.faults import in_one_line
-from salticus.fetch.redirects import meaning
+from salticus.fetch.polite import meaning
 from salticus.types import Fetched, HostState, Status, Target
 
 VISIT = "salticus_visit"  # the key of a request's meta; redirects and retries carry it along

@@ -219,7 +219,7 @@ def deciding(robots: str, url: str) -> str | None:
 def _rules(robots: str) -> list[tuple[str, str]]:
     """The rules of our group, or if there is none of everybody's: (allow or disallow, pattern)."""
     from salticus.fetch import AGENT
-    from salticus.fetch.rules import for_us
+    from salticus.fetch.robots import for_us
 
     groups: dict[str, list[tuple[str, str]]] = {}
     agents: list[str] = []

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from salticus.errors import SalticusError
 from salticus.fetch.codecs import TooLarge, Undecodable
-from salticus.fetch.http import read as read_body
+from salticus.fetch.codecs import read as read_body
 from salticus.web.origins import foreign, own_names
 
 MOST_CONNECTIONS = 256
