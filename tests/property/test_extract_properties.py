@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 from salticus.checks.extract import check_content, check_reading
 from salticus.config import Extract, Rule, Tolerance
 from salticus.errors import ConfigError, ExtractError
-from salticus.extract import json_value
+from salticus.extract.about import canonical_link
 from salticus.extract.base import Content
-from salticus.extract.canonical import canonical
-from salticus.extract.canonical_link import canonical_link
+from salticus.extract.canonical import canonical, json_text, parse_json
 from salticus.extract.document import ParsedPage, settled
 from salticus.extract.offer import Offer
+from salticus.extract.pool import PageReader
 from salticus.extract.price import price
-from salticus.extract.reader import PageReader
-from salticus.extract.route import Routes
+from salticus.extract.rules import Routes
 from salticus.extract.select import selector
 from salticus.extract.text import Text
 
@@ -116,8 +115,8 @@ def test_anything_is_a_selector_or_refused(said: str) -> None:
 
 @given(TREES)
 def test_json_has_one_form(said: Any) -> None:
-    shown = json_value.shown(json_value.parse(json.dumps([said])))
-    assert json_value.shown(json_value.parse(shown)) == shown
+    shown = json_text(parse_json(json.dumps([said])))
+    assert json_text(parse_json(shown)) == shown
 
 
 @given(st.text(max_size=200))

@@ -31,15 +31,14 @@ from salticus.exchange.convert.build import convert_log
 from salticus.exchange.folder import Log
 from salticus.exchange.info import info
 from salticus.exchange.truth import read_pages, read_truth, read_values
+from salticus.extract.about import canonical_link
 from salticus.extract.base import Content
-from salticus.extract.canonical_link import canonical_link
 from salticus.extract.charset import declared
 from salticus.extract.offer import Offer
-from salticus.extract.pool import Extraction
-from salticus.extract.price import availability, condition, currency, price
-from salticus.extract.reader import MEMORY, PageReader
-from salticus.extract.route import Routes
-from salticus.extract.worker import GRACE_S
+from salticus.extract.pool import GRACE_S, MEMORY, Extraction, PageReader
+from salticus.extract.price import currency, price
+from salticus.extract.rules import Routes
+from salticus.extract.words import availability, condition
 from salticus.fetch.base import Answer
 from salticus.fetch.codecs import TooLarge, Undecodable, decoder
 from salticus.fetch.hosts import retry_after

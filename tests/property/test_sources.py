@@ -15,12 +15,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from salticus.errors import ExtractError, InputError
-from salticus.extract import feed, links, sitemap
+from salticus.extract import links, source
 from salticus.extract.base import Content
-from salticus.extract.links import links_of, read_links, without_session
-from salticus.extract.listing import MAX_TITLE, MAX_URL, digest
-from salticus.extract.price import availability, condition, currency, price
+from salticus.extract.links import MAX_TITLE, MAX_URL, digest, links_of, read_links, without_session
+from salticus.extract.price import currency, price
 from salticus.extract.source import Source
+from salticus.extract.words import availability, condition
 from salticus.markup import Document, decoded, mended, text_of
 from salticus.signals.merchant import MerchantFeed, Spelling
 from salticus.signals.opened import Opened
@@ -80,13 +80,13 @@ def obeys(read: Callable[[], tuple[Entry, ...]], most: int, url: str) -> None:
 @given(BODIES, URLS)
 @FUZZ
 def test_any_bytes_as_a_sitemap(body: bytes, url: str) -> None:
-    obeys(lambda: sitemap.read_sitemap(body, url).entries, sitemap.MOST, url)
+    obeys(lambda: source.read_sitemap(body, url).entries, source.MOST_OF_SITEMAP, url)
 
 
 @given(BODIES, URLS)
 @FUZZ
 def test_any_bytes_as_a_feed(body: bytes, url: str) -> None:
-    obeys(lambda: feed.read_feed(body, url).entries, feed.MOST, url)
+    obeys(lambda: source.read_feed(body, url).entries, source.MOST_OF_FEED, url)
 
 
 @given(BODIES, URLS, st.sampled_from([None, "utf-16", "gbk", "nonsense"]))
@@ -101,7 +101,7 @@ def test_any_bytes_as_a_page_with_links(body: bytes, url: str, charset: str | No
 @FUZZ
 def test_any_bytes_as_a_source(body: bytes, url: str) -> None:
     content = Content(url, body)
-    obeys(lambda: Source().extract(content).entries, sitemap.MOST, url)
+    obeys(lambda: Source().extract(content).entries, source.MOST_OF_SITEMAP, url)
     try:
         reading = Source().extract(content)
     except ExtractError:
@@ -116,7 +116,7 @@ def test_any_bytes_as_a_source(body: bytes, url: str) -> None:
 def test_a_sitemap_says_what_was_written(urls: list[str], charset: str, packed: bool) -> None:
     rows = "".join(f"<url><loc>{escape(url)}</loc></url>" for url in urls)
     body = f"<urlset>{rows}</urlset>".encode(charset)
-    reading = sitemap.read_sitemap(gzip.compress(body) if packed else body, URL)
+    reading = source.read_sitemap(gzip.compress(body) if packed else body, URL)
     assert [entry.url for entry in reading.entries] == urls
     assert reading.complete == bool(urls)
 
@@ -127,7 +127,7 @@ def test_a_sitemap_cut_short_names_the_first_of_its_pages(urls: list[str], cut: 
     rows = "".join(f"<url><loc>{escape(url)}</loc></url>" for url in urls)
     body = f"<urlset>{rows}</urlset>".encode()[:cut]
     try:
-        reading = sitemap.read_sitemap(body, URL)
+        reading = source.read_sitemap(body, URL)
     except ExtractError:
         assert b"</url>" not in body
         return
@@ -140,7 +140,7 @@ def test_a_sitemap_cut_short_names_the_first_of_its_pages(urls: list[str], cut: 
 @FUZZ
 def test_a_feed_says_what_was_written(urls: list[str]) -> None:
     items = "".join(f"<item><link>{escape(url)}</link></item>" for url in urls)
-    reading = feed.read_feed(f"<rss><channel>{items}</channel></rss>".encode(), URL)
+    reading = source.read_feed(f"<rss><channel>{items}</channel></rss>".encode(), URL)
     assert [entry.url for entry in reading.entries] == urls
 
 

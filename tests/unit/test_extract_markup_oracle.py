@@ -13,7 +13,7 @@ from selectolax.lexbor import LexborHTMLParser
 from salticus.checks.extract import check_content
 from salticus.extract.base import Content
 from salticus.extract.markup import Markup
-from salticus.extract.markup.walk import MICRODATA, RDFA, SHOWN, Walker
+from salticus.extract.microdata import MICRODATA, RDFA, SHOWN, Walker
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -11,17 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from salticus.extract.money import plausible
-from salticus.extract.price import (
-    Price,
-    Shown,
-    availability,
-    condition,
-    currency,
-    price,
-    rival,
-    term,
-)
+from salticus.extract.price import Price, Shown, currency, plausible, price, rival
+from salticus.extract.words import availability, condition, term
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 
 from salticus.config import Config, Extract, Rule, Span, Tolerance
 from salticus.errors import ConfigError, ExtractError
+from salticus.extract.about import canonical_link
 from salticus.extract.base import Content
-from salticus.extract.canonical_link import canonical_link
 from salticus.extract.fields import asked, number
-from salticus.extract.pool import Extraction
+from salticus.extract.pool import Extraction, PageReader
 from salticus.extract.price import Shown
-from salticus.extract.reader import PageReader
-from salticus.extract.route import Routes
-from salticus.extract.rules import check_rules
+from salticus.extract.rules import Routes, check_rules
 from salticus.types import Reading, Status, Target, Value
 
 URL = "https://shop.example/p/1"

@@ -10,7 +10,7 @@ import feedparser
 import pytest
 
 from salticus.errors import ExtractError
-from salticus.extract.feed import MOST, read_feed
+from salticus.extract.source import MOST_OF_FEED, read_feed
 from salticus.types import Entry
 
 URL = "https://news.example/feeds/all.xml"
@@ -207,7 +207,11 @@ def test_an_empty_feed_is_no_error() -> None:
 
 
 def test_too_many_entries_are_cut() -> None:
-    body = "<rss>" + "".join(f"<item><link>/{n}</link></item>" for n in range(MOST + 5)) + "</rss>"
+    body = (
+        "<rss>"
+        + "".join(f"<item><link>/{n}</link></item>" for n in range(MOST_OF_FEED + 5))
+        + "</rss>"
+    )
     reading = read_feed(body.encode(), URL)
-    assert len(reading.entries) == MOST
+    assert len(reading.entries) == MOST_OF_FEED
     assert reading.fault == "it names more than 10,000 pages, and was cut"

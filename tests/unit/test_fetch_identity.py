@@ -7,7 +7,7 @@ from yarl import URL
 
 from salticus.config import Config, Host, parse
 from salticus.errors import ConfigError
-from salticus.fetch.identity import Identities, check_identities
+from salticus.fetch.identity import Identities
 
 SHOP = URL("https://shop.example/p")
 
@@ -112,7 +112,7 @@ def test_values_come_from_the_environment_once(monkeypatch: pytest.MonkeyPatch) 
 )
 def test_what_cannot_be_used_is_refused_by_pattern_and_key(host: Host, told: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        check_identities(Config(hosts=(host,)))
+        Identities(Config(hosts=(host,)))
     text = str(caught.value)
     assert told in text
     assert f"hosts that match {host.match!r}" in text
@@ -124,7 +124,7 @@ def test_settings_as_they_are_written() -> None:
     raw = {
         "hosts": [{"match": "*.org", "auth": "u:p", "keep_cookies": True, "cookies": {"a": "b"}}]
     }
-    check_identities(parse(raw))
+    Identities(parse(raw))
 
 
 # ---------------------------------------------------------------------------------- cookies.txt
@@ -175,10 +175,10 @@ def test_a_file_that_is_no_cookies_txt_is_refused(tmp_path: Path, text: bytes) -
     (tmp_path / "c.txt").write_bytes(text)
     config = Config(hosts=(Host("a.org", cookie_file="c.txt"),), folder=str(tmp_path))
     with pytest.raises(ConfigError, match=r"'a\.org': cookie_file c\.txt"):
-        check_identities(config)
+        Identities(config)
 
 
 def test_a_folder_is_no_cookies_txt(tmp_path: Path) -> None:
     config = Config(hosts=(Host("a.org", cookie_file="."),), folder=str(tmp_path))
     with pytest.raises(ConfigError, match="is a directory"):
-        check_identities(config)
+        Identities(config)

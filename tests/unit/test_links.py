@@ -5,8 +5,16 @@ from __future__ import annotations
 import pytest
 
 from salticus.extract.base import Content
-from salticus.extract.links import MOST, MOST_ALIKE, links_of, read_links, without_session
-from salticus.extract.listing import Listing, address, site
+from salticus.extract.links import (
+    MOST,
+    MOST_ALIKE,
+    Listing,
+    address,
+    links_of,
+    read_links,
+    site,
+    without_session,
+)
 
 URL = "https://www.shop.example/hub/"
 
@@ -188,10 +196,9 @@ def test_a_listing_knows_what_it_left_out() -> None:
     assert not listing.add("nonsense://x")
     assert listing.add("/b")
     assert not listing.full
-    assert listing.remarks() == [
-        "1 links to other sites were left out",
-        "1 entries have no web address",
-    ]
+    assert listing.remarks("cut") == (
+        "cut; 1 links to other sites were left out; 1 entries have no web address"
+    )
 
 
 def test_a_listing_has_an_end() -> None:

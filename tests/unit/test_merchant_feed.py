@@ -12,7 +12,8 @@ import pytest
 from salticus.errors import InputError
 from salticus.extract.base import Content
 from salticus.extract.offer import Offer
-from salticus.extract.price import availability, condition, currency, price
+from salticus.extract.price import currency, price
+from salticus.extract.words import availability, condition
 from salticus.signals import opened
 from salticus.signals.merchant import FeedTally, MerchantFeed, Spelling, without_tracking
 from salticus.signals.opened import Opened

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from salticus.errors import ExtractError
-from salticus.extract import sitemap
-from salticus.extract.sitemap import MAX_BYTES, MOST, read_sitemap
+from salticus.extract import source
+from salticus.extract.source import MAX_BYTES, MOST_OF_SITEMAP, read_sitemap
 from salticus.markup import pieces_of
 from salticus.types import Entry
 from salticus.types.dates import written
@@ -250,16 +250,18 @@ def test_undefined_entities_are_text() -> None:
 
 
 def test_too_many_urls_are_cut() -> None:
-    body = urlset(*(f"/{n}" for n in range(MOST + 1)))
+    body = urlset(*(f"/{n}" for n in range(MOST_OF_SITEMAP + 1)))
     reading = read_sitemap(body, URL)
-    assert len(reading.entries) == MOST
+    assert len(reading.entries) == MOST_OF_SITEMAP
     assert not reading.complete
     assert reading.fault == "it names more than 60,000 pages, and was cut"
 
 
 @pytest.mark.parametrize("body", [b"x\n" * 10**6, b"<urlset>" + b"<url/>" * 10**6])
 def test_a_list_of_nothing_is_not_read_to_its_end(body: bytes) -> None:
-    with pytest.raises(ExtractError, match=f"it was cut; {2 * MOST} entries have no web address"):
+    with pytest.raises(
+        ExtractError, match=f"it was cut; {2 * MOST_OF_SITEMAP} entries have no web address"
+    ):
         read_sitemap(body, URL)
 
 
@@ -279,7 +281,7 @@ def test_noise_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
             taken.append(len(piece))
             yield piece
 
-    monkeypatch.setattr(sitemap, "pieces_of", counted)
+    monkeypatch.setattr(source, "pieces_of", counted)
     body = b"<urlset>" + b"<x/>" * 3_000_000
     with pytest.raises(ExtractError, match="too much in it that says nothing"):
         read_sitemap(body, URL)

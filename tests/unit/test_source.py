@@ -8,7 +8,8 @@ import pytest
 
 from salticus.errors import ExtractError
 from salticus.extract.base import Content
-from salticus.extract.source import Source, not_after
+from salticus.extract.links import not_after
+from salticus.extract.source import Source
 from salticus.types import Entry, Reading
 
 URL = "https://www.shop.example/list"

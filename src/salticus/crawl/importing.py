@@ -20,7 +20,8 @@ from salticus.crawl.opening import Crawl, clock_of, open_crawl, stored
 from salticus.crawl.parts import make_parts
 from salticus.crawl.snapshot import Snapshot, no_plan
 from salticus.errors import InputError
-from salticus.extract.price import availability, condition, currency, price
+from salticus.extract.price import currency, price
+from salticus.extract.words import availability, condition
 from salticus.observe import digest
 from salticus.predict.base import Retraces
 from salticus.signals.clicks import click_of

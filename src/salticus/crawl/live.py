@@ -20,7 +20,7 @@ from salticus.crawl.census import Census
 from salticus.crawl.journal import Journal
 from salticus.errors import ExtractError
 from salticus.extract.base import Content
-from salticus.extract.listing import not_after
+from salticus.extract.links import not_after
 from salticus.extract.pool import Extraction
 from salticus.fetch.base import Fetcher
 from salticus.observe import kept, observe, tolerated

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, unquote, urljoin, urlsplit
+
+import can_ada
 
 from salticus.extract.base import Content
 from salticus.extract.canonical import canonical
 from salticus.extract.charset import declared
-from salticus.extract.lazy import lazy
+
+T = TypeVar("T")
 
 MAX_HEAD = 256 * 1024
 MAX_START = 4096
 MAX_TITLE = 500
 MAX_LINKS = 200
+MAX_LINK_HEAD = 128 * 1024
+MAX_TAG = 2048
+MAX_TRIES = 8
 
 _ERRANDS = frozenset(
     {"search", "suche", "recherche", "buscar", "busca", "cerca", "ricerca", "zoeken", "szukaj",
@@ -39,6 +45,34 @@ _VALUE = re.compile(
     re.IGNORECASE,
 )
 _HREFLANG = re.compile(rb"""hreflang\s{0,9}=\s{0,9}["']?([A-Za-z_-]{2,20})""", re.IGNORECASE)
+_WORD = b"canonical"
+_LINK = re.compile(rb"""<link(?=[\s/])(?:[^>"']++|"[^"]*+"|'[^']*+')*+>""", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    rb"""[\s"'/](rel|href)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""", re.IGNORECASE
+)
+_BASE = re.compile(rb"<base\s", re.IGNORECASE)
+
+
+class lazy(Generic[T]):
+    """Like functools.cached_property, which before Python 3.12 takes a lock: a microsecond each.
+
+    >>> class Page:
+    ...     @lazy
+    ...     def title(self) -> str:
+    ...         return "asked"
+    >>> Page().title
+    'asked'
+    """
+
+    def __init__(self, find: Callable[[Any], T]) -> None:
+        self.find = find
+        self.name = find.__name__
+        self.__doc__ = find.__doc__
+
+    def __get__(self, owner: Any, kind: type | None = None) -> T:
+        found: T = self.find(owner)
+        owner.__dict__[self.name] = found
+        return found
 
 
 class SchemelessUrl(NamedTuple):
@@ -263,3 +297,80 @@ def _region(tag: str) -> str:
     """
     parts = tag.split("-")[1:]
     return next((part.upper() for part in parts if len(part) == 2 and part.isalpha()), "")
+
+
+def canonical_link(content: Content) -> str | None:
+    """The address that ``<link rel="canonical">`` names, if it is another than the page's.
+
+    It is absolute and has no fragment. Read straight from the bytes, in the event loop, so every
+    step is bounded. None if the head of the page names none, or two that differ, or one that cannot
+    be visited; a front page is no canonical address of another page, but a broken template's.
+
+    >>> page = b'<head><link rel="canonical" href="/kettle"></head>'
+    >>> canonical_link(Content("https://a.example/kettle?ref=mail", page))
+    'https://a.example/kettle'
+    """
+    head = _head(content.body)
+    named = {href for href in _hrefs(head) if href}
+    if len(named) != 1:
+        return None
+    own, found = _parsed(content.url), _resolved(named.pop(), content.url, head)
+    if own is None or found is None or _spelling(found) == _spelling(own):
+        return None
+    front = found.pathname == "/" and not found.search
+    return None if front and own.pathname != "/" else _spelling(found)
+
+
+def _head(body: bytes) -> bytes:
+    end = body.find(b"<body", 0, MAX_LINK_HEAD)
+    return body[: end if end >= 0 else MAX_LINK_HEAD]
+
+
+def _hrefs(head: bytes) -> list[bytes]:
+    found: list[bytes] = []
+    at = head.find(_WORD)
+    for _ in range(MAX_TRIES):
+        if at < 0:
+            break
+        tag = _tag(head, at)
+        if tag is not None:
+            found += _href(tag)
+        at = head.find(_WORD, tag.end() if tag else at + 1)
+    return found
+
+
+def _tag(head: bytes, at: int) -> re.Match[bytes] | None:
+    """The link element around a place, unless it is commented out."""
+    start = head.rfind(b"<", max(0, at - MAX_TAG), at)
+    tag = _LINK.match(head, start, start + MAX_TAG) if start >= 0 else None
+    if tag is None or tag.end() <= at:
+        return None
+    opened = head.rfind(b"<!--", 0, start)
+    return tag if opened < 0 or head.find(b"-->", opened, start) >= 0 else None
+
+
+def _href(tag: re.Match[bytes]) -> list[bytes]:
+    said = {m[1].lower(): m[2] or m[3] or m[4] or b"" for m in _ATTRIBUTE.finditer(tag[0])}
+    return [said.get(b"href", b"")] if _WORD in said.get(b"rel", b"").lower().split() else []
+
+
+def _resolved(href: bytes, url: str, head: bytes) -> can_ada.URL | None:
+    text = html.unescape(href.decode("utf-8", "replace")).strip()
+    if "://" in text[:10]:
+        return _parsed(text)
+    if _BASE.search(head):
+        return None  # relative to something else than the page
+    return _parsed(text, url)
+
+
+def _parsed(url: str, base: str = "") -> can_ada.URL | None:
+    try:
+        parsed = can_ada.parse(urljoin(base, url) if base else url)
+    except (ValueError, TypeError):
+        return None
+    return parsed if parsed.protocol in ("http:", "https:") and parsed.host else None
+
+
+def _spelling(url: can_ada.URL) -> str:
+    href: str = url.href
+    return href.partition("#")[0]

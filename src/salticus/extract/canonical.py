@@ -1,9 +1,16 @@
-"""One form for text that reads the same."""
+"""One form for text that reads the same, and for JSON that means the same."""
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from salticus.errors import ExtractError
 
 # Controls (NUL cannot be stored everywhere), and marks that nobody sees: soft hyphen, zero-width
 # space, word joiner, byte order mark. Joiners stay: they carry meaning in Persian and in emoji.
@@ -11,6 +18,11 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _UNSEEN = re.compile("[\u00ad\u200b\u2060\ufeff]+")
 
 _ASIAN = re.compile("[\u3040-\u9fff\uac00-\ud7af]")
+_STRICT = msgspec.json.Decoder(float_hook=Decimal)
+_LENIENT = json.JSONDecoder(strict=False, parse_float=Decimal, parse_constant=str)
+_ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
+_PLAIN = 30  # zeros up to which a number is written out
+_OPENING = "{["
 _LETTERS = 3  # a word, where words are not set apart
 
 
@@ -37,3 +49,69 @@ def length(text: str) -> int:
     """
     words = len(text.split())
     return words if text.isascii() else max(words, len(_ASIAN.findall(text)) // _LETTERS)
+
+
+def parse_json(text: str) -> Any:
+    """The JSON value in a text, also behind an assignment such as ``window.state = {…};``.
+
+    ExtractError if there is none.
+
+    >>> parse_json('var shop = {"a": 1.50};')
+    {'a': Decimal('1.50')}
+    """
+    text = text.strip("\ufeff \t\r\n")
+    try:
+        return _STRICT.decode(text)
+    except RecursionError:
+        raise ExtractError("the JSON is nested too deeply") from None
+    except (msgspec.MsgspecError, ValueError):
+        return _found(text)
+
+
+def _found(text: str) -> Any:
+    start = min((at for at in map(text.find, _OPENING) if at >= 0), default=-1)
+    if start < 0:
+        raise ExtractError("there is no JSON")
+    try:
+        return _LENIENT.raw_decode(text, start)[0]
+    except RecursionError:
+        raise ExtractError("the JSON is nested too deeply") from None
+    except (ValueError, ArithmeticError) as error:
+        raise ExtractError(f"the JSON cannot be read: {error}") from None
+
+
+def json_text(value: Any) -> str:
+    """A JSON value as text: strings as they are, the rest with sorted keys and shortest numbers.
+
+    >>> json_text({"b": Decimal("1.50"), "a": [True, None]}), json_text("x")
+    ('{"a":[true,null],"b":1.5}', 'x')
+    """
+    if isinstance(value, str):
+        return canonical(value)
+    try:
+        return canonical(_ENCODER.encode(_exact(value)).decode())
+    except RecursionError:
+        raise ExtractError("the JSON is nested too deeply") from None
+
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {canonical(key): _exact(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_exact(part) for part in value]
+    if isinstance(value, str):
+        return canonical(value)
+    return _shortest(value) if isinstance(value, Decimal) else value
+
+
+def _shortest(number: Decimal) -> Decimal:
+    """The same number without zeros at its end; arithmetic would round it."""
+    sign, digits, exponent = number.as_tuple()
+    if not number or not isinstance(exponent, int):
+        return Decimal(0)
+    written = "".join(map(str, digits))
+    short = written.rstrip("0")
+    exponent += len(written) - len(short)
+    if 0 < exponent <= _PLAIN:
+        short, exponent = short + "0" * exponent, 0
+    return Decimal((sign, tuple(map(int, short)), exponent))

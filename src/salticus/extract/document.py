@@ -12,8 +12,9 @@ from resiliparse.parse.html import HTMLTree
 from selectolax.lexbor import LexborHTMLParser
 
 from salticus.errors import ExtractError
-from salticus.extract import charset, json_value
+from salticus.extract import charset
 from salticus.extract.base import Content
+from salticus.extract.canonical import parse_json
 
 _COUNT = r"\d[\d.,'\u00a0\u202f ]{0,12}(?:[km]|mio\.?|tsd\.?|тыс\.?|млн)?\s?"
 _FEW = r"\d{1,4}\s?"
@@ -135,7 +136,7 @@ class ParsedPage:
         """For JSONPath."""
         if self.text[:_HEAD].lstrip("\ufeff \t\r\n").startswith("<"):
             raise ExtractError("the body is not JSON; name an element: json:script#state|$.price")
-        return json_value.parse(self.text)
+        return parse_json(self.text)
 
 
 def parsed(url: str, text: str) -> HTMLTree:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from salticus.config import Rule
 from salticus.errors import ConfigError, ExtractError
 from salticus.extract.document import ParsedPage
-from salticus.extract.price import Price, Shown, availability, condition, currency, price
+from salticus.extract.price import Price, Shown, currency, price
 from salticus.extract.select import Selector, selector
+from salticus.extract.words import availability, condition
 from salticus.types import Reading, Value
 
 OFFER = ("price", "currency", "availability")

@@ -1,12 +1,23 @@
-"""The offer of a product page: price, currency and availability."""
+"""The offer of a product page: price, currency and availability, and what is kept beside them."""
 
 from __future__ import annotations
 
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
 from salticus.extract import jsonld
-from salticus.extract.about import PageMetadata
+from salticus.extract.about import PageMetadata, address, language, nearness
 from salticus.extract.base import Content
+from salticus.extract.canonical import canonical
 from salticus.extract.choice import ChosenOffer
-from salticus.extract.labels import known_of
+from salticus.extract.jsonld import Node
+from salticus.extract.naming import is_a, of_site, plain
+from salticus.extract.price import price
+from salticus.extract.stated import Sale, list_price, readiness, stock
+from salticus.extract.words import availability, condition
 from salticus.types import Value
 
 MAX_LOOK = 1024 * 1024
@@ -22,6 +33,21 @@ _ELSEWHERE = {
 _COMPLETE = frozenset(_ELSEWHERE)
 _REDUCED = b"_price:amount"
 _QUOTES = (b'="', b"='", b"=", b'="schema:')
+MAX_LABEL = 500
+MAX_CRUMBS = 20
+_LONG = 2 * MAX_LABEL
+
+_TRAILS = frozenset({"BreadcrumbList"})
+_OLD_CRUMBS = frozenset({"Breadcrumb"})
+_GTINS = ("gtin13", "gtin", "gtin14", "gtin12", "gtin8", "ean", "isbn")
+_STEPS = re.compile(r"\s*(?:>|›|»|→|&gt;)\s*|\s+[/|]\s+")
+_HOMES = frozenset(
+    {"home", "homepage", "home page", "start", "startseite", "accueil", "inicio", "início", "hem",
+     "hjem", "forside", "etusivu", "domů", "úvod", "főoldal", "kezdőlap", "главная", "головна",
+     "anasayfa", "ana sayfa", "トップ", "ホーム", "首页", "首頁", "홈", "beranda", "strona główna",
+     "pagina iniziale", "página inicial", "trang chủ", "voorpagina", "hlavní stránka"}
+)  # fmt: skip
+_NO_LABEL = re.compile(r"https?://|\{\{|\$\{|<%|null$|undefined$|none$|n/a$|-$", re.IGNORECASE)
 
 
 class Offer:
@@ -84,3 +110,274 @@ def value(known: dict[str, str], about: PageMetadata) -> Value:
     if country := about.country:
         known["country"] = country
     return Value("offer", text, known)
+
+
+def known_of(choice: ChosenOffer, sale: Sale) -> dict[str, str]:
+    """All that a choice tells of its sale, empty parts left out; what decides a change first."""
+    known = {"price": sale.amount}
+    if sale.currency:
+        known["currency"] = sale.currency
+    if word := _stock(sale):
+        known["availability"] = word
+    known.update(labels(choice, sale))
+    return known
+
+
+def labels(choice: ChosenOffer, sale: Sale | None) -> dict[str, str]:
+    """What never decides a change; the variant that is sold comes before its product."""
+    named: dict[str, str] = {}
+    nodes = choice.products or ([choice.product] if choice.product else [])
+    if sale and sale.product is not nodes[0]:
+        _label_all(named, sale.product, _NUMBERS, choice)
+    for node in nodes:
+        _label_all(named, node, _NAMES, choice)
+        if not _RARE.isdisjoint(node):
+            _label_all(named, node, _OTHERS, choice)
+            _label_identified(named, [node.get("identifier"), node.get("productID")])
+    if sale:
+        if not _NUMBERED.isdisjoint(sale.offer):
+            _label_all(named, sale.offer, _NUMBERS, choice)
+        if not _RANGES.isdisjoint(sale.offer):
+            named.update(_range(sale.offer, sale))
+    _label_page(named, choice, nodes)
+    if state := (_condition([sale.offer]) if sale else "") or _condition(nodes):
+        named["condition"] = state
+    return named
+
+
+def _label_page(named: dict[str, str], choice: ChosenOffer, products: list[Node]) -> None:
+    """Add what the page tells in its product's stead."""
+    if "title" not in named and choice.about.headings:
+        named["title"] = choice.about.headings[0]
+    if "category" not in named and (path := trail(choice, products)):
+        named["category"] = path
+    if not choice.about.tongue and (tongue := _tongue(choice.nodes)):
+        named["language"] = tongue
+
+
+def _tongue(nodes: list[Node]) -> str:
+    """The language that a node states."""
+    stated = (label(node["inLanguage"]) for node in nodes if "inLanguage" in node)
+    return next(filter(None, (language(tag) for tag in stated)), "")
+
+
+def _label_all(named: dict[str, str], node: Node, keys: _Keys, choice: ChosenOffer) -> None:
+    """Add what a node tells and is not known yet."""
+    for key, field, read in keys:
+        if key in node and field not in named:
+            raw = node[key]
+            if type(raw) is str:
+                text = _clean(raw[:_LONG])
+            elif key in _NUMBERED:
+                text = _number(raw)
+            else:
+                text = label(choice.resolved(raw))
+            if text and (text := read(text) if read else text):
+                named[field] = text
+
+
+def _range(offer: Node, sale: Sale) -> dict[str, str]:
+    """The list price, and the ends of the range that an offer states."""
+    count = price(offer.get("offerCount"))
+    found = {
+        "list_price": list_price(offer, sale.amount),
+        "low_price": _amount(offer.get("lowPrice"), sale),
+        "high_price": _amount(offer.get("highPrice"), sale),
+        "offer_count": count.amount if count and count.amount.isdigit() else "",
+    }
+    return {field: stated for field, stated in found.items() if stated}
+
+
+def _amount(raw: Any, sale: Sale) -> str:
+    stated = price(raw, sale.currency)
+    return stated.amount if stated else ""
+
+
+def _condition(nodes: Iterable[Node]) -> str:
+    for node in nodes:
+        if "itemCondition" in node and (state := condition(node["itemCondition"])):
+            return state
+    return ""
+
+
+def _stock(sale: Sale) -> str:
+    """The availability of a sale; of an aggregate that states none, that of its offers."""
+    own = stock(sale.offer, sale.product)
+    inner = sale.offer.get("offers")
+    if own or not isinstance(inner, list):
+        return own or (stock(inner, {}) if isinstance(inner, dict) else "")
+    nodes = [node for node in inner[:MAX_CRUMBS] if isinstance(node, dict)]
+    told = [(node, word) for node in nodes if (word := availability(node.get("availability")))]
+    cheapest = (word for node, word in told if _asks(node, sale.amount))
+    return next(cheapest, "") or max((w for _, w in told), key=readiness, default="")
+
+
+def _asks(node: Node, amount: str) -> bool:
+    stated = price(node.get("price"))
+    return stated is not None and stated.amount == amount
+
+
+def label(raw: Any) -> str:
+    """A name for people: of a string, of a named node, or of the first in a list.
+
+    >>> label({"@type": "Brand", "name": "Salt &amp; Pepper"}), label("{{ brand }}")
+    ('Salt & Pepper', '')
+    """
+    if type(raw) is str:
+        return _clean(raw[:_LONG])
+    if isinstance(raw, list) and raw:
+        raw = raw[0]
+    if isinstance(raw, dict):
+        raw = raw.get("name") or raw.get("@value")
+        raw = raw[0] if isinstance(raw, list) and raw else raw
+    return _clean(str(raw)[:_LONG]) if isinstance(raw, str) else ""
+
+
+def _label_identified(named: dict[str, str], stated: list[Any]) -> None:
+    """Add the first number for all the world among those that say of which kind they are."""
+    for raw in stated:
+        for part in raw[:MAX_CRUMBS] if isinstance(raw, list) else [raw]:
+            found = _IDENTIFIED.fullmatch(_identifier(part))
+            if found and (digits := _digits(found[1])):
+                named.setdefault("gtin", digits)
+
+
+def _identifier(raw: Any) -> str:
+    """A number behind the name of its kind: "ean:40123455"."""
+    if isinstance(raw, dict):
+        return f"{label(raw.get('propertyID') or raw.get('name'))}:{_number(raw)}"
+    return raw[:_LONG] if isinstance(raw, str) else ""
+
+
+def _number(raw: Any) -> str:
+    """A number by which a thing is known: of a string, an integer, or the first in a list."""
+    raw = raw[0] if isinstance(raw, list) and raw else raw
+    raw = raw.get("@value", raw.get("value")) if isinstance(raw, dict) else raw
+    return str(raw) if type(raw) is int else label(raw)
+
+
+@lru_cache(1 << 14)  # names of brands and categories return on many pages, titles on every visit
+def _clean(text: str) -> str:
+    if _NO_LABEL.match(text):
+        return ""
+    return canonical(html.unescape(text) if "&" in text else text)[:MAX_LABEL].rstrip()
+
+
+@lru_cache(1 << 12)
+def _path(stated: str) -> str:
+    """A category as a path; numbers are codes that say nothing to people."""
+    return "" if stated.isdigit() else " > ".join(filter(None, _STEPS.split(stated)))
+
+
+def _digits(text: str) -> str:
+    digits = re.sub(r"[\s-]|\.0$", "", text)
+    return digits if digits.isascii() and digits.isdigit() and 8 <= len(digits) <= 14 else ""
+
+
+_Keys = tuple[tuple[str, str, Callable[[str], str] | None], ...]
+_NUMBERS: _Keys = (("sku", "sku", None), *((key, "gtin", _digits) for key in _GTINS))
+_NAMES: _Keys = (
+    ("name", "title", None),
+    ("brand", "brand", None),
+    ("category", "category", _path),
+    ("sku", "sku", None),
+)
+_OTHERS: _Keys = (("manufacturer", "brand", None), *_NUMBERS)
+_RARE = frozenset(("manufacturer", "identifier", "productID", *_GTINS))
+_NUMBERED = frozenset(("sku", *_GTINS))
+_IDENTIFIED = re.compile(r"\s*(?:gtin-?\d{0,2}|ean-?\d{0,2}|upc|isbn-?(?:13)?):(.*)", re.IGNORECASE)
+_RANGES = frozenset({"priceSpecification", "lowPrice", "highPrice"})
+
+
+# ---------------------------------------------------------------------------------------- category
+
+
+def trail(choice: ChosenOffer, products: list[Node]) -> str:
+    """The first breadcrumb of the page as the path of a category."""
+    name = plain(products[0].get("name")) if products else ""
+    trails = (_trail(node, name, choice.about) for node in _breadcrumbs(choice.nodes))
+    return next((" > ".join(trail) for trail in trails if trail), "")[:MAX_LABEL].rstrip(" >")
+
+
+def _breadcrumbs(nodes: list[Node]) -> Iterator[Node]:
+    old = [node for node in nodes if is_a(node, _OLD_CRUMBS)]
+    if old:
+        yield {"itemListElement": [{"name": n.get("title"), "item": n.get("url")} for n in old]}
+    for node in nodes:
+        if is_a(node, _TRAILS):
+            yield node
+        if "breadcrumb" not in node:
+            continue
+        inner = node["breadcrumb"]
+        for part in inner[:MAX_CRUMBS] if isinstance(inner, list) else [inner]:
+            if isinstance(part, dict) and is_a(part, _TRAILS):
+                yield part
+
+
+def _trail(node: Node, product: str, about: PageMetadata) -> list[str]:
+    """The names between the home page and the product."""
+    raw = node.get("itemListElement")
+    listed = raw[:MAX_CRUMBS] if isinstance(raw, list) else [raw]
+    items = [item for item in listed if isinstance(item, dict)]
+    crumbs = [(_crumb_name(item), _crumb_place(item)) for item in sorted(items, key=_position)]
+    crumbs = [(name, place) for name, place in crumbs if name]
+    if crumbs and _is_home(*crumbs[0], about):
+        crumbs = crumbs[1:]
+    if crumbs and _is_self(*crumbs[-1], crumbs, product, about):
+        crumbs = crumbs[:-1]
+    return [name for name, _ in crumbs]
+
+
+def _position(item: Node) -> int:
+    stated = price(item.get("position"))
+    return int(stated.amount) if stated and stated.amount.isdigit() else 0
+
+
+def _crumb_name(item: Node) -> str:
+    return label(item.get("name")) or label(item.get("item"))
+
+
+def _crumb_place(item: Node) -> str:
+    place = item.get("item") or item.get("url")
+    if isinstance(place, dict):
+        place = place.get("@id") or place.get("url")
+    return place if isinstance(place, str) else ""
+
+
+def _is_home(name: str, place: str, about: PageMetadata) -> bool:
+    if name.casefold() in _HOMES:
+        return True
+    where = address(place, about.url)
+    if where is None or about.own is None or where.host != about.own.host or where.query:
+        return False
+    # "/" and the root of a language, such as "/de" or "/en-gb"
+    return re.fullmatch(r"(?:/[a-z]{2}(?:[-_][a-z]{2})?)?", where.path, re.IGNORECASE) is not None
+
+
+def _is_self(
+    name: str, place: str, crumbs: list[tuple[str, str]], product: str, about: PageMetadata
+) -> bool:
+    if product and plain(name) == product:
+        return True
+    if not place:
+        return len(crumbs) > 1 and all(where for _, where in crumbs[:-1])
+    where = address(place, about.url)
+    return any(nearness(where, own) for own in about.addresses)
+
+
+def without_site(title: str, about: PageMetadata) -> str:
+    """A title without the name of the site that many add to it.
+
+    >>> from salticus.extract.base import Content
+    >>> page = b'<meta property="og:site_name" content="Joinery"></head>'
+    >>> without_site("Oak shelf | Joinery", PageMetadata(Content("https://joinery.example/", page)))
+    'Oak shelf'
+    """
+    for heading in about.headings:
+        if plain(heading) and plain(heading) in plain(title):
+            return heading
+    for sign in "|-–—·:•":
+        start, mark, last = title.rpartition(f" {sign} ")
+        if mark and of_site(last, about):
+            return start.strip()
+    return title

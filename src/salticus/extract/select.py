@@ -19,8 +19,7 @@ from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from salticus.errors import ConfigError, ExtractError
-from salticus.extract import json_value
-from salticus.extract.canonical import canonical
+from salticus.extract.canonical import canonical, json_text, parse_json
 from salticus.extract.document import ParsedPage
 from salticus.extract.price import Shown
 
@@ -147,13 +146,13 @@ class Json:
         found: list[Any] = []
         for value in self._values(document):
             found += self._matches(value)
-        return _texts(json_value.shown(item) for item in found if item is not None)
+        return _texts(json_text(item) for item in found if item is not None)
 
     def _values(self, document: ParsedPage) -> Iterable[Any]:
         if self.where is None:
             return [document.json]
         held = (node.text(deep=True) for node in self.where.elements(document))
-        return [json_value.parse(text) for text in held if text.strip()]
+        return [parse_json(text) for text in held if text.strip()]
 
     def _matches(self, value: Any) -> list[Any]:
         if not isinstance(value, dict | list):

@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import html
 import re
 import zlib
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from salticus.errors import ExtractError
 from salticus.extract.base import Content
-from salticus.extract.feed import is_json, read_feed
-from salticus.extract.links import links_of, read_links
-from salticus.extract.listing import digest, not_after
-from salticus.extract.sitemap import read_sitemap
-from salticus.markup import decoded, mended
+from salticus.extract.links import Listing, digest, label, read_links
+from salticus.markup import Document, decoded, local, mended, pieces_of, text_of
 from salticus.types import Entry, Reading, Value
+from salticus.types.dates import written
 
-__all__ = ["Source", "links_of", "not_after"]
+if TYPE_CHECKING:
+    from salticus.markup import Element
+
+# The protocol allows 50,000 URLs and 50 MB; many overstep it a little.
+MOST_OF_SITEMAP = 60_000
+MAX_BYTES = 64_000_000
+_TOO_LONG = f"it is longer than {MAX_BYTES // 10**6} MB, and was cut"
+
+_LONGEST = 10_000  # characters of a line that are kept; no URL has as many
+_KINDS = {"sitemap": "source", "url": None}
+MOST_OF_FEED = 10_000
+MAX_JSON = 16_000_000  # bytes; unlike XML it is read as a whole
+
+_ITEMS = frozenset({"item", "entry"})
+_TIMES = ("updated", "modified", "date_modified", "pubdate", "published", "issued", "date")
+_TAGS = re.compile(r"<[^<>]{0,500}>")
+_WEB = ("http://", "https://")
+_ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
+_OTHER = 2
 
 _HEAD = 4096
 _ROOT = re.compile(r"<(?:[A-Za-z][\w.-]{0,40}:)?([A-Za-z][\w.-]{0,40})")
@@ -119,3 +138,188 @@ def _unknown(content: Content, what: str) -> ExtractError:
         f"{content.url}: this is {what}; a source is a sitemap (XML or text), a feed (RSS, Atom, "
         "JSON Feed) or an HTML page with links"
     )
+
+
+def read_sitemap(body: bytes, url: str) -> Reading:
+    """The pages that a sitemap at `url` names, and the sitemaps that an index names.
+
+    XML (also with wrong or without namespaces, and as far as it goes if it is broken) or plain text
+    with one URL a line; either under gzip. Only pages of the sitemap's own site count. `fault` says
+    what was left out or cut; `complete` is True only if all was read and something was there: a
+    list that is suddenly empty is more often broken than true. ExtractError if nothing can be read.
+
+    >>> read_sitemap(b"<urlset><url><loc>/a</loc></url></urlset>", "http://shop.example/s.xml")
+    Reading(value=None, status=<Status.OK: 0>, fault=None, canonical=None, \
+entries=(Entry(url='http://shop.example/a', kind=None, at=None, title=None, word='lastmod'),), \
+complete=True)
+    """
+    body, cut = inflated(body)
+    listing = Listing(url, most=MOST_OF_SITEMAP)
+    is_xml = b"<" in body[:1024].replace(b"\0", b"")
+    fault = (_read_sitemap if is_xml else _read_lines)(body, listing) or cut
+    said, entries = listing.remarks(fault), listing.entries
+    if said and not entries:
+        raise ExtractError(f"{url}: no page is named in this sitemap: {said}")
+    return Reading(fault=said, entries=entries, complete=bool(entries) and fault is None)
+
+
+def inflated(body: bytes) -> tuple[bytes, str | None]:
+    """The body without gzip, and why it is not all of it, if so.
+
+    >>> import gzip
+    >>> inflated(gzip.compress(b"text")), inflated(b"text"), inflated(gzip.compress(b"text")[:-9])
+    ((b'text', None), (b'text', None), (b'text', 'the gzip stream ends too early'))
+    """
+    if not body.startswith(b"\x1f\x8b"):
+        return body[:MAX_BYTES], _TOO_LONG if len(body) > MAX_BYTES else None
+    stream = zlib.decompressobj(wbits=31)
+    try:
+        text = stream.decompress(body, MAX_BYTES)
+    except zlib.error as error:
+        return b"", f"the gzip stream is broken: {error}"
+    if stream.unconsumed_tail:
+        return text, _TOO_LONG
+    return text, None if stream.eof else "the gzip stream ends too early"
+
+
+def _read_sitemap(body: bytes, listing: Listing) -> str | None:
+    document = Document(pieces_of(body), _KINDS, listing.url)
+    for element in document:
+        if listing.full:
+            return listing.cut
+        parts = _parts(element)
+        about = Entry(
+            "",
+            kind=_KINDS.get(local(element)),
+            at=written(parts.get("lastmod")) or written(parts.get("publication_date")),
+            title=label(parts.get("title")),
+            word="lastmod",
+        )
+        listing.add(parts.get("loc", ""), about=about)
+    return document.fault
+
+
+def _parts(element: Element) -> dict[str, str]:
+    """The texts of what matters; of the extensions, only those for news."""
+    parts: dict[str, str] = {}
+    for child in element:
+        name = local(child)
+        if name == "news":
+            news = {local(each): each for each in child}
+            wanted = (n for n in ("publication_date", "title") if n in news)
+            parts |= {n: text_of(news[n]) for n in wanted}
+        elif name in ("loc", "lastmod"):
+            parts.setdefault(name, text_of(child))
+    return parts
+
+
+def _read_lines(body: bytes, listing: Listing) -> str | None:
+    for line in _lines(body):
+        if listing.full:
+            return listing.cut
+        if text := line.strip():
+            listing.add(text if text.lower().startswith("http") else "")
+    return None
+
+
+def _lines(body: bytes) -> Iterator[str]:
+    rest = ""
+    for text in decoded(pieces_of(body)):
+        *whole, rest = (rest + text.replace("\r", "\n")).split("\n")
+        yield from whole
+        rest = rest[:_LONGEST]
+    yield rest
+
+
+class _JsonFeed(msgspec.Struct):
+    items: list[dict[str, Any]]
+
+
+def read_feed(body: bytes, url: str) -> Reading:
+    """The pages that a feed at `url` names, newest as the feed has them.
+
+    RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0, JSON Feed; as far as it goes if it is broken. Links are
+    those to the page itself (alternate), else the guid if it is a permalink; entries without one
+    are left out, as are none of other sites. Links stay as they are but for their spelling. A feed
+    shows only what is new, so it is never `complete`. ExtractError if it cannot be read.
+
+    >>> rss = b"<rss><channel><item><link>/1</link><title>One</title></item></channel></rss>"
+    >>> [(e.url, e.title) for e in read_feed(rss, "http://news.example/rss").entries]
+    [('http://news.example/1', 'One')]
+    """
+    body, cut = inflated(body)
+    listing = Listing(url, most=MOST_OF_FEED, own_site=False)
+    fault = (_read_json if is_json(body) else _read_feed)(body, listing) or cut
+    said = listing.remarks(fault)
+    if fault and not listing.entries:
+        raise ExtractError(f"{url}: no page is named in this feed: {said}")
+    return Reading(fault=said, entries=listing.entries)
+
+
+def is_json(body: bytes) -> bool:
+    """Whether a body looks like a JSON object."""
+    return body[:1024].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+
+
+def _read_json(body: bytes, listing: Listing) -> str | None:
+    if len(body) > MAX_JSON:
+        return f"it is JSON of more than {MAX_JSON // 10**6} MB"
+    text = "".join(decoded(pieces_of(body))).lstrip("\ufeff")
+    try:
+        feed = msgspec.json.decode(text, type=_JsonFeed)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        return f"it is no JSON Feed: {error}"
+    for item in feed.items[:MOST_OF_FEED]:
+        links = (_text(item.get(key)) for key in ("url", "external_url", "id"))
+        link = next((each for each in links if each and each.startswith((*_WEB, "/"))), "")
+        times = (written(_text(item.get(f"date_{key}"))) for key in ("modified", "published"))
+        at = next(filter(None, times), None)
+        listing.add(link, about=Entry("", at=at, title=_title(_text(item.get("title")))))
+    return None
+
+
+def _text(raw: Any) -> str | None:
+    return raw.strip() if isinstance(raw, str) else None
+
+
+def _read_feed(body: bytes, listing: Listing) -> str | None:
+    document = Document(pieces_of(body), _ITEMS, listing.url)
+    for element in document:
+        if listing.full:
+            return listing.cut
+        parts = {local(child).lower(): child for child in reversed(element)}
+        times = (written(text_of(parts[name])) for name in _TIMES if name in parts)
+        title = text_of(parts["title"]) if "title" in parts else None
+        about = Entry("", at=next(filter(None, times), None), title=_title(title))
+        found = (each for each in _feed_links(element, parts) if each[0])
+        link, base = next(found, ("", ""))
+        listing.add(link, base, about=about)
+    return document.fault
+
+
+def _feed_links(element: Element, parts: dict[str, Element]) -> Iterator[tuple[str, str]]:
+    """Where an entry's page may be, best first, each with its base."""
+    if "origlink" in parts:  # the page itself, where `link` leads through somebody who counts
+        yield text_of(parts["origlink"]), ""
+    links = [child for child in element if local(child).lower() == "link"]
+    for child in sorted(links, key=_rank):
+        if _rank(child) < _OTHER:
+            yield child.get("href") or text_of(child), child.base or ""
+    guid = parts.get("guid", parts.get("id"))
+    if guid is not None and (guid.get("isPermaLink") or "true").lower() != "false":
+        yield from ((link, "") for link in [text_of(guid)] if link.startswith(_WEB))
+    yield element.get(_ABOUT) or "", ""
+
+
+def _rank(link: Element) -> int:
+    """0 for a link to the page itself, 1 for one in another format, 2 for any other."""
+    if (link.get("rel") or "alternate").lower() != "alternate":
+        return _OTHER
+    return int("html" not in (link.get("type") or "html"))
+
+
+def _title(raw: str | None) -> str | None:
+    """A title without mark-up, which some feeds escape and others do not."""
+    if raw is None or not ("<" in raw or "&" in raw):
+        return label(raw)
+    return label(html.unescape(_TAGS.sub("", raw[:2000])))

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from salticus.extract.about import PageMetadata
 from salticus.extract.jsonld import Node
-from salticus.extract.money import currency, plausible
 from salticus.extract.naming import is_a
-from salticus.extract.price import Price, price, rival
+from salticus.extract.price import Price, currency, plausible, price, rival
 from salticus.extract.words import availability, term
 
 MAX_PARTS = 50

@@ -12,27 +12,17 @@ import re
 import warnings
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from http.cookiejar import (
-    Cookie,
-    CookieJar,
-    DefaultCookiePolicy,
-    LoadError,
-    MozillaCookieJar,
-)
+from http.cookiejar import Cookie, CookieJar, DefaultCookiePolicy, LoadError, MozillaCookieJar
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.request import Request
 
+import aiohttp
+from msgspec.structs import replace
 from yarl import URL
 
 from salticus.config import Config, Host, matches
 from salticus.errors import ConfigError, InputError
-
-if TYPE_CHECKING:
-    from http.cookiejar import Cookie
-
-    import aiohttp
-    from yarl import URL
 
 _HOSTS = 65_536  # identities held at a time
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110: what a header may be called
@@ -59,18 +49,17 @@ class Identity:
 
     def __init__(self, tables: list[Host], filed: Mapping[str, list[Cookie]]) -> None:
         self.headers = _headers(tables)
-        auth = next((t.auth for t in tables if t.auth is not None), None)
+        auth = _first(tables, "auth")
         self.signs_in = any(name.lower() == "authorization" for name in self.headers)
         if auth is not None and not self.signs_in:
             self.headers["Authorization"], self.signs_in = basic(auth), True
-        file = next((t.cookie_file for t in tables if t.cookie_file is not None), None)
-        keep = next((t.keep_cookies for t in tables if t.keep_cookies is not None), False)
+        file, keep = _first(tables, "cookie_file"), bool(_first(tables, "keep_cookies"))
         given = {name: t.cookies[name] for t in reversed(tables) for name in t.cookies}
         cookies = Cookies(given, filed[file] if file else (), keep=keep)
         self.cookies = cookies if given or file or keep else None
-        proxy = next((URL(t.proxy) for t in tables if t.proxy is not None), None)
-        self.proxy = None if proxy is None else proxy.with_user(None)
-        self.proxy_auth = _proxy_auth(proxy)
+        proxy = URL(_first(tables, "proxy") or "")
+        self.proxy = proxy.with_user(None) if proxy.host else None
+        self.proxy_auth = basic(f"{proxy.user}:{proxy.password or ''}") if proxy.user else None
 
     def headers_for(self, url: URL, headers: Mapping[str, str]) -> dict[str, str]:
         """The headers of one request, those of its own included."""
@@ -115,13 +104,11 @@ class Identities:
     def _checked(self, table: Host, folder: str) -> Host:
         """The table with its secrets filled in; ConfigError names pattern and key, no value."""
         try:
-            given = Host(
-                table.match,
+            given = replace(
+                table,
                 proxy=_from_environment("proxy", table.proxy),
                 headers=_all_from_environment("headers", table.headers),
                 cookies=_all_from_environment("cookies", table.cookies),
-                cookie_file=table.cookie_file,
-                keep_cookies=table.keep_cookies,
                 auth=_from_environment("auth", table.auth),
             )
             _check(given)
@@ -138,20 +125,14 @@ class Identities:
             raise InputError(f"cookie_file {name}: {error}") from None
 
 
-def check_identities(config: Config) -> None:
-    """Raise ConfigError if proxy, headers, cookies or password of a host cannot be used."""
-    Identities(config)
-
-
 def basic(auth: str) -> str:
     """The Authorization header for "user:password"."""
     return f"Basic {b64encode(auth.encode()).decode()}"
 
 
-def _proxy_auth(proxy: URL | None) -> str | None:
-    if proxy is None or proxy.user is None:
-        return None
-    return basic(f"{proxy.user}:{proxy.password or ''}")
+def _first(tables: list[Host], key: str) -> Any:
+    """The value of the first table that sets it."""
+    return next((said for t in tables if (said := getattr(t, key)) is not None), None)
 
 
 def _says_anything(table: Host) -> bool:
@@ -271,9 +252,7 @@ class Cookies:
         if not self.keep:
             return
         if self._kept is None:
-            from aiohttp import CookieJar as HostJar
-
-            self._kept = HostJar(unsafe=True)  # addresses may have cookies too
+            self._kept = aiohttp.CookieJar(unsafe=True)  # addresses may have cookies too
         self._kept.update_cookies_from_headers(list(headers), url)
 
     def _from_file(self, url: URL) -> dict[str, str]:

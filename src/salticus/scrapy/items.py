@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from salticus.config import Rule
 from salticus.errors import ExtractError
+from salticus.extract.canonical import json_text
 from salticus.extract.fields import made, spelt
-from salticus.extract.json_value import shown
 from salticus.types import Reading, Value
 
 
@@ -74,8 +74,8 @@ def _field(rule: Rule, name: str, raw: Any) -> dict[str, str]:
     if raw is None or raw == "":
         return {}
     if not isinstance(raw, str):
-        return {name: shown(_plain(raw))}
-    text = shown(raw)
+        return {name: json_text(_plain(raw))}
+    text = json_text(raw)
     if not text:
         return {}
     found = spelt(rule, name, [text])
@@ -95,7 +95,7 @@ def _plain(raw: Any) -> Any:
     if isinstance(raw, Mapping):
         return {str(key): _plain(part) for key, part in raw.items()}
     if isinstance(raw, set | frozenset):
-        return sorted((_plain(part) for part in raw), key=shown)
+        return sorted((_plain(part) for part in raw), key=json_text)
     if isinstance(raw, list | tuple):
         return [_plain(part) for part in raw]
     raise ExtractError(

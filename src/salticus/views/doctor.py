@@ -108,11 +108,11 @@ def _role(said: str) -> str:
 def _problems(config: Config) -> Iterator[tuple[str, str]]:
     """What is wrong with rules, identities and hooks: (section, problem)."""
     from salticus.extract.rules import check_rules
-    from salticus.fetch.identity import check_identities
+    from salticus.fetch.identity import Identities
 
-    checks: dict[str, Callable[[], None]] = {
+    checks: dict[str, Callable[[], object]] = {
         "[[pages]]": lambda: check_rules(config.pages),
-        "[[hosts]]": lambda: check_identities(config),
+        "[[hosts]]": lambda: Identities(config),
         "[on_change]": lambda: _hook(config),
     }
     for section, check in checks.items():

@@ -1,11 +1,10 @@
-"""One offer from all syntaxes of a page; the meta elements are read here."""
+"""Offers from every syntax in which shops state them, read from the whole document."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -16,17 +15,15 @@ from salticus.extract.base import Content
 from salticus.extract.choice import ChosenOffer
 from salticus.extract.document import document_of
 from salticus.extract.jsonld import Node
-from salticus.extract.labels import known_of, labels, without_site
-from salticus.extract.markup.walk import MICRODATA, RDFA, Walker
+from salticus.extract.microdata import MICRODATA, RDFA, Walker
 from salticus.extract.naming import different
-from salticus.extract.offer import value
+from salticus.extract.offer import known_of, labels, value, without_site
 from salticus.extract.price import Shown, dotted, price
 from salticus.extract.stated import Sale
 from salticus.types import Value
 
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser
-
+MARKS = (b"itemprop", b"typeof", b"price:", b"twitter:label", b"ld+json", b"ld&#")
+MAX_BODY = 32 * 1024 * 1024
 MAX_METAS = 500
 MAX_VALUE = 2000
 
@@ -72,6 +69,43 @@ _BLOCKS = re.compile(
     r"|summary|table|ul|li)(?=[\s/>])",
     re.IGNORECASE,
 )
+
+
+def applies(content: Content) -> bool:
+    """Whether a page has any mark of a syntax that states offers; costs microseconds.
+
+    >>> applies(Content("http://shop.example/1", b"<p>19.90"))
+    False
+    """
+    body = content.body
+    if b"\0" in body[:200]:  # UTF-16 has to be decoded first
+        return True
+    # From the end, because rfind is two to four times as fast as find.
+    if any(body.rfind(mark) >= 0 for mark in MARKS):
+        return True
+    folded = body.lower()
+    return any(folded.rfind(mark) >= 0 for mark in MARKS)
+
+
+class Markup:
+    """Offers from JSON-LD, microdata, RDFa-lite and the meta elements of OpenGraph.
+
+    The text is that of the part ``offer``, and so is the choice among products and offers. Where
+    syntaxes disagree, JSON-LD counts before microdata, RDFa and meta elements; what one leaves
+    out, the next completes, if they are about the same product. A page that states no offer in
+    any of them has none: no price is ever guessed from its text.
+
+    >>> page = b'<p itemscope itemtype="//schema.org/Product"><b itemprop="price">19,90 EUR'
+    >>> Markup().extract(Content("http://shop.example/1", page)).text
+    '19.9 EUR'
+    """
+
+    fast = False
+
+    def extract(self, content: Content) -> Value | None:
+        if len(content.body) > MAX_BODY or not applies(content):
+            return None
+        return merged(content)
 
 
 def merged(content: Content) -> Value | None:
