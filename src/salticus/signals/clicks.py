@@ -147,30 +147,32 @@ def micros(raw: Any) -> int:
     >>> micros("2026-01-01T01:00+01:00") == micros(1767225600) == micros("1767225600000")
     True
     """
-    if isinstance(raw, str):
-        if not _NUMBER.fullmatch(raw):
-            return _stated(raw.strip())
-        raw = float(raw)
-    if isinstance(raw, bool) or not isinstance(raw, int | float):
-        raise Left("time")
+    if isinstance(raw, str) and not _NUMBER.fullmatch(raw):
+        return _stated(raw.strip())
+    number = _number(raw, "time")
     for most, scale in _UNITS:
-        if abs(raw) < most:
-            return round(raw * scale)
+        if abs(number) < most:
+            return round(number * scale)
     raise Left("time")  # NaN among them
+
+
+def _number(raw: Any, what: str) -> float:
+    """A number, or a text that is one; else the line is left for `what` it has there."""
+    if isinstance(raw, str) and _NUMBER.fullmatch(raw):
+        return float(raw)
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        raise Left(what)
+    return raw
 
 
 def _stated(text: str) -> int:
     try:
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        found = written(text)
-        if found is None:
-            raise Left("time") from None
-        return found
-    try:
-        return epoch_us(when)
-    except OverflowError:
-        raise Left("time") from None
+        return epoch_us(datetime.fromisoformat(text))
+    except (ValueError, OverflowError) as error:
+        found = written(text) if isinstance(error, ValueError) else None
+    if found is None:
+        raise Left("time")
+    return found
 
 
 def _whole(raw: Any) -> int:
@@ -181,17 +183,12 @@ def _whole(raw: Any) -> int:
     """
     if raw is None:
         return 0
-    if isinstance(raw, str):
-        if not _NUMBER.fullmatch(raw):
-            raise Left("count")
-        raw = float(raw)
-    if isinstance(raw, bool) or not isinstance(raw, int | float):
-        raise Left("count")
-    if math.isnan(raw) or raw < 0 or (raw <= ABSURD and raw != int(raw)):
-        raise Left("count")
-    if raw > ABSURD:
+    number = _number(raw, "count")
+    if number > ABSURD:
         raise Left("absurd")
-    return int(raw)
+    if math.isnan(number) or number < 0 or number != int(number):
+        raise Left("count")
+    return int(number)
 
 
 def _text(line: bytes) -> str:

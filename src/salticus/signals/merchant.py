@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
@@ -118,12 +118,16 @@ class MerchantFeed:
 
     def check(self) -> FeedTally:
         """Read all of it; InputError if more than half of it, or all, is bad."""
-        tally = FeedTally()
-        rows = FeedRows(self.file)
+        tally, rows = FeedTally(), FeedRows(self.file)
         seen: set[int] = set()
-        for row in rows:
+        for told in self._statements(rows):
             tally.rows += 1
-            self._count(row, tally, seen)
+            if isinstance(told, str):
+                tally.bad += 1
+                tally.complaints += [told] if tally.bad <= SHOWN else []
+            else:
+                tally.good += _is_new(told.url, seen)
+        tally.repeated = tally.rows - tally.good - tally.bad
         tally.fault = rows.fault
         if 2 * tally.bad > tally.rows or not tally.good:
             named = "".join(f"\n  {complaint}" for complaint in tally.complaints)
@@ -133,27 +137,20 @@ class MerchantFeed:
             )
         return tally
 
-    def _count(self, row: FeedRow, tally: FeedTally, seen: set[int]) -> None:
-        try:
-            told = self._told(row)
-        except _Bad as error:
-            tally.bad += 1
-            if len(tally.complaints) < SHOWN:
-                tally.complaints.append(str(error))
-            return
-        tally.good += _is_new(told.url, seen)
-        tally.repeated = tally.rows - tally.good - tally.bad
-
     def told(self) -> Iterator[Told]:
         """The statements, one a page, bad rows left out."""
         seen: set[int] = set()
-        for row in FeedRows(self.file):
-            try:
-                told = self._told(row)
-            except _Bad:
-                continue
-            if _is_new(told.url, seen):
+        for told in self._statements(FeedRows(self.file)):
+            if isinstance(told, Told) and _is_new(told.url, seen):
                 yield told
+
+    def _statements(self, rows: Iterable[FeedRow]) -> Iterator[Told | str]:
+        """What each row states, or what is wrong with it."""
+        for row in rows:
+            try:
+                yield self._told(row)
+            except _Bad as error:
+                yield str(error)
 
     def _told(self, row: FeedRow) -> Told:
         if row.fault:

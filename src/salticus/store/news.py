@@ -13,9 +13,8 @@ import msgspec
 from salticus.errors import InputError
 from salticus.store.nouns import MOST_CLICKS, MOST_IMPRESSIONS
 from salticus.types import Count, Entry, Told
+from salticus.types.dates import HOUR_US
 from salticus.urls import canonical
-
-HOUR_US = 3_600_000_000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
