@@ -23,6 +23,7 @@ CHUNK = 1000
 PRUNED = 10_000  # rows deleted in a transaction
 
 _FACTS = 20_000  # rows that are held at once
+_FEW = 500  # of them as objects
 
 _TOGETHER = {"demand": "GROUP BY at, page"}  # what was counted at several times
 
@@ -64,8 +65,24 @@ def history(path: Path) -> Iterator[Outcomes]:
     """All outcomes in order of time, some ten thousand at once."""
     with explained(path), closing(connect(path, read_only=True)) as db:
         cursor = db.execute(QUERIES["history"], {"never": NEVER_US})
-        while chunk := cursor.fetchmany(_FACTS):
-            yield outcomes_of(*zip(*chunk, strict=True))
+        while columns := _columns(cursor, _FACTS):
+            yield outcomes_of(*columns)
+
+
+def _columns(cursor: sqlite3.Cursor, most: int) -> list[list[Any]]:
+    """The next rows as columns; none if there are no more.
+
+    Rows are taken a few at a time: each is an object that the garbage collector follows, and with
+    many of them at once it stops all threads again and again.
+    """
+    columns: list[list[Any]] = []
+    for _ in range(0, most, _FEW):
+        if not (few := cursor.fetchmany(_FEW)):
+            break
+        columns = columns or [[] for _ in few[0]]
+        for column, values in zip(columns, zip(*few, strict=True), strict=True):
+            column.extend(values)
+    return columns
 
 
 def _table(name: str) -> tuple[str, Callable[[sqlite3.Row], Row]]:
