@@ -120,11 +120,6 @@ def _settled(request: ModelSpec, recipe: Recipe) -> tuple[ModelSpec, Recipe]:
     return replace(request, model=kind), replace(recipe, depth=depth)
 
 
-def choice_of(request: ModelSpec, edges: tuple[int, ...]) -> FeatureSet:
-    """The features of a request."""
-    return chosen("han2019" if request.published else request.preset, request.features, edges)
-
-
 def fitted(
     shards: Shards,
     recipe: Recipe,
@@ -138,8 +133,10 @@ def fitted(
     `checkpoint` is a folder from which the training of a network is continued.
     """
     kind = request.model or usual_kind()
-    choice = choice_of(request, recipe.edges)
-    columns = _columns(kind, choice, request, shards)
+    preset = "han2019" if request.published else request.preset
+    choice = chosen(preset, request.features, recipe.edges)
+    wanted = columns_of(request.baseline) if kind == "frequency" else choice.dense
+    columns = tuple(name for name in shards.names if name in wanted)
     told("reading examples")
     train = shards.part("train", columns=columns)
     validation = shards.part("validation", columns=columns)
@@ -169,10 +166,13 @@ def fitted(
     told("judging")
     test = scored(ready, shards.days("test", columns), metadata)
     shops = shops_of(shards.pages, metadata, vocabulary)
+    looks = preset, request.features, list(choice.dense), list(choice.metadata)
+    if kind == "frequency":
+        looks = request.baseline, "history", list(columns), []
     about = {
         "kind": kind,
         **_about(shards, recipe),
-        "features": _features(request, kind, columns, choice),
+        "features": dict(zip(("preset", "kind", "dense", "metadata"), looks, strict=True)),
         "inputs": asked(shards.names, recipe.depth, metadata),
         "fitting": {**_plain(settings), "calibration": request.calibration},
         "metrics": {**evaluate(test, edges_of(recipe), shops), "notes": _notes(validation, recipe)},
@@ -203,12 +203,6 @@ def edges_of(recipe: Recipe) -> tuple[int, ...]:
     return (0,) if recipe.task == "stale" else (24,)
 
 
-def _columns(kind: str, choice: FeatureSet, request: ModelSpec, shards: Shards) -> tuple[str, ...]:
-    """The dense features that a model looks at, in the order of the examples."""
-    wanted = columns_of(request.baseline) if kind == "frequency" else choice.dense
-    return tuple(name for name in shards.names if name in wanted)
-
-
 def _notes(validation: Examples, recipe: Recipe) -> list[str]:
     """The edges whose probabilities can hardly be set right, for want of later events."""
     events = np.count_nonzero(validation.label == 1, axis=0)
@@ -218,25 +212,6 @@ def _notes(validation: Examples, recipe: Recipe) -> list[str]:
     what = "the validation span has fewer than {} events {} h ahead, too few to calibrate by"
     told = what.format(LEAST["validation"], ", ".join(map(str, poor)))
     return [told + "; make that span longer"]
-
-
-def _features(
-    request: ModelSpec, kind: str, columns: tuple[str, ...], choice: FeatureSet
-) -> dict[str, Any]:
-    """What a model looks at, for its manifest."""
-    if kind == "frequency":
-        return {
-            "preset": request.baseline,
-            "kind": "history",
-            "dense": list(columns),
-            "metadata": [],
-        }
-    return {
-        "preset": "han2019" if request.published else request.preset,
-        "kind": request.features,
-        "dense": list(choice.dense),
-        "metadata": list(choice.metadata),
-    }
 
 
 def _told(choice: FeatureSet, train: Examples) -> FeatureSet:
