@@ -45,7 +45,7 @@ def test_the_rows_are_as_real_ones() -> None:
 def test_a_row_tells_the_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {"training": {"rate": 90.0, "bare": 100.0, "bytes": 2e6}}
     found["dnn"] = {"rate": 7.0, "bytes": 1e6}
-    monkeypatch.setattr(learn, "_measure", lambda contest, rows: found[contest])
+    monkeypatch.setattr(learn, "measured", lambda contest, *words: found[contest])
     first, second = learn.bench(rows=10, contests=("training", "dnn"))
     assert first == {
         "what": "training", "rows": 10, "rows/s": 90, "bare rows/s": 100, "x bare": 0.9, "MB": 2,
@@ -55,4 +55,4 @@ def test_a_row_tells_the_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_contest_that_fails_says_why() -> None:
     with pytest.raises(SalticusError, match="^nonsense: "):
-        learn._measure("nonsense", 10)
+        list(learn.bench(rows=10, contests=("nonsense",)))

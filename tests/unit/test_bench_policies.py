@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from salticus.cli.app import app
 from salticus.errors import SalticusError
-from salticus.lab.bench import planning
-from salticus.lab.bench.policies import bench
+from salticus.lab.bench.policies import bench, columns, plan
 
 COLUMNS = {
     "policy", "curves", "pages", "s", "ns/page", "x NumPy pass", "MB", "bytes/page",
@@ -31,7 +30,7 @@ def test_a_row_for_every_policy_curve_and_size() -> None:
 
 @pytest.mark.parametrize("kind", ["gamma", "rhythm"])
 def test_the_columns_are_those_of_a_crawl(kind: str) -> None:
-    pages = planning.columns(300, kind)
+    pages = columns(300, kind)
     assert sorted(pages.demand) == pytest.approx(sorted(1e4 / np.arange(1, 301)))
     assert not np.isnat(pages.last_visit).any()
     survival = pages.survival
@@ -45,7 +44,7 @@ def test_the_columns_are_those_of_a_crawl(kind: str) -> None:
 
 @pytest.mark.parametrize("policy", ["leap", "lambdacrawl"])
 def test_a_policy_is_measured(policy: str) -> None:
-    found = planning.plan(policy, "gamma", 200)
+    found = plan(policy, "gamma", 200)
     assert set(found) == {"seconds", "first", "bytes", "pass"}
 
 
@@ -53,12 +52,12 @@ def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of small runs, which compile nothing."""
     ran = []
 
-    def measured(folder: object, policy: str, curves: str, pages: int) -> dict[str, float]:
-        ran.append((policy, curves, pages))
+    def measured(name: str, module: str, *words: object, **more: str) -> dict[str, float]:
+        ran.append(words)
         numbers = ("seconds", "first", "bytes", "pass")
         return dict.fromkeys(numbers, 0.5)
 
-    monkeypatch.setattr("salticus.lab.bench.policies._measure", measured)
+    monkeypatch.setattr("salticus.lab.bench.policies.measured", measured)
     words = ["bench", "policies", "--pages", "100", "--policy", "uniform", "--json"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output

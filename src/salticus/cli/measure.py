@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -99,15 +98,7 @@ def bench_fetch(
     json: Json = False,
 ) -> None:
     """Pages a second: a bare aiohttp loop, Salticus, and a bare Scrapy spider, side by side."""
-    from salticus.lab.bench.fetch import bench
-
-    rows = bench(pages=pages, rounds=rounds, size=size, mixed=mixed)
-    print_answer(rows, json, _rows("fetching", rows))
-
-
-def _rows(title: str, rows: Sequence[Mapping[str, Any]]) -> Callable[[Any], None]:
-    """Prints the rows of a bench for people."""
-    return lambda _: print_table(title, tuple(rows[0]), [tuple(row.values()) for row in rows])
+    _bench("fetch", "fetching", json, pages=pages, rounds=rounds, size=size, mixed=mixed)
 
 
 def bench_simulate(
@@ -117,12 +108,7 @@ def bench_simulate(
     json: Json = False,
 ) -> None:
     """Page-ticks a second of every policy through the real loop, beside a bare NumPy loop."""
-    from salticus.lab.bench.replay import POLICIES, SIZES, bench
-
-    with steps() as told:
-        found = bench(sizes=pages or SIZES, policies=policy or POLICIES, days=days, told=told)
-        rows = list(found)
-    print_answer(rows, json, _rows("simulating", rows))
+    _bench("simulate", "simulating", json, sizes=pages, policies=policy, days=days)
 
 
 def bench_policies(
@@ -135,11 +121,7 @@ def bench_policies(
     json: Json = False,
 ) -> None:
     """Seconds and memory of one plan over all pages, beside a bare NumPy pass."""
-    from salticus.lab.bench.policies import POLICIES, SIZES, bench
-
-    with steps() as told:
-        plans = list(bench(sizes=pages or SIZES, policies=policy or POLICIES, told=told))
-    print_answer({"plans": plans}, json, _rows("one plan over all pages", plans))
+    _bench("policies", "one plan over all pages", json, sizes=pages, policies=policy)
 
 
 def bench_learn(
@@ -150,20 +132,23 @@ def bench_learn(
     json: Json = False,
 ) -> None:
     """Rows a second of making examples, training and scoring; training beside a bare JAX loop."""
-    from salticus.lab.bench.learn import CONTESTS, bench
-
-    with steps() as told:
-        found = list(bench(rows=rows, contests=contest or CONTESTS, told=told))
-    print_answer(found, json, _rows("learning", found))
+    _bench("learn", "learning", json, rows=rows, contests=contest)
 
 
 def bench_tick(pages: _Sizes = None, json: Json = False) -> None:
     """Seconds and memory of one tick of a crawl: columns, predictions, policy, visits, snapshot."""
-    from salticus.lab.bench.tick import SIZES, bench
+    _bench("tick", "one tick of a crawl", json, sizes=pages)
+
+
+def _bench(name: str, title: str, json: bool, **chosen: Any) -> None:
+    """Run a bench with what was chosen, the rest as it usually is, and print its rows."""
+    from salticus.lab.bench import run_bench
 
     with steps() as told:
-        rows = list(bench(sizes=pages or SIZES, told=told))
-    print_answer(rows, json, _rows("one tick of a crawl", rows))
+        rows = run_bench(name, told, **chosen)
+    answer = {"plans": rows} if name == "policies" else rows
+    table = tuple(rows[0]), [tuple(row.values()) for row in rows]
+    print_answer(answer, json, lambda _: print_table(title, *table))
 
 
 def make_market(

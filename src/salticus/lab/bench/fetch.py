@@ -11,28 +11,29 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-import msgspec
-
 from salticus.errors import SalticusError
 from salticus.lab.bench.course import BenchSetup
+from salticus.lab.bench.process import Told, measured
 
 HOSTS, PER_HOST = 10, 8
 BARE, SCRAPY = "aiohttp, bare", "Scrapy, bare"
 PLAIN = {
-    BARE: ("salticus.lab.bench.bare",),
-    "Salticus": ("salticus.lab.bench.ours", "keep", "1"),
-    "Salticus, no content kept": ("salticus.lab.bench.ours", "drop", "1"),
-    SCRAPY: ("salticus.lab.bench.spider",),
+    BARE: ("course", "bare"),
+    "Salticus": ("course", "salticus", "keep", "1"),
+    "Salticus, no content kept": ("course", "salticus", "drop", "1"),
+    SCRAPY: ("spider", "scrapy"),
 }
 MIXED = {
-    BARE: ("salticus.lab.bench.bare",),
-    "Salticus, 1 worker": ("salticus.lab.bench.ours", "keep", "1"),
-    "Salticus, 2 workers": ("salticus.lab.bench.ours", "keep", "2"),
-    SCRAPY: ("salticus.lab.bench.spider",),
+    BARE: ("course", "bare"),
+    "Salticus, 1 worker": ("course", "salticus", "keep", "1"),
+    "Salticus, 2 workers": ("course", "salticus", "keep", "2"),
+    SCRAPY: ("spider", "scrapy"),
 }
 
 
-def bench(*, pages: int, rounds: int, size: int, mixed: bool = False) -> list[dict[str, Any]]:
+def bench(
+    *, pages: int, rounds: int, size: int, mixed: bool = False, told: Told = lambda step: None
+) -> list[dict[str, Any]]:
     """A row for each contestant: median pages a second, and ratios to the bare loops.
 
     All contestants find the same prices; on a `mixed` course also the links of every page.
@@ -41,8 +42,9 @@ def bench(*, pages: int, rounds: int, size: int, mixed: bool = False) -> list[di
     names = [name for name in _entered(course) if name != SCRAPY or find_spec("scrapy")]
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     with _server(course, size):
-        for _ in range(rounds):
+        for number in range(rounds):
             for name in names:
+                told(f"{name}, round {number + 1} of {rounds}")
                 runs[name].append(_run(name, course))
     rates = {
         name: statistics.median(r["pages"] / r["seconds"] for r in runs[name]) for name in names
@@ -71,12 +73,8 @@ def _row(name: str, runs: list[dict[str, float]], rates: dict[str, float]) -> di
 
 
 def _run(name: str, course: BenchSetup) -> dict[str, float]:
-    module, *more = _entered(course)[name]
-    command = [sys.executable, "-m", module, *course.arguments(), *more]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    if done.returncode:
-        raise SalticusError(f"{name} failed: {done.stderr.strip()[-500:]}")
-    found: dict[str, float] = msgspec.json.decode(done.stdout.strip().splitlines()[-1])
+    module, role, *more = _entered(course)[name]
+    found = measured(name, module, role, *course.words(), *more)
     if found["pages"] != course.pages:
         raise SalticusError(f"{name} fetched {found['pages']} of {course.pages} pages")
     return found
@@ -84,7 +82,8 @@ def _run(name: str, course: BenchSetup) -> dict[str, float]:
 
 @contextmanager
 def _server(course: BenchSetup, size: int) -> Iterator[None]:
-    command = [sys.executable, "-m", "salticus.lab.bench.server", *course.arguments(), str(size)]
+    words = ["server", *course.words(), str(size)]
+    command = [sys.executable, "-m", "salticus.lab.bench.course", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             if process.stdout is None or not process.stdout.readline():

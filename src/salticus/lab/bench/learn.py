@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,12 +12,11 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from salticus.errors import SalticusError
 from salticus.features.names import all_names, chosen
-from salticus.lab.bench.memory import new_peak, peak
+from salticus.lab.bench.process import Told, answer, measured, new_peak, peak
 from salticus.types import Examples, Floats32, Inputs, Metadata
 
 if TYPE_CHECKING:
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 
 ROWS = 1_000_000
 CONTESTS = ("examples", "features", "training", "dnn", "sequence", "trees")
-
-Told = Callable[[str], None]
 
 _PAGES = 100_000
 _EDGES = (6,)
@@ -61,7 +57,7 @@ def bench(
     """
     for contest in contests:
         told(f"{contest}, {rows:,} rows")
-        found = _measure(contest, rows)
+        found = measured(contest, "learn", contest, rows)
         bare = found.get("bare")
         yield {
             "what": contest,
@@ -71,15 +67,6 @@ def bench(
             "x bare": bare and round(found["rate"] / bare, 2),
             "MB": round(found["bytes"] / 1e6),
         }
-
-
-def _measure(contest: str, rows: int) -> dict[str, float]:
-    words = [sys.executable, "-m", "salticus.lab.bench.learn", contest, str(rows)]
-    done = subprocess.run(words, capture_output=True, check=False)
-    if done.returncode:
-        last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-        raise SalticusError(f"{contest}: {last}")
-    return msgspec.json.decode(done.stdout, type=dict[str, float])
 
 
 # ------------------------------------------------------------------------------------ the contests
@@ -304,4 +291,4 @@ def made_up(rows: int, depth: int = 0) -> Examples:
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(msgspec.json.encode(contest(sys.argv[1], int(sys.argv[2]))))
+    answer(contest(sys.argv[1], int(sys.argv[2])))

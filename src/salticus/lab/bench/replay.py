@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from salticus import allocate
 from salticus.config import Budget
-from salticus.errors import SalticusError
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import write_log
-from salticus.lab.bench.memory import peak
+from salticus.lab.bench.process import Told, answer, measured, peak
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage
 from salticus.types import DAY, Floats, instant
@@ -38,7 +35,7 @@ def bench(
     sizes: Sequence[int] = SIZES,
     policies: Sequence[str] = POLICIES,
     days: int = 3,
-    told: Callable[[str], None] = lambda step: None,
+    told: Told = lambda step: None,
 ) -> Iterator[dict[str, Any]]:
     """A row for each policy and number of pages, and for the bare loop, each in its own process.
 
@@ -49,10 +46,10 @@ def bench(
             told(f"making a log of {pages:,} pages")
             rates = np.random.default_rng(1).lognormal(-2.5, 1.5, pages)
             poisson_log(Path(folder) / "log", rates, days, seed=1)
-            bare = _measure(BARE, Path(folder), days)
+            bare = measured(BARE, "replay", BARE, folder, days)
             for policy in (BARE, *policies):
                 told(f"{policy}, {pages:,} pages")
-                got = bare if policy == BARE else _measure(policy, Path(folder), days)
+                got = bare if policy == BARE else measured(policy, "replay", policy, folder, days)
                 yield _row(policy, pages, got, bare)
 
 
@@ -68,14 +65,6 @@ def _row(policy: str, pages: int, got: dict[str, float], bare: dict[str, float])
         "bytes/page": round((got["bytes"] - got["before"]) / pages),
         "clicks fresh": round(got["fresh"], 4),
     }
-
-
-def _measure(policy: str, folder: Path, days: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "salticus.lab.bench.replay", policy, str(folder), str(days)]
-    done = subprocess.run(command, capture_output=True, check=False)
-    if done.returncode:
-        raise SalticusError(f"{policy}: {done.stderr.decode(errors='replace').strip()}")
-    return msgspec.json.decode(done.stdout, type=dict[str, float])
 
 
 def _contestant(policy: str, folder: Path, days: int) -> dict[str, float]:
@@ -157,4 +146,4 @@ def poisson_log(folder: Path, rates: Floats, days: int, *, seed: int = 0) -> Log
 
 if __name__ == "__main__":
     name, where, length = sys.argv[1:]
-    sys.stdout.buffer.write(msgspec.json.encode(_contestant(name, Path(where), int(length))))
+    answer(_contestant(name, Path(where), int(length)))

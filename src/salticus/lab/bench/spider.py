@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -48,7 +49,7 @@ class OfferSpider(scrapy.Spider):
 
 
 if __name__ == "__main__":
-    course = BenchSetup.given()
+    course = BenchSetup.said(*sys.argv[2:])
     process = CrawlerProcess(
         {
             "CONCURRENT_REQUESTS": course.concurrency,

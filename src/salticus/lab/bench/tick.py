@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,15 +13,13 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from salticus.config import Budget, Config, Fetch
 from salticus.crawl.assembly import crawler
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import open_crawl, stored
-from salticus.errors import SalticusError
-from salticus.lab.bench.memory import new_peak, peak
+from salticus.lab.bench.process import Told, answer, measured, new_peak, peak
 from salticus.types import Count, Ints, NewPage, Observation, Plan, Tick
 from salticus.types.coins import coins
 from salticus.types.dates import DAY_US
@@ -36,8 +33,6 @@ _ROUNDS = 3
 _BEAT_S = 0.002
 _ASKED = 9
 _CHUNK = 50_000
-
-Told = Callable[[str], None]
 
 
 def bench(
@@ -58,8 +53,9 @@ def bench(
             told(f"{pages:,} pages: filling the store")
             asyncio.run(_fill(Path(folder), pages))
             told(f"{pages:,} pages: planning")
-            first, again = _measured(folder, "learn"), _measured(folder, "recall")
-            asked = _measured(folder, "ask")
+            first, again, asked = (
+                measured("tick", "tick", folder, how) for how in ("learn", "recall", "ask")
+            )
         yield {
             "pages": pages,
             "plan s": round(first["plan"], 3),
@@ -74,14 +70,6 @@ def bench(
             "fresh ms": round(1e3 * asked["fresh"], 1),
             "MB": round(max(first["bytes"], again["bytes"]) / 1e6),
         }
-
-
-def _measured(folder: str, how: str) -> dict[str, float]:
-    command = [sys.executable, "-m", "salticus.lab.bench.tick", folder, how]
-    ended = subprocess.run(command, capture_output=True, check=False)
-    if ended.returncode:
-        raise SalticusError(f"the bench failed: {ended.stderr.decode().strip()[-500:]}")
-    return msgspec.json.decode(ended.stdout, type=dict[str, float])
 
 
 def _config(folder: Path) -> Config:
@@ -226,5 +214,4 @@ def _tick(number: int) -> Tick:
 
 if __name__ == "__main__":
     place, how = Path(sys.argv[1]), sys.argv[2]
-    found = asyncio.run(_ask(place) if how == "ask" else _plan(place, how))
-    sys.stdout.buffer.write(msgspec.json.encode(found))
+    answer(asyncio.run(_ask(place) if how == "ask" else _plan(place, how)))
