@@ -19,9 +19,8 @@ from salticus.charts.sheet import Sheet
 from salticus.cli.studying import analyze
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.lab.analyze.layout import sheet_of
 from salticus.lab.analyze.shares import ChangeShare, wilson
-from salticus.lab.analyze.study import Analysis, study
+from salticus.lab.analyze.study import Analysis, sheet_of, study
 
 MONDAY = datetime(2026, 6, 1, tzinfo=UTC)
 

@@ -29,8 +29,7 @@ def analyze(
     from rich.console import Console
 
     from salticus.exchange.folder import Log
-    from salticus.lab.analyze.layout import facts_of, sheet_of
-    from salticus.lab.analyze.study import study
+    from salticus.lab.analyze.study import facts_of, sheet_of, study
 
     log = Log(folder)
     with Console(stderr=True).status("opening the log") as status:

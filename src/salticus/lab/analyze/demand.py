@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from salticus.charts.kit import BLUE, GREY, colours, data, tip
+from salticus.charts.sheet import Sheet
 from salticus.exchange.folder import Log
 from salticus.lab.analyze.pages import AnalyzedPages, key
 from salticus.lab.analyze.rates import top
 from salticus.lab.analyze.record import DAY, MICRO, Downloads
+from salticus.lab.analyze.shares import percent
 from salticus.types import Floats, Ints
 
 if TYPE_CHECKING:
@@ -130,7 +133,7 @@ def _lorenz(counts: Ints) -> list[tuple[float, float]]:
     return [(float(k / n), float(sums[k])) for k in at]
 
 
-# ------------------------------------------------------------------------------------------- days
+# --------------------------------------------------------------------------------------------- days
 
 
 def _days(
@@ -178,7 +181,7 @@ def _share(dated: pl.LazyFrame, column: str, total: int) -> float | None:
     return int(days.collect().item()) / total
 
 
-# --------------------------------------------------------------------------- clicks against change
+# ---------------------------------------------------------------------------- clicks against change
 
 
 def _against(
@@ -218,3 +221,84 @@ def _spearman(a: pl.Series, b: pl.Series) -> float | None:
     if any(not len(r) or np.ptp(r) == 0 for r in ranks):
         return None
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+# ----------------------------------------------------------------------------------------- the page
+
+
+def draw_demand(sheet: Sheet, demand: DemandSummary) -> None:
+    """The section on clicks and impressions."""
+    sheet.heading("Demand")
+    if demand.clicks:
+        sheet.words(
+            f"{demand.clicks:,} clicks. The 1 % of pages with most clicks hold "
+            f"{percent(demand.top_1_percent)} of them, the top 10 % hold "
+            f"{percent(demand.top_10_percent)}; the Gini coefficient is {demand.gini:.3f}."
+        )
+        sheet.chart(_lorenz_curve(demand))
+    elif demand.clicks == 0:
+        sheet.words("There are no clicks.")
+    for name, share in (("click", demand.click_days), ("impression", demand.impression_days)):
+        if share:
+            sheet.words(
+                f"{percent(share)} of page-days have at least one {name} (1 in {1 / share:.3g})."
+            )
+    if demand.deciles:
+        sheet.chart(_decile_bars(demand))
+        if demand.rank_correlation is not None:
+            words = "Rank correlation (Spearman) of clicks a day and changes a day"
+            sheet.words(f"{words}: {demand.rank_correlation:.3f}.")
+    sheet.remarks(demand.notes)
+
+
+def _lorenz_curve(demand: DemandSummary) -> Any:
+    """Share of clicks against share of pages; the diagonal is what equal pages would give."""
+    import altair as alt
+
+    pages = "share of pages, least clicked first"
+    curves = [
+        {"pages": x, "clicks": y, "curve": curve}
+        for curve, points in (("clicks", demand.lorenz), ("equal pages", [(0, 0), (1, 1)]))
+        for x, y in points
+    ]
+    names = ["clicks", "equal pages"]
+    return (
+        alt.Chart(data(curves))
+        .mark_line()
+        .encode(
+            x=alt.X("pages:Q", title=pages, axis=alt.Axis(format="~%")),
+            y=alt.Y("clicks:Q", title="share of clicks", axis=alt.Axis(format="~%")),
+            color=colours("curve", names, (BLUE, GREY), title=None),
+            strokeDash=alt.StrokeDash(
+                "curve:N", title=None, scale=alt.Scale(domain=names, range=[[1, 0], [5, 4]])
+            ),
+            tooltip=[
+                tip("pages", ".2~%", pages),
+                tip("clicks", ".2~%", "share of clicks"),
+            ],
+        )
+        .properties(width=380, height=320)
+    )
+
+
+def _decile_bars(demand: DemandSummary) -> Any:
+    """Change rate by decile of clicks."""
+    import altair as alt
+
+    rows = [{**asdict(d), "name": str(d.decile or "none")} for d in demand.deciles]
+    x = alt.X(
+        "name:O",
+        scale=alt.Scale(domain=["none", *map(str, range(1, 11))]),
+        title="clicks a day: none, then tenths of the clicked pages (10 = most clicked)",
+        axis=alt.Axis(labelAngle=0),
+    )
+    tips = [
+        alt.Tooltip("name:N", title="tenth"),
+        tip("rate", ".4~g", "changes a day"),
+        tip("pages", ","),
+        tip("clicks", ","),
+        tip("changes", ","),
+    ]
+    y = alt.Y("rate:Q", title="changes per page and day", axis=alt.Axis(format="~g"))
+    chart = alt.Chart(data(rows)).mark_bar(color=BLUE).encode(x=x, y=y, tooltip=tips)
+    return chart.properties(width=560, height=240)

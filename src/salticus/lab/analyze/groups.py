@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from salticus.charts.kit import data, tip
+from salticus.charts.sheet import WIDTH, Sheet
 from salticus.lab.analyze.pages import GROUPS, AnalyzedPages
 from salticus.lab.analyze.record import Downloads
-from salticus.lab.analyze.shares import ChangeShare, percent, shares_of
+from salticus.lab.analyze.shares import ChangeShare, percent, share_bars, share_tips, shares_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,6 +21,14 @@ ENOUGH = 1000
 _SHOWN = {"merchant": 30}
 _MOST = 300  # groups of any other sort
 _EXTREMES = 10
+_BARS = 30
+_PLURALS = {
+    "country": "countries",
+    "category": "top-level categories",
+    "merchant": "merchants",
+    "stratum": "strata",
+    "kind": "kinds",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +91,49 @@ def _notes(by: str, named: pl.DataFrame, nobody: pl.DataFrame, shown: int) -> li
     if len(named) > shown:
         notes.append(f"of {len(named):,} groups the {shown} with most downloads are listed")
     return notes
+
+
+# ----------------------------------------------------------------------------------------- the page
+
+
+def draw_groups(sheet: Sheet, groups: GroupShares) -> None:
+    """The section on the groups by one column."""
+    sheet.heading(f"By {groups.by}")
+    if groups.groups == 1:
+        only = groups.rows[0]
+        sheet.words(f"There is one {groups.by} only: {only.name}, {only.told()}.")
+    elif groups.rows:
+        shown = groups.rows[:_BARS]
+        most = f"the {_BARS} with most downloads of " if groups.groups > _BARS else ""
+        caption = f"{most}{groups.groups:,} {_PLURALS[groups.by]}".capitalize()
+        sheet.chart(_bars(shown, groups.by), caption)
+    if groups.groups > _BARS:
+        _extremes(sheet, groups)
+    if groups.unknown is not None and groups.rows:
+        sheet.words(f"Pages without a known {groups.by}: {groups.unknown.told()}.")
+    sheet.remarks(groups.notes)
+
+
+def _extremes(sheet: Sheet, groups: GroupShares) -> None:
+    if not groups.highest:
+        sheet.words(f"No {groups.by} has {ENOUGH:,} downloads, so none is named highest or lowest.")
+        return
+    header = (groups.by, "probability", "95 % from", "to", "changes", "downloads", "pages")
+    for word, rows in (("Highest", groups.highest), ("Lowest", groups.lowest)):
+        sheet.heading(f"{word}, of those with at least {ENOUGH:,} downloads", rank=3)
+        sheet.table(header, map(_row, rows))
+
+
+def _row(share: ChangeShare) -> tuple[Any, ...]:
+    sure = (percent(share.probability), percent(share.low), percent(share.high))
+    return share.name, *sure, share.changes, share.downloads, share.pages
+
+
+def _bars(shares: Sequence[ChangeShare], name: str) -> Any:
+    """Horizontal bars, highest first."""
+    import altair as alt
+
+    ranked = sorted(shares, key=lambda s: (-(s.probability or 0.0), s.name))
+    y = alt.Y("name:N", sort=[s.name for s in ranked], title=None)
+    base = alt.Chart(data(ranked)).encode(y=y, tooltip=[*share_tips(name), tip("pages", ",")])
+    return share_bars(base, "x", 7).properties(width=WIDTH - 100, height=alt.Step(20))

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import log10
+from typing import Any
 
 import numpy as np
 
+from salticus.charts.kit import BLUE, GREY, ORANGE, data, log_axis, tip
+from salticus.charts.sheet import WIDTH, Sheet
 from salticus.lab.analyze.record import DAY, HOUR, MICRO, Downloads
+from salticus.lab.analyze.shares import percent
 from salticus.types import Ints
 
 _PEAKS = 12
+_MARKS = (24.0, 48.0, 168.0)  # hours
+_TICKS = {
+    "hours": (1, 2, 3, 6, 12, 24, 48, 96, 168, 336, 720, 2160, 8760),
+    "days": (1, 2, 3, 7, 14, 30, 60, 120, 240, 365, 730),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +103,103 @@ def _stands_out(counts: Ints, k: int, reach: int) -> bool:
     around = np.concatenate([counts[max(1, k - width) : k], counts[k + 1 : k + 1 + width]])
     usual = float(np.median(around))
     return bool(counts[k] > max(around.max(), 1.25 * usual + 4 * np.sqrt(usual + 1)))
+
+
+def spoken(hours: float) -> str:
+    """An interval in the unit that people would use.
+
+    >>> spoken(24.0), spoken(36.0), spoken(96.0), spoken(50.0)
+    ('24 h', '36 h', '4 d', '50 h')
+    """
+    whole_days = hours > 48 and hours % 24 == 0
+    return f"{hours / 24:g} d" if whole_days else f"{hours:g} h"
+
+
+# ----------------------------------------------------------------------------------------- the page
+
+
+def draw_intervals(sheet: Sheet, intervals: Intervals) -> None:
+    """The section on the time between changes."""
+    sheet.heading("Time between two changes")
+    if intervals.rows:
+        half = spoken(intervals.median_hours or 0.0)
+        found = ", ".join(f"{spoken(p.hours)} ({percent(p.share)})" for p in intervals.peaks)
+        sheet.words(
+            f"Half of all changes come within {half} of the one before, "
+            f"{percent(intervals.within_day)} within 24 h. Local peaks: {found or 'none'}."
+        )
+        sheet.chart(
+            _plot(intervals),
+            "Blue: all intervals that occur. Orange: local peaks. Dashed: a day, two days, a week.",
+        )
+    sheet.remarks(intervals.notes)
+
+
+def _plot(intervals: Intervals) -> Any:
+    """Share of changes by interval, both axes logarithmic, with its peaks and days marked."""
+    import altair as alt
+
+    unit, per = ("hours", 1.0) if intervals.unit_hours < 24 else ("days", 24.0)
+    longest = intervals.rows[-1].hours
+    ticks = [t for t in _TICKS[unit] if t * per <= longest * 1.05]
+    x = alt.X(
+        "x:Q",
+        title=f"time since the change before, or since the first observation ({unit}, log scale)",
+        scale=alt.Scale(type="log", domain=_range(intervals, per), nice=False),
+        axis=alt.Axis(values=ticks, format="~g"),
+    )
+    y = alt.Y(
+        "share:Q",
+        title="share of all changes (log scale)",
+        scale=alt.Scale(type="log"),
+        axis=log_axis((-11, 1), form="~%"),
+    )
+    tips = [
+        alt.Tooltip("label:N", title="interval"),
+        tip("share", ".4~%"),
+        tip("changes", ","),
+    ]
+    dots = alt.Chart(data(_points(intervals.rows, per))).encode(x=x, y=y, tooltip=tips)
+    tops = alt.Chart(data(_named(intervals, per))).encode(x=x, y=y, tooltip=tips)
+    layers = [
+        *_days(alt, per, longest),
+        dots.mark_line(color=BLUE, opacity=0.35, strokeWidth=1),
+        dots.mark_point(color=BLUE, filled=True, size=22, opacity=0.8),
+        tops.mark_point(color=ORANGE, filled=True, size=60, opacity=1),
+        tops.mark_text(dy=-11, fontSize=11, color=ORANGE).encode(text="name:N"),
+    ]
+    return alt.layer(*layers).properties(width=WIDTH, height=380)
+
+
+def _range(intervals: Intervals, per: float) -> list[float]:
+    """From the shortest interval to the longest, with a little room on both sides."""
+    ends = intervals.rows[0].hours / per, intervals.rows[-1].hours / per
+    room = (ends[1] / ends[0]) ** 0.02 * 1.05
+    return [ends[0] / room, ends[1] * room]
+
+
+def _points(rows: Sequence[Interval], per: float) -> list[dict[str, Any]]:
+    return [{**asdict(row), "x": row.hours / per, "label": spoken(row.hours)} for row in rows]
+
+
+def _named(intervals: Intervals, per: float) -> list[dict[str, Any]]:
+    """The peaks, with names on those that have room for one: the highest first."""
+    room = 0.035 * log10(intervals.rows[-1].hours / intervals.rows[0].hours)
+    points = _points(intervals.peaks, per)
+    named: list[float] = []
+    for point in sorted(points, key=lambda p: -p["share"]):
+        free = all(abs(log10(point["x"] / x)) > room for x in named)
+        point["name"] = point["label"] if free else ""
+        named += [point["x"]] * free
+    return points
+
+
+def _days(alt: Any, per: float, longest: float) -> list[Any]:
+    """Dashed lines at a day, two days and a week."""
+    marks = [{"x": h / per, "label": spoken(h)} for h in _MARKS if h <= longest]
+    if not marks:
+        return []
+    base = alt.Chart(data(marks)).encode(x="x:Q")
+    lines = base.mark_rule(color=GREY, strokeDash=[4, 4])
+    words = base.mark_text(color=GREY, dy=-8, fontSize=12).encode(text="label:N", y=alt.value(0))
+    return [lines, words]

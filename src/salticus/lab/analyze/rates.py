@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from salticus.charts.kit import BLUE, data, log_axis, tip
+from salticus.charts.sheet import WIDTH, Sheet
 from salticus.lab.analyze.record import DAY, MICRO, Downloads
+from salticus.lab.analyze.shares import PERCENT, percent
 from salticus.types import Floats, Ints
 
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
@@ -105,3 +109,58 @@ def _bins(rates: Floats) -> list[RateBin]:
         RateBin(float(edges[k]), float(edges[k + 1]), int(n), int(n) / len(rates))
         for k, n in enumerate(counts)
     ]
+
+
+# ----------------------------------------------------------------------------------------- the page
+
+
+def draw_rates(sheet: Sheet, rates: Rates) -> None:
+    """The section on change rates."""
+    sheet.heading("Change rates")
+    if rates.mean is not None:
+        sheet.words(
+            f"{rates.pages:,} pages were watched for {rates.page_days:,.0f} page-days. They change "
+            f"{rates.mean:.4g} times a day on average; {percent(rates.never)} never change.",
+        )
+        if rates.top_1_percent is not None:
+            sheet.words(
+                f"The 1 % of pages that change most make {percent(rates.top_1_percent)} of all "
+                f"changes, the top 10 % make {percent(rates.top_10_percent)}."
+            )
+        if rates.undone is not None:
+            words = "of all changes bring back the value before the last one within two days"
+            sheet.words(f"{percent(rates.undone)} {words} (flash sales).")
+        names = [f"{100 * float(q):.0f} %" for q in rates.quantiles]
+        sheet.table(
+            ("share of the pages", *names), [("changes a day, at most", *rates.quantiles.values())]
+        )
+    if rates.bins:
+        never = f"Not drawn: the {percent(rates.never)} of pages that never change."
+        sheet.chart(_bars_of(rates), never if rates.never else "")
+    sheet.remarks(rates.notes)
+
+
+def _bars_of(rates: Rates) -> Any:
+    """Histogram of the rates of pages that change, on a log axis."""
+    import altair as alt
+
+    x = alt.X(
+        "low:Q",
+        title="changes per page and day (log scale)",
+        scale=alt.Scale(type="log", nice=False),
+        axis=log_axis((-7, 4), (1, 2, 5)),
+    )
+    tips = [
+        tip("low", ".3~g", "changes a day from"),
+        tip("high", ".3~g", "to below"),
+        tip("pages", ","),
+        tip("share", ".3~%", "of all pages"),
+    ]
+    y = alt.Y("share:Q", title="share of all pages", axis=alt.Axis(format=PERCENT))
+    zero = alt.datum(0)
+    return (
+        alt.Chart(data(rates.bins))
+        .mark_bar(color=BLUE, stroke="#fff", strokeWidth=1)
+        .encode(x=x, x2="high:Q", y=y, y2=zero, tooltip=tips)
+        .properties(width=WIDTH, height=240)
+    )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from salticus.charts.kit import BLUE, tip
 from salticus.types import Floats, Ints
 
 if TYPE_CHECKING:
     import polars as pl
 
+PERCENT = ".3~%"
+PROBABILITY = "probability of change per download"
 _Z = 1.959963984540054  # of the normal distribution, two-sided 95 %
 
 
@@ -31,6 +35,10 @@ class ChangeShare:
     high: float | None
     pages: int | None = None
 
+    def told(self) -> str:
+        """The probability and its interval in words."""
+        return f"{percent(self.probability)} ({percent(self.low)} to {percent(self.high)})"
+
 
 def wilson(changes: Ints, downloads: Ints) -> tuple[Floats, Floats]:
     """The 95 % interval of Wilson (1927) for a share; NaN where there are no downloads.
@@ -47,25 +55,23 @@ def wilson(changes: Ints, downloads: Ints) -> tuple[Floats, Floats]:
     return np.clip(middle - half, 0.0, p), np.clip(middle + half, p, 1.0)
 
 
-def shares(names: list[str], downloads: Ints, changes: Ints) -> list[ChangeShare]:
+def shares(
+    names: Sequence[str], downloads: Ints, changes: Ints, pages: Sequence[int] | None = None
+) -> list[ChangeShare]:
     """One share a name, in the order given."""
     low, high = wilson(changes, downloads)
     found = []
     for k, name in enumerate(names):
         n, c = int(downloads[k]), int(changes[k])
-        known = (c / n, float(low[k]), float(high[k])) if n else (None, None, None)
-        found.append(ChangeShare(name, n, c, *known))
+        p, least, most = (c / n, float(low[k]), float(high[k])) if n else (None, None, None)
+        found.append(ChangeShare(name, n, c, p, least, most, None if pages is None else pages[k]))
     return found
 
 
 def shares_of(frame: pl.DataFrame) -> list[ChangeShare]:
     """One share a row of a frame with `name`, `downloads`, `changes` and `pages`."""
-    from dataclasses import replace
-
-    plain = shares(
-        frame["name"].to_list(), frame["downloads"].to_numpy(), frame["changes"].to_numpy()
-    )
-    return [replace(s, pages=n) for s, n in zip(plain, frame["pages"].to_list(), strict=True)]
+    names, pages = frame["name"].to_list(), frame["pages"].to_list()
+    return shares(names, frame["downloads"].to_numpy(), frame["changes"].to_numpy(), pages)
 
 
 def percent(share: float | None) -> str | None:
@@ -77,3 +83,30 @@ def percent(share: float | None) -> str | None:
     if share is None:
         return None
     return f"{100 * share:#.3g}".rstrip(".") + " %" if share else "0 %"
+
+
+def share_tips(name: str) -> list[Any]:
+    """What a share tells when pointed at."""
+    import altair as alt
+
+    return [
+        alt.Tooltip("name:N", title=name),
+        tip("probability", ".4~%"),
+        tip("low", ".4~%", "95 % from"),
+        tip("high", ".4~%", "to"),
+        tip("changes", ","),
+        tip("downloads", ","),
+    ]
+
+
+def share_bars(base: Any, along: str, ticks: int) -> Any:
+    """Bars with whiskers, their lengths along the x or the y axis."""
+    import altair as alt
+
+    axis: dict[str, Any] = {
+        "title": PROBABILITY,
+        "axis": alt.Axis(format=PERCENT, tickCount=ticks),
+    }
+    length = alt.X("probability:Q", **axis) if along == "x" else alt.Y("probability:Q", **axis)
+    bars = base.mark_bar(color=BLUE).encode(length)
+    return bars + base.mark_rule(color="#000").encode(**{along: "low:Q", f"{along}2": "high:Q"})

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from salticus.charts.sheet import Sheet
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import iso, spelt
-from salticus.lab.analyze.demand import DemandSummary, demand_of
-from salticus.lab.analyze.groups import GroupShares, groups_of
-from salticus.lab.analyze.intervals import Intervals, intervals_of
+from salticus.lab.analyze.demand import DemandSummary, demand_of, draw_demand
+from salticus.lab.analyze.groups import GroupShares, draw_groups, groups_of
+from salticus.lab.analyze.intervals import Intervals, draw_intervals, intervals_of, spoken
 from salticus.lab.analyze.pages import AnalyzedPages, known_pages
-from salticus.lab.analyze.rates import Rates, rates_of
+from salticus.lab.analyze.rates import Rates, draw_rates, rates_of
 from salticus.lab.analyze.record import Downloads
-from salticus.lab.analyze.shares import ChangeShare, shares_of
-from salticus.lab.analyze.truth import texts_record, values_record
-from salticus.lab.analyze.visited import visits_record
-from salticus.lab.analyze.week import WeekShares, week_of
+from salticus.lab.analyze.shares import ChangeShare, percent, shares_of
+from salticus.lab.analyze.sources import record_of
+from salticus.lab.analyze.week import WeekShares, draw_week, week_of
 from salticus.types import moment
 
 Tell = Callable[[str], None]
+_SAID = ("name", "resolution", "demand_bucket")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
     """Everything that `salticus analyze` says, as plain numbers.
 
@@ -36,15 +37,15 @@ class Analysis:
 
     log: dict[str, Any]
     pages: int
-    source: str | None
-    download: str | None
-    step: str | None
-    span: tuple[str, str] | None
-    overall: ChangeShare | None
-    week: WeekShares | None
-    intervals: Intervals | None
-    groups: dict[str, GroupShares] | None
-    rates: Rates | None
+    source: str | None = None
+    download: str | None = None
+    step: str | None = None
+    span: tuple[str, str] | None = None
+    overall: ChangeShare | None = None
+    week: WeekShares | None = None
+    intervals: Intervals | None = None
+    groups: dict[str, GroupShares] | None = None
+    rates: Rates | None = None
     demand: DemandSummary
     notes: list[str]
 
@@ -68,39 +69,15 @@ def _study(log: Log, tell: Tell) -> Analysis:
     told = record is not None and len(record.pages) > 0
     if record is not None and not told:
         reason = [f"{record.source}.parquet shows no page of pages.parquet"]
-    sections = _sections(record, known) if record is not None and told else _NOTHING
+    sections = _sections(record, known) if record is not None and told else {}
     tell("weighing demand")
     return Analysis(
-        log=_about(log),
+        log={**log.about.rest, "name": log.about.name},
         pages=len(known),
         **sections,
         demand=demand_of(log, known, record if told else None),
         notes=(record.notes if record else []) + reason,
     )
-
-
-_NOTHING: dict[str, Any] = dict.fromkeys(
-    ("source", "download", "step", "span", "overall", "week", "intervals", "groups", "rates")
-)
-
-
-def record_of(log: Log, known: AnalyzedPages) -> tuple[Downloads | None, list[str]]:
-    """What was downloaded and had changed, from the best table there is; or why there is none."""
-    if log.has("values"):
-        return values_record(log, known), []
-    if log.has("visits"):
-        return visits_record(log, known), []
-    if not log.has("texts"):
-        return None, [
-            "nothing tells of changes: no values.parquet, visits.parquet or texts.parquet"
-        ]
-    if not log.has("crawls"):
-        return None, [
-            "texts.parquet without crawls.parquet does not tell when pages were downloaded"
-        ]
-    if not known.has("host"):
-        return None, ["texts.parquet needs column `host` of pages.parquet to find a page's crawls"]
-    return texts_record(log, known), []
 
 
 def _sections(record: Downloads, known: AnalyzedPages) -> dict[str, Any]:
@@ -130,5 +107,87 @@ def _overall(record: Downloads) -> ChangeShare:
     return shares_of(record.pages.select(sums, name=pl.lit("all"), pages=pl.len()))[0]
 
 
-def _about(log: Log) -> dict[str, Any]:
-    return {**log.about.rest, "name": log.about.name}
+# ----------------------------------------------------------------------------------------- the page
+
+
+def facts_of(study: Analysis) -> dict[str, Any]:
+    """The chief figures, for a terminal and for the head of the page."""
+    facts: dict[str, Any] = {"pages": study.pages}
+    if study.overall is not None:
+        facts |= {
+            "pages seen": study.overall.pages,
+            "changes come from": f"{study.source}.parquet",
+            "a download is": study.download,
+            "span (UTC)": _from_to(study),
+            "downloads": study.overall.downloads,
+            "changes": study.overall.changes,
+            "probability of change": study.overall.told(),
+        }
+    return facts | dict(_chief(study))
+
+
+def _from_to(study: Analysis) -> str | None:
+    return study.span and " to ".join(f"{t[:10]} {t[11:16]}" for t in study.span)
+
+
+def _chief(study: Analysis) -> Iterator[tuple[str, Any]]:
+    if study.week and study.week.weekdays:
+        yield "likeliest day", _most(study.week.weekdays)
+        yield "likeliest hour (local)", _most(study.week.hours)
+        if study.week.hours and study.week.unzoned:
+            yield "pages without a time zone (UTC)", percent(study.week.unzoned)
+    if study.intervals:
+        yield "median interval", _hours(study.intervals)
+        yield "peaks at", ", ".join(spoken(p.hours) for p in study.intervals.peaks) or None
+    if study.rates:
+        yield "changes a page and day", study.rates.mean and f"{study.rates.mean:.4g}"
+        yield "pages that never change", percent(study.rates.never)
+        yield "changes from the top 10 % of pages", percent(study.rates.top_10_percent)
+        yield "changes undone within 2 days", percent(study.rates.undone)
+    if study.demand.clicks is not None:
+        yield "clicks", study.demand.clicks
+        yield "clicks on the top 10 % of pages", percent(study.demand.top_10_percent)
+
+
+def _most(shares: list[ChangeShare]) -> str | None:
+    """The likeliest group; equal ones are settled by their order."""
+    if not shares:
+        return None
+    best = max(shares, key=lambda s: s.probability or 0.0)
+    return f"{best.name} ({percent(best.probability)})"
+
+
+def _hours(intervals: Intervals) -> str | None:
+    return None if intervals.median_hours is None else spoken(intervals.median_hours)
+
+
+def sheet_of(study: Analysis) -> Sheet:
+    """The whole study, section by section."""
+    sheet = Sheet(f"How the pages of “{study.log['name']}” change")
+    sheet.words(
+        "The price-change study of Han et al. (2019), section 3, for this log. The probability of "
+        "change is the number of downloads that showed a change over the number of downloads; the "
+        "first look at a page never counts as a change. Whiskers are 95 % intervals (Wilson); they "
+        "take downloads as independent, so pages that change together make them too narrow."
+    )
+    facts = {name: fact for name, fact in facts_of(study).items() if fact is not None}
+    sheet.table(
+        ("", ""), [(name, f"{v:,}" if isinstance(v, int) else v) for name, v in facts.items()]
+    )
+    sheet.remarks(study.notes).remarks(_provenance(study.log))
+    if study.week is not None:
+        draw_week(sheet, study.week)
+    if study.intervals is not None:
+        draw_intervals(sheet, study.intervals)
+    for groups in (study.groups or {}).values():
+        draw_groups(sheet, groups)
+    if study.rates is not None:
+        draw_rates(sheet, study.rates)
+    draw_demand(sheet, study.demand)
+    return sheet
+
+
+def _provenance(log: dict[str, Any]) -> list[str]:
+    """What `log.json` says in words."""
+    texts = {k: v for k, v in log.items() if isinstance(v, str) and k not in _SAID}
+    return [f"{key}: {text}" for key, text in texts.items()]

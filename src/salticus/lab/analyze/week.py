@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from salticus.charts.kit import data
+from salticus.charts.sheet import WIDTH, Sheet
 from salticus.exchange.tables import spelt
 from salticus.lab.analyze.pages import AnalyzedPages
 from salticus.lab.analyze.record import DAY, HOUR, Downloads
-from salticus.lab.analyze.shares import ChangeShare, shares
+from salticus.lab.analyze.shares import PERCENT, ChangeShare, share_bars, share_tips, shares
 from salticus.types import Ints
 
 if TYPE_CHECKING:
@@ -37,31 +40,26 @@ class WeekShares:
 def week_of(record: Downloads, known: AnalyzedPages) -> WeekShares:
     """Count the looks of every zone by its own clock."""
     if record.step > DAY:
-        step = spelt(record.step)
-        return WeekShares(
-            [], [], [], known.unzoned, [f"weekday and hour: times are known to {step} only"]
-        )
-    if record.step == DAY:
-        downloads, changes = _counts(record.looks, local=False)
+        note = f"weekday and hour: times are known to {spelt(record.step)} only"
+        return WeekShares([], [], [], known.unzoned, [note])
+    local = record.step < DAY
+    downloads, changes = _counts(record.looks, local=local)
+    days = shares(WEEKDAYS, downloads.sum(axis=1), changes.sum(axis=1))
+    if not local:
         notes = [
             "hours of the day are unknown, since times are known to the day only",
             "weekdays are those of the UTC date and `timezone` is not applied, because a time of "
             "which only the day is known is written as 00:00 UTC, whatever the page's clock said",
         ]
-        days = shares(WEEKDAYS, downloads.sum(axis=1), changes.sum(axis=1))
         return WeekShares(days, [], [], known.unzoned, notes)
-    downloads, changes = _counts(record.looks, local=True)
+    names = [f"{day} {hour}" for day in WEEKDAYS for hour in HOURS]
     return WeekShares(
-        weekdays=shares(WEEKDAYS, downloads.sum(axis=1), changes.sum(axis=1)),
+        weekdays=days,
         hours=shares(HOURS, downloads.sum(axis=0), changes.sum(axis=0)),
-        cells=shares(_names(), downloads.ravel(), changes.ravel()),
+        cells=shares(names, downloads.ravel(), changes.ravel()),
         unzoned=known.unzoned,
         notes=known.notes + _delays(record),
     )
-
-
-def _names() -> list[str]:
-    return [f"{day} {hour}" for day in WEEKDAYS for hour in HOURS]
 
 
 def _delays(record: Downloads) -> list[str]:
@@ -91,3 +89,62 @@ def _cells(at: pl.Series, zone: str) -> Ints:
     clock = at.cast(pl.Datetime("us", "UTC")).dt.convert_time_zone(zone).dt
     cells: Ints = ((clock.weekday() - 1).cast(pl.Int64) * 24 + clock.hour()).to_numpy()
     return cells
+
+
+# ----------------------------------------------------------------------------------------- the page
+
+
+def draw_week(sheet: Sheet, week: WeekShares) -> None:
+    """The section on weekdays and hours."""
+    sheet.heading("Days of the week and hours of the day")
+    if week.weekdays:
+        clock = "local time" if week.hours else "UTC date"
+        sheet.chart(_bars(week.weekdays, f"day of the week ({clock})", 420))
+    if week.hours:
+        sheet.chart(_bars(week.hours, "hour of the day (local time)", WIDTH))
+        sheet.chart(_map(week))
+    sheet.remarks(week.notes)
+
+
+def _bars(shares: Sequence[ChangeShare], name: str, width: int) -> Any:
+    """Bars in the order given."""
+    import altair as alt
+
+    scale = alt.Scale(domain=[share.name for share in shares])
+    x = alt.X("name:O", scale=scale, title=name, axis=alt.Axis(labelAngle=0))
+    seen = data([s for s in shares if s.downloads])
+    base = alt.Chart(seen).encode(x=x, tooltip=share_tips(name))
+    return share_bars(base, "y", 6).properties(width=width, height=240)
+
+
+def _map(week: WeekShares) -> Any:
+    """Weekday × hour, as a heat map; hours without downloads are left blank."""
+    import altair as alt
+
+    cells = [
+        {**asdict(share), "weekday": share.name[:3], "hour": share.name[4:]}
+        for share in week.cells
+        if share.downloads
+    ]
+    colour = alt.Color(
+        "probability:Q",
+        title="probability of change",
+        scale=alt.Scale(scheme="viridis", nice=True),
+        legend=alt.Legend(format=PERCENT, gradientLength=180, tickCount=5),
+    )
+    return (
+        alt.Chart(data(cells))
+        .mark_rect()
+        .encode(
+            x=alt.X(
+                "hour:O",
+                title="hour of the day (local time)",
+                scale=alt.Scale(domain=HOURS),
+                axis=alt.Axis(labelAngle=0),
+            ),
+            y=alt.Y("weekday:O", title=None, scale=alt.Scale(domain=WEEKDAYS)),
+            color=colour,
+            tooltip=share_tips("when"),
+        )
+        .properties(width=WIDTH - 60, height=196)
+    )

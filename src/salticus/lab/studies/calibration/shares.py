@@ -12,7 +12,7 @@ from salticus.lab.analyze.groups import GroupShares, groups_of
 from salticus.lab.analyze.intervals import Intervals, intervals_of
 from salticus.lab.analyze.pages import known_pages
 from salticus.lab.analyze.shares import ChangeShare
-from salticus.lab.analyze.truth import values_record
+from salticus.lab.analyze.sources import values_record
 from salticus.lab.analyze.week import week_of
 from salticus.lab.simulate.requests import WINDOW, read_requests, replay_uniform
 from salticus.lab.studies.calibration.market import CLICK, UNIFORM, ChangeHistory, MarketHistory

@@ -1,4 +1,7 @@
-"""Records of logs that hold the truth: values on a grid of hours or days, texts on the crawls."""
+"""The record of a log from the best of its tables.
+
+Values tell the truth at every hour or day, texts at every crawl of a host, visits what they found.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,21 @@ from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.tables import spelt
 from salticus.lab.analyze.pages import AnalyzedPages, key, offsets_us
-from salticus.lab.analyze.record import DAY, HOUR, MICRO, Downloads, Grid, step_of, tally
-from salticus.lab.analyze.walk import Looks, look_of, stays
-from salticus.types import Ints
+from salticus.lab.analyze.record import (
+    DAY,
+    HOUR,
+    MICRO,
+    Downloads,
+    Grid,
+    Looks,
+    begins,
+    changes_of,
+    look_of,
+    stays,
+    step_of,
+    tally,
+)
+from salticus.types import ANSWERED, Ints
 from salticus.types.dates import DAY_US, epoch_us
 
 if TYPE_CHECKING:
@@ -22,6 +37,28 @@ if TYPE_CHECKING:
 
 _PAGES = 10  # fewer may well fall silent together
 _CHANCE = 1e-9  # of such a silence if the merchant had gone on as before
+
+
+def record_of(log: Log, known: AnalyzedPages) -> tuple[Downloads | None, list[str]]:
+    """What was downloaded and had changed, from the best table there is; or why there is none."""
+    if log.has("values"):
+        return values_record(log, known), []
+    if log.has("visits"):
+        return visits_record(log, known), []
+    if not log.has("texts"):
+        return None, [
+            "nothing tells of changes: no values.parquet, visits.parquet or texts.parquet"
+        ]
+    if not log.has("crawls"):
+        return None, [
+            "texts.parquet without crawls.parquet does not tell when pages were downloaded"
+        ]
+    if not known.has("host"):
+        return None, ["texts.parquet needs column `host` of pages.parquet to find a page's crawls"]
+    return texts_record(log, known), []
+
+
+# --------------------------------------------------------------------------------- values and texts
 
 
 def values_record(log: Log, known: AnalyzedPages) -> Downloads:
@@ -98,9 +135,6 @@ def _instant(log: Log, text: Any) -> int:
         path = log.folder / "log.json"
         raise InputError(f"{path}: `span`: {text!r} is not a time in ISO 8601") from None
     return epoch_us(when)
-
-
-# ----------------------------------------------------------------------------------------- grids
 
 
 def _hours(
@@ -225,3 +259,111 @@ def _ended(life: dict[str, int | str], who: pl.DataFrame, day: int) -> Ended:
         f"{life['silent']} days before the log ends: its crawl is taken to have stopped then"
     )
     return Ended(rows, until, said)
+
+
+# ------------------------------------------------------------------------------------------- visits
+
+
+def visits_record(log: Log, known: AnalyzedPages) -> Downloads:
+    """Downloads are the answered visits, and a change is `changed = true`.
+
+    A page's first answer is no change, whatever the crawler knew before the log began. Where the
+    log has no `changed`, values that differ from the last one are changes.
+    """
+    import polars as pl
+
+    visits, notes = _answered(log, known)
+    step, more = step_of(log, "visits")
+    firsts = visits.group_by("row").agg(
+        downloads=pl.len().cast(pl.Int64),
+        first=pl.col("at").min(),
+        last=pl.col("at").max(),
+    )
+    pages = firsts.collect()
+    later = visits.join(pages.lazy().select("row", "first"), on="row")
+    seen = later.filter(pl.col("changed") & (pl.col("at") > pl.col("first")))
+    changes = _changes(log, visits, seen)
+    per_page = changes.group_by("row").agg(changes=pl.len().cast(pl.Int64))
+    pages = pages.join(per_page, on="row", how="left").with_columns(
+        pl.col("changes").fill_null(0), watched=pl.col("last") - pl.col("first")
+    )
+    return Downloads(
+        source="visits",
+        means="a visit that was answered (visits.parquet)",
+        step=step,
+        unit=DAY if step >= DAY else HOUR,
+        pages=pages.sort("row"),
+        changes=changes,
+        looks=_visited(visits, changes, known),
+        notes=more + notes,
+        valued="value" in log.columns("visits"),
+    )
+
+
+def _answered(log: Log, known: AnalyzedPages) -> tuple[pl.LazyFrame, list[str]]:
+    """The answered visits of known pages: `row`, `at` (µs), `look`, `changed`; and remarks."""
+    import polars as pl
+
+    have = log.columns("visits")
+    if not have & {"changed", "value"}:
+        path = log.path("visits")
+        raise InputError(f"{path}: neither column `changed` nor `value`: changes cannot be told")
+    visits = log.scan("visits").with_columns(key(log, "visits"))
+    notes = []
+    if "status" in have:
+        answered = sorted(status.label for status in ANSWERED)
+        visits = visits.filter(pl.col("status").cast(pl.String).is_in(answered))
+    else:
+        notes.append("visits.parquet has no column `status`: every visit is taken as answered")
+    look = look_of("value") if "value" in have else pl.lit(0, dtype=pl.UInt64)
+    visits = visits.join(known.frame.lazy().select("page_id", "row"), on="page_id").select(
+        "row",
+        pl.col("at").cast(pl.Int64),
+        look.alias("look"),
+        pl.col("changed").fill_null(False) if "changed" in have else pl.lit(False).alias("changed"),
+    )
+    if "changed" not in have:
+        notes.append("visits.parquet has no column `changed`: a new value is taken as a change")
+        visits = _compared(visits)
+    return visits.filter(pl.col("at").is_not_null()), notes
+
+
+def _compared(visits: pl.LazyFrame) -> pl.LazyFrame:
+    """`changed` where a value differs from the last one that the page's visits brought."""
+    import polars as pl
+
+    held = pl.when(pl.col("look") != 0).then("look").forward_fill()
+    visits = visits.sort("row", "at").with_columns(held=held.over("row"))
+    before = pl.col("held").shift(1).over("row")
+    return visits.with_columns(changed=(pl.col("held") != before).fill_null(False)).drop("held")
+
+
+def _changes(log: Log, visits: pl.LazyFrame, seen: pl.LazyFrame) -> pl.DataFrame:
+    """The changes, each after the page's first answer or the change before."""
+    import polars as pl
+
+    valued = pl.col("look").filter(pl.col("look") != 0)
+    first = visits.group_by("row").agg(
+        look=valued.sort_by(pl.col("at").filter(pl.col("look") != 0)).first().fill_null(0),
+        at=pl.col("at").min(),
+    )
+    both = pl.concat([first.select("row", "at", "look"), seen.select("row", "at", "look")])
+    marks = both.sort("row", "at", maintain_order=True).collect()
+    page = marks["row"].to_numpy()
+    return changes_of(page, marks["at"].to_numpy(), marks["look"].to_numpy(), begins(page))
+
+
+def _visited(visits: pl.LazyFrame, changes: pl.DataFrame, known: AnalyzedPages) -> pl.DataFrame:
+    """Downloads and changes by zone and quarter of an hour, of which every zone's hour is made."""
+    import polars as pl
+
+    zones = known.frame.lazy().select("row", "zone")
+    quarter = (pl.col("at") // 900_000_000) * 900_000_000
+
+    def counted(rows: pl.LazyFrame, name: str) -> pl.LazyFrame:
+        keys = [pl.col("zone"), quarter.alias("at")]
+        return rows.join(zones, on="row").group_by(keys).agg(pl.len().cast(pl.Int64).alias(name))
+
+    downloads, changed = counted(visits, "downloads"), counted(changes.lazy(), "changes")
+    joined = downloads.join(changed, on=["zone", "at"], how="left")
+    return joined.with_columns(pl.col("changes").fill_null(0)).collect()
