@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.lab.studies.calibration.auc import changes_within
 from salticus.lab.studies.calibration.market import ChangeHistory
-from salticus.lab.studies.calibration.shares import change_within, lived
+from salticus.lab.studies.calibration.statistics import change_within, changes_within, lived
 from salticus.models.training.metrics import auc
 
 labels = st.lists(st.tuples(st.booleans(), st.integers(-5, 5)), min_size=2, max_size=40).filter(

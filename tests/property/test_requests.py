@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,47 +14,40 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from salticus.allocate.gate.base import Decisions
-from salticus.allocate.gate.uniform import UniformGate
+from salticus.checks.samples import some_pages
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import Truth, read_truth
 from salticus.lab.simulate import SimulationSettings
-from salticus.lab.simulate.insta import sent_through
-from salticus.lab.simulate.requests import (
-    Requests,
-    fresh_at_requests,
-    read_requests,
-    replay_uniform,
-)
-from salticus.lab.simulate.stage import set_stage
+from salticus.lab.simulate.clicking import by_window, read_requests, true_values
+from salticus.lab.simulate.requests import replay_requests
+from salticus.lab.simulate.run import Frozen
+from salticus.lab.studies.calibration.statistics import found_fresh
 from salticus.predict.poisson import PoissonSurvival
-from salticus.types import (
-    CHANGED,
-    UNCHANGED,
-    UNKNOWN,
-    Floats,
-    Outcomes,
-    Pages,
-    Survival,
-    days_between,
-    instant,
-)
+from salticus.types import Bools, Floats, Ints, Outcomes, Pages, Survival, Times
 
 START = datetime(2018, 8, 1, tzinfo=UTC)
 END = START + timedelta(days=2)
-MINUTES = st.integers(-600, 2879)  # from before the start to before the end
+BEFORE, DURING = range(-600, 0), range(1, 2880)  # minutes from the start, to before the end
+MINUTES = st.integers(BEFORE.start, DURING.stop - 1)
 AT = pl.Datetime("us", "UTC")
 ABOUT = {"name": "r", "resolution": "1m", "span": ["2018-07-31", "2018-08-03"]}
 
 
 @st.composite
-def worlds(draw: Any) -> tuple[dict[int, list[tuple[int, str]]], list[tuple[int, int]]]:
-    """The values of a few pages by minute after the start, and requests (page, minute)."""
+def worlds(
+    draw: Any, *, old: bool = False
+) -> tuple[dict[int, list[tuple[int, str]]], list[tuple[int, int]]]:
+    """The values of a few pages by minute after the start, and requests (page, minute).
+
+    If they are `old`, the pages are born before the start, and nothing happens right at it.
+    """
     n = draw(st.integers(1, 4))
     truth = {}
     for page in range(n):
         minutes = sorted(draw(st.sets(MINUTES, min_size=1, max_size=6)))
+        if old:
+            minutes = [BEFORE[page], *(m for m in minutes if m in DURING)]
         truth[page] = [(m, draw(st.sampled_from("ab"))) for m in minutes]
     asked = st.tuples(st.integers(0, n - 1), MINUTES)
     return truth, draw(st.lists(asked, max_size=20, unique=True))
@@ -74,12 +68,33 @@ def written(folder: Path, world: Any, failure: float = 0.0) -> Log:
     return Log(folder)
 
 
-def replayed(log: Log, seed: int = 0) -> tuple[Truth, Requests]:
+@dataclass(frozen=True)
+class Asked:
+    """The requests of a log: when which page was asked for, what was true, what was copied."""
+
+    page: Ints
+    at: Times
+    true: Ints
+    first: Ints
+
+    def __len__(self) -> int:
+        return len(self.page)
+
+    def found(self, brought: Bools) -> Bools:
+        return found_fresh(self.page, self.true, self.first, brought)
+
+    def windows(self, brought: Bools) -> Floats:
+        return by_window(self.at, self.found(brought), START, END)
+
+
+def replayed(log: Log) -> tuple[Truth, Asked]:
     truth = read_truth(log)
-    return truth, read_requests(log, truth, START, END, seed=seed)
+    page, at = read_requests(log, truth, START, END)
+    true, first = true_values(truth, page, at, START)
+    return truth, Asked(page, at, true, first[page])
 
 
-def plainly(world: Any, truth: Truth, requests: Requests, sent: Any) -> list[bool]:
+def plainly(world: Any, truth: Truth, requests: Asked, sent: Any) -> list[bool]:
     """Every page by a loop over its requests; what is held is what the last sent one found."""
     values, _ = world
     fresh, held = [], {}
@@ -105,7 +120,7 @@ def test_the_plain_loop_finds_the_same(
     log = written(tmp_path_factory.mktemp("log"), world)
     truth, requests = replayed(log)
     sent = np.array([bool(bits >> i & 1) for i in range(len(requests))], dtype=bool)
-    assert fresh_at_requests(requests, sent).tolist() == plainly(world, truth, requests, sent)
+    assert requests.found(sent).tolist() == plainly(world, truth, requests, sent)
 
 
 @settings(max_examples=50, deadline=None)
@@ -119,49 +134,56 @@ def test_requests_outside_the_span_or_before_the_birth_are_left_out(
     assert len(requests) == len(kept)
 
 
-@settings(max_examples=50, deadline=None)
-@given(worlds(), st.lists(st.floats(0, 1), min_size=1, max_size=4))
-def test_more_probability_sends_more_and_windows_add_up(
-    tmp_path_factory: pytest.TempPathFactory, world: Any, probabilities: list[float]
+@settings(max_examples=10, deadline=None)
+@given(worlds(old=True), st.sampled_from([1, 6, 48]))
+def test_the_loop_finds_what_is_sent_at_once(
+    tmp_path_factory: pytest.TempPathFactory, world: Any, hours: int
 ) -> None:
-    _, requests = replayed(written(tmp_path_factory.mktemp("log"), world))
-    rows = list(replay_uniform(requests, [0.0, *sorted(probabilities), 1.0], START, END))
-    assert all(len(row["windows"]) == 8 for row in rows)
-    if len(requests):
-        used = [row["resource"] for row in rows]
-        assert used == sorted(used)
-        assert (used[0], used[-1]) == (0.0, 1.0)
-    else:
-        assert all(row["freshness"] is None for row in rows)
+    """Nothing or all sent: the freshness of every 6 h is that of the running maximum."""
+    log = written(tmp_path_factory.mktemp("log"), world)
+    rows = through_the_loop(log, tick=timedelta(hours=hours))
+    _, requests = replayed(log)
+    for row, every in zip(rows, (False, True), strict=True):
+        windows = requests.windows(np.full(len(requests), every))
+        assert row["requests"] == len(requests)
+        assert row["resource"] == (every and len(requests) > 0)
+        assert row["windows"] == [None if np.isnan(f) else f for f in windows.tolist()]
+
+
+def through_the_loop(log: Log, tick: timedelta = timedelta(hours=2)) -> list[dict[str, Any]]:
+    """What becomes of sending nothing, and all."""
+    nothing = timedelta(0)
+    rules = SimulationSettings(
+        start=START, history=nothing, warmup=nothing, days=2, tick=tick, predictor="gamma",
+    )  # fmt: skip
+    return list(replay_requests(log, rules, (0.0, 1.0))["rows"])
 
 
 # -------------------------------------------------------------------------------------- by hand
 
 
-WORLD = ({0: [(-60, "a"), (60, "b"), (200, "a")], 1: [(30, "x"), (90, "y")]},
+WORLD = ({0: [(-60, "a"), (60, "b"), (200, "a")], 1: [(-30, "x"), (90, "y")]},
          [(0, 10), (0, 70), (0, 100), (0, 300), (1, 40), (1, 100), (1, 120)])  # fmt: skip
 
 
 def test_freshness_is_scored_before_the_decision(tmp_path: Path) -> None:
     _, requests = replayed(written(tmp_path, WORLD))
-    every, none = (fresh_at_requests(requests, np.full(7, sent)) for sent in (True, False))
+    every, none = (requests.found(np.full(7, sent)) for sent in (True, False))
     assert every.tolist() == [True, False, True, False, True, False, True]
     assert none.tolist() == [True, False, False, True, True, False, False]
 
 
 def test_a_visit_that_fails_brings_nothing(tmp_path: Path) -> None:
-    _, requests = replayed(written(tmp_path, WORLD, failure=1.0))
-    rows = list(replay_uniform(requests, (0.0, 1.0), START, END))
-    assert rows[0]["windows"] == rows[1]["windows"]
-    assert rows[0]["windows"][0] == 3 / 7
-    assert rows[1]["resource"] == 1.0
+    none, every = through_the_loop(written(tmp_path, WORLD, failure=1.0))
+    assert none["windows"] == every["windows"]
+    assert none["windows"][0] == 3 / 7
+    assert every["resource"] == 1.0
 
 
-def test_the_decision_of_a_request_does_not_depend_on_other_pages(tmp_path: Path) -> None:
-    truth, requests = replayed(written(tmp_path, WORLD), seed=3)
-    alone = truth.take(truth.ids == 1)
-    some = read_requests(Log(tmp_path), alone, START, END, seed=3)
-    assert some.chance.tolist() == requests.chance[requests.page == 1].tolist()
+def test_a_page_born_later_has_no_copy_until_a_click_brings_one(tmp_path: Path) -> None:
+    world = ({0: [(-60, "a")], 1: [(130, "x")]}, [(0, 10), (1, 250), (1, 300)])
+    none, every = through_the_loop(written(tmp_path, world))
+    assert (none["windows"][0], every["windows"][0]) == (1 / 3, 2 / 3)
 
 
 def test_a_log_without_requests_says_so(tmp_path: Path) -> None:
@@ -171,107 +193,26 @@ def test_a_log_without_requests_says_so(tmp_path: Path) -> None:
         replayed(log)
 
 
-# ------------------------------------------------------------------------ a gate that looks at ages
-
-
-class Steady:
-    """A predictor for which every page changes once a day; keeps what it is told."""
+class Told:
+    """A predictor that counts what it is told, and whom it met."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[int, Any, Any, int]] = []
+        self.met = self.learnt = 0
+
+    def meet(self, pages: Pages, now: datetime) -> None:
+        self.met += len(pages)
 
     def survival(self, pages: Pages, now: datetime) -> Survival:
         return PoissonSurvival(np.ones(len(pages)))
 
     def learn(self, outcomes: Outcomes) -> None:
-        columns = (outcomes.page, outcomes.since, outcomes.at, outcomes.changed)
-        self.told += zip(*(column.tolist() for column in columns), strict=True)
+        self.learnt += 1
 
 
-class Curious:
-    """A gate that sends where the last bits of the chance say so; keeps the scores."""
-
-    def __init__(self) -> None:
-        self.scores: dict[float, float] = {}
-
-    def send(self, scores: Floats, chances: Floats) -> Decisions:
-        self.scores |= dict(zip(chances.tolist(), scores.tolist(), strict=True))
-        p = np.where((chances * 2**20).astype(int) % 2 == 0, 1.0, 0.0)
-        return Decisions(chances < p, p)
-
-
-@settings(max_examples=60, deadline=None)
-@given(worlds(), st.sampled_from([1, 6, 48]), st.sampled_from([0.0, 0.3]))
-def test_a_gate_is_shown_what_a_plain_loop_finds(
-    tmp_path_factory: pytest.TempPathFactory, world: Any, hours: int, failure: float
-) -> None:
-    log = written(tmp_path_factory.mktemp("log"), world, failure)
-    tick, nothing = timedelta(hours=hours), timedelta(0)
-    rules = SimulationSettings(start=START, history=nothing, warmup=nothing, days=2, tick=tick)
-    stage = set_stage(log, rules)
-    requests = read_requests(log, stage.truth, stage.crawl, stage.end)
-    gate, predictor = Curious(), Steady()
-    sent = sent_through(gate, stage, requests, predictor)
-    answered = dict(enumerate(np.maximum(stage.truth.born, instant(START))))
-    fresh, told = fresh_at_requests(requests, sent), []
-    for k, page in enumerate(requests.page.tolist()):
-        at = requests.at[k]
-        begun = instant(START) + (at - instant(START)) // np.timedelta64(tick) * np.timedelta64(
-            tick
-        )
-        age = float(days_between(answered[page], at))
-        known = stage.truth.born[page] <= begun
-        assert gate.scores[float(requests.chance[k])] == pytest.approx(known * -np.expm1(-age))
-        if sent[k]:
-            changed = UNKNOWN if requests.failed[k] else UNCHANGED if fresh[k] else CHANGED
-            told.append((int(stage.truth.ids[page]), answered[page].item(), at.item(), changed))
-            answered[page] = answered[page] if requests.failed[k] else at
-    assert sorted(predictor.told) == sorted(told)
-
-
-class Introduced(Steady):
-    """Answers for pages that it has met in this tick, and for no others."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.met: tuple[datetime, int] | None = None
-
-    def meet(self, pages: Pages, now: datetime) -> None:
-        self.met = (now, len(pages))
-
-    def survival(self, pages: Pages, now: datetime) -> Survival:
-        assert self.met == (now, len(pages)), "the predictor met the pages of the tick first"
-        return super().survival(pages, now)
-
-
-def test_a_predictor_meets_the_pages_before_it_is_asked(tmp_path: Path) -> None:
-    log = written(tmp_path, WORLD)
-    nothing = timedelta(0)
-    stage = set_stage(log, SimulationSettings(start=START, history=nothing, warmup=nothing, days=2))
-    requests = read_requests(log, stage.truth, stage.crawl, stage.end)
-    predictor = Introduced()
-    assert sent_through(UniformGate(share=1.0), stage, requests, predictor).all()
-    assert predictor.met is not None
-
-
-def test_a_frozen_predictor_is_told_nothing(tmp_path: Path) -> None:
-    log = written(tmp_path, WORLD)
-    nothing = timedelta(0)
-    rules = SimulationSettings(start=START, history=nothing, warmup=nothing, days=2, frozen=True)
-    stage = set_stage(log, rules)
-    predictor = Steady()
-    requests = read_requests(log, stage.truth, stage.crawl, stage.end)
-    assert sent_through(UniformGate(share=1.0), stage, requests, predictor).all()
-    assert predictor.told == []
-
-
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_the_uniform_gate_sends_step_by_step_what_it_sends_at_once(
-    tmp_path: Path, share: float
-) -> None:
-    log = written(tmp_path, WORLD)
-    nothing = timedelta(0)
-    stage = set_stage(log, SimulationSettings(start=START, history=nothing, warmup=nothing, days=2))
-    requests = read_requests(log, stage.truth, stage.crawl, stage.end, seed=1)
-    sent = sent_through(UniformGate(share=share), stage, requests, Steady())
-    assert sent.tolist() == (requests.chance < share).tolist()
+def test_a_frozen_predictor_meets_pages_and_is_told_nothing() -> None:
+    predictor = Told()
+    frozen = Frozen(predictor)
+    frozen.meet(some_pages(3), START)
+    frozen.learn(Outcomes.known(page=np.arange(3), at=np.datetime64("2018-08-01", "us")))
+    assert (predictor.met, predictor.learnt) == (3, 0)
+    assert frozen.survival(some_pages(3), START).rates().tolist() == [1.0] * 3

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from salticus.features.truths import NEVER_GONE
-from salticus.lab.studies.calibration.auc import frequencies
 from salticus.lab.studies.calibration.market import full_history, partial_history
+from salticus.lab.studies.calibration.statistics import frequencies
 
 DAY0 = datetime(2018, 5, 1, tzinfo=UTC)
 HOUR0 = int(DAY0.timestamp()) // 3600

@@ -22,7 +22,7 @@ from salticus.exchange.truth import GONE, read_truth
 from salticus.lab.bench.replay import START, poisson_log
 from salticus.lab.simulate import SimulationSettings, simulate
 from salticus.lab.simulate.compare import ContestEntry, increases, savings
-from salticus.lab.simulate.logged import logged_copies, logged_outcomes, logged_visits
+from salticus.lab.simulate.logged import logged_outcomes, logged_past, logged_visits
 from salticus.lab.simulate.readers import LoggedReaders, readers_of, zipf
 from salticus.lab.simulate.referee import Score
 from salticus.lab.simulate.run import run
@@ -219,7 +219,7 @@ def test_the_logs_visits_become_history(shop: Log) -> None:
 
 def test_the_copies_are_those_of_the_last_answers(shop: Log) -> None:
     truth = read_truth(shop)
-    held = logged_copies(shop, truth, at(7))
+    held = logged_past(shop, truth, at(0), at(7))
     found = dict(zip(held.rows.tolist(), held.values.tolist(), strict=True))
     one, two = truth.value[truth.page == 0][:2]
     assert found == {0: two, 1: truth.value[truth.page == 1][0]}

@@ -120,7 +120,7 @@ def simulate(
         str, opt("Share of the pages, drawn at random, that cost 5 visits.")
     ] = "0%",
     requests: Annotated[
-        bool, opt("Replay InstaCrawl requests; budgets are shares.", "--requests")
+        bool, opt("Clicks alone bring visits; budgets are shares.", "--requests")
     ] = False,
     gate: Annotated[
         Texts,
@@ -205,7 +205,7 @@ def _contest(
 def _requests(
     log: Log, rules: SimulationSettings, budgets: list[str], gates: list[str] | None
 ) -> dict[str, Any]:
-    from salticus.lab.simulate.insta import BASELINE, replay_requests
+    from salticus.lab.simulate.requests import BASELINE, replay_requests
 
     shares = [flag("budget", Share.parse, text) for text in budgets]
     with steps() as told:

@@ -3,36 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 
 import numpy as np
 
-from salticus.lab.simulate.requests import read_requests, true_values
+from salticus.errors import InputError
+from salticus.exchange.folder import Log
+from salticus.exchange.truth import Truth, times_of
 from salticus.lab.simulate.stage import Stage
 from salticus.lab.worlds.replay import ClickStream
-from salticus.types import Ints, Tick, Times, instant
+from salticus.types import Bools, Floats, Ints, Tick, Times, instant
+
+WINDOW = timedelta(hours=6)  # Han 2019, Figure 10
+_CHANGE, _SYNC, _REQUEST = 0, 1, 2  # what comes first when times are equal
 
 
 def clicks_of(stage: Stage) -> ClickStream:
     """The clicks from the start of the crawl on, in order of time.
 
-    They are the requests of the log if it has any and is read by its own readers. Otherwise so many
-    are drawn (Poisson) as the readers click on average, at random times of each tick.
+    They are the requests of the log if it has any, unless the rules name other readers. Otherwise
+    so many are drawn (Poisson) as the readers click on average, at random times of each tick.
     """
-    if stage.log.has("requests") and not stage.readers.synthetic:
-        asked = read_requests(stage.log, stage.truth, stage.crawl, stage.end, seed=stage.seed)
-        clicks = ClickStream(asked.page, asked.at, asked.true)
+    if stage.log.has("requests") and stage.rules.demand in (None, "file"):
+        rows, at = read_requests(stage.log, stage.truth, stage.crawl, stage.end)
     else:
-        clicks = _drawn(stage)
+        rows, at = _drawn(stage)
+    true, _ = true_values(stage.truth, rows, at, stage.crawl)
+    clicks = ClickStream(rows, at, true)
     return clicks.take(np.lexsort((clicks.page, clicks.at)))
 
 
-def _drawn(stage: Stage) -> ClickStream:
+def read_requests(log: Log, truth: Truth, start: datetime, end: datetime) -> tuple[Ints, Times]:
+    """The requests of a log from `start` to before `end`, by page and time: rows and times.
+
+    InputError names the table if it is absent. Requests before the birth of their page are left
+    out: there is no copy to judge.
+    """
+    import polars as pl
+
+    if not log.has("requests"):
+        raise InputError(f"{log.path('requests')}: no such file; there is no request to replay")
+    asked = (
+        log.scan("requests")
+        .filter(pl.col("at").is_between(start, end, closed="left"))
+        .join(truth.rows(), on="page_id")
+        .select("row", "at")
+        .sort("row", "at")
+        .collect()
+    )
+    return _born(truth, asked["row"].to_numpy().astype(np.int64), times_of(asked["at"]))
+
+
+def true_values(truth: Truth, rows: Ints, times: Times, start: datetime) -> tuple[Ints, Ints]:
+    """The true value at each request, and of each page at `start` or its birth if that is later.
+
+    Change points, copies and requests are put into one order by page and time; each of the latter
+    takes the value of the last change point before it, or at the same time.
+    """
+    made = np.maximum(truth.born, instant(start))
+    page = np.concatenate([truth.page, np.arange(len(truth)), rows])
+    at = np.concatenate([truth.at, made, times])
+    kind = np.repeat([_CHANGE, _SYNC, _REQUEST], [len(truth.page), len(truth), len(rows)])
+    order = np.lexsort((kind, at, page))
+    change = np.where(kind[order] == _CHANGE, np.arange(len(order)), 0)
+    value = np.concatenate([truth.value, np.zeros(len(truth) + len(rows), dtype=np.int64)])
+    found = np.empty(len(order), dtype=np.int64)
+    found[order] = value[order][np.maximum.accumulate(change)]
+    _, first, true = np.split(found, [len(truth.page), len(truth.page) + len(truth)])
+    return true, first
+
+
+def by_window(at: Times, fresh: Bools, start: datetime, end: datetime) -> Floats:
+    """The share of clicks that found a fresh copy in every 6 h; NaN where nobody clicked."""
+    windows = -(-(end - start) // WINDOW)
+    window = ((at - instant(start)) // np.timedelta64(WINDOW)).astype(np.int64)
+    asked = np.bincount(window, minlength=windows)
+    happy = np.bincount(window, weights=fresh, minlength=windows)
+    return happy / np.where(asked > 0, asked, np.nan)
+
+
+def _born(truth: Truth, rows: Ints, at: Times) -> tuple[Ints, Times]:
+    born = truth.born[rows] <= at
+    return rows[born], at[born]
+
+
+def _drawn(stage: Stage) -> tuple[Ints, Times]:
     found = [_of_tick(stage, tick) for tick in _ticks(stage)]
     rows, at = (np.concatenate(column) for column in zip(*found, strict=True))
-    born = stage.truth.born[rows] <= at
-    rows, at = rows[born], at[born]
-    true, _ = true_values(stage.truth, rows, at, stage.crawl)
-    return ClickStream(rows, at, true)
+    return _born(stage.truth, rows, at)
 
 
 def _ticks(stage: Stage) -> Iterator[Tick]:

@@ -158,10 +158,7 @@ def simulate(
 
     The same seed gives the same result, whatever else is in the contest.
     """
-    told("reading the log")
-    runs = runs_of(log, rules)
-    truth = read_truth(log, seed=rules.seed)
-    stages = [set_stage(log, rules, run=number, truth=truth) for number in range(runs)]
+    stages = stages_of(log, rules, told)
     if rules.estimates == FITTED:
         told("fitting a rhythm to the history")
         fitted(stages[0])  # the runs share what it finds
@@ -172,10 +169,17 @@ def simulate(
     first = stages[0]
     return Contest(
         log={"name": log.about.name, "folder": str(log.folder), "pages": len(first.truth)},
-        rules=plain({**asdict(rules), **spans(first), "demand": _demand(first), "runs": runs}),
+        rules={**told_rules(stages), "demand": _demand(first)},
         entries=tuple(entries),
         notes=tuple(_notes(first)),
     )
+
+
+def stages_of(log: Log, rules: SimulationSettings, told: Told) -> list[Stage]:
+    """The stage of every run."""
+    told("reading the log")
+    truth = read_truth(log, seed=rules.seed)
+    return [set_stage(log, rules, run=k, truth=truth) for k in range(runs_of(log, rules))]
 
 
 def _entry(stages: Sequence[Stage], policy: str, budget: Budget | None, told: Told) -> ContestEntry:
@@ -202,14 +206,17 @@ def _most(stage: Stage, each: float) -> float:
     return each * len(stage.truth) * days + 1
 
 
-def spans(stage: Stage) -> dict[str, Any]:
-    """The times of a stage as the rules name them."""
-    return {
+def told_rules(stages: Sequence[Stage]) -> dict[str, Any]:
+    """The rules as plain data, with the times and runs that came of them."""
+    stage = stages[0]
+    found = {
         "start": stage.start,
         "history": stage.crawl - stage.start,
         "warmup": stage.score - stage.crawl,
         "days": (stage.end - stage.score).days,
+        "runs": len(stages),
     }
+    return plain({**asdict(stage.rules), **found})
 
 
 def _demand(stage: Stage) -> str:

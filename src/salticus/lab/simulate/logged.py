@@ -82,29 +82,21 @@ def logged_outcomes(log: Log, truth: Truth, start: datetime, end: datetime) -> O
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """The copies that a crawler held: one row a page, its value's code and when it was answered."""
+class CrawlerHistory:
+    """What the log's crawler had learnt in the history, and the copies that it held at its end: the
+    rows of their pages, the codes of their values, and when they were answered."""
 
+    outcomes: Outcomes
     rows: Ints
     values: Ints
     at: Times
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlerHistory:
-    """What the log's crawler had learnt in the history, and what it held at its end."""
-
-    outcomes: Outcomes
-    held: Held
-
-
 def logged_past(log: Log, truth: Truth, start: datetime, end: datetime) -> CrawlerHistory:
-    """The past that a crawler with `--observe partial` starts from."""
-    return CrawlerHistory(logged_outcomes(log, truth, start, end), logged_copies(log, truth, end))
+    """The past that a crawler with `--observe partial` starts from.
 
-
-def logged_copies(log: Log, truth: Truth, end: datetime) -> Held:
-    """What the log's crawler held of each page at `end`: the truth at its last answer."""
+    Of each page it held the truth at its last answer.
+    """
     import polars as pl
 
     visits = _visits(log, truth).filter(_answered() & (pl.col("at") < end))
@@ -112,7 +104,12 @@ def logged_copies(log: Log, truth: Truth, end: datetime) -> Held:
     points = pl.DataFrame({"row": truth.page, "at": truth.at, "value": truth.value})
     points = points.with_columns(pl.col("at").dt.replace_time_zone("UTC"))
     held = last.join_asof(points, on="at", by="row", check_sortedness=False).drop_nulls("value")
-    return Held(held["row"].to_numpy(), held["value"].to_numpy(), times_of(held["at"]))
+    return CrawlerHistory(
+        logged_outcomes(log, truth, start, end),
+        held["row"].to_numpy(),
+        held["value"].to_numpy(),
+        times_of(held["at"]),
+    )
 
 
 def _visits(log: Log, truth: Truth) -> pl.DataFrame:

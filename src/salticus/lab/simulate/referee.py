@@ -25,8 +25,9 @@ class Score:
     ticks of the days since a copy went stale and of H of the changes it missed. `gap` is the mean,
     over the visits, of the days since the page's last answer. `visited` counts the visits of each
     page, by its id, `purposes` those for each purpose. `clicked` and `stale_clicks` count clicks
-    one by one, where they may bring visits, and those that found a copy out of date; `cost` is what
-    the visits cost.
+    one by one, where they may bring visits, and those that found a copy out of date; `windows` are
+    the shares of them that found a fresh one, in every 6 h of the crawl. `cost` is what the visits
+    cost.
     """
 
     days: list[date] = field(default_factory=list)
@@ -46,6 +47,7 @@ class Score:
     gap: float = float("nan")
     clicked: int = 0
     stale_clicks: int = 0
+    windows: list[float] = field(default_factory=list)
     cost: float = 0.0
     purposes: Counter[str] = field(default_factory=Counter)
     visited: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)

@@ -1,148 +1,102 @@
-"""InstaCrawl on a log: requests one by one in time order (Han 2019 §6.1, Fig. 9).
-
-A request is a click that asks for a visit. Whether the reader found a fresh copy is scored before
-the decision; then a gate sends the request, or not. Decisions that do not look at what earlier
-ones brought (a uniform probability, a score known beforehand) need no loop: a copy is what the
-page's last sent request found, and that is a running maximum. Those that do are made step by step
-in `insta`, and judged here.
-"""
+"""Gate against gate: clicks bring all visits, so how fresh is the copy that each click finds?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from salticus.errors import InputError
+from salticus import plugins
+from salticus.allocate.gate import BUILTIN as GATES
+from salticus.config import Budget
+from salticus.crawl.opening import RENDERED
 from salticus.exchange.folder import Log
-from salticus.exchange.truth import Truth, times_of
-from salticus.types import Bools, Floats, Ints, Times, instant
-from salticus.types.coins import coins
-from salticus.types.state import rank_within
+from salticus.lab.simulate.clicking import WINDOW, clicks_of
+from salticus.lab.simulate.compare import ContestEntry, savings, spread
+from salticus.lab.simulate.contest import Told, stages_of, told_rules
+from salticus.lab.simulate.run import run
+from salticus.lab.simulate.stage import InstaSettings, SimulationSettings, Stage
+from salticus.types import instant
 
-if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
-    import polars as pl
-
-WINDOW = timedelta(hours=6)  # of Figure 10
-_CHANGE, _SYNC, _REQUEST = 0, 1, 2  # what comes first when times are equal
+BASELINE = "uniform"
 
 
-@dataclass(frozen=True, slots=True)
-class Requests:
-    """Requests ordered by page and time, each with the code of the true value at its time.
+def replay_requests(
+    log: Log,
+    rules: SimulationSettings,
+    shares: Sequence[float],
+    gates: Sequence[str] = (BASELINE,),
+    told: Told = lambda step: None,
+) -> dict[str, Any]:
+    """Crawl the log with InstaCrawl alone, through gates that let a share of the clicks through.
 
-    `page` is the row. `first` is the true value when the page's copy was made: all are in sync at
-    the start, or at the page's birth if that is later. `chance` is for the gate, a hash of (seed,
-    page, number of the request) in [0, 1); `failed` says whether a visit would fail, by another.
+    A row for each gate and share, of the scored days: the resource R = sent / requests, the
+    freshness that requests find, of 6 h each (Han 2019, eq. 2, 3, Fig. 10), and the visits that
+    found a change. `savings`: resources saved at the freshness of the uniform gate (Fig. 11).
     """
-
-    page: Ints
-    at: Times
-    true: Ints
-    first: Ints
-    chance: Floats
-    failed: Bools
-
-    def __len__(self) -> int:
-        return len(self.page)
-
-
-def read_requests(
-    log: Log, truth: Truth, start: datetime, end: datetime, *, seed: int = 0
-) -> Requests:
-    """The requests of a log from `start` to before `end`, of the pages of the truth.
-
-    InputError names the table if it is absent. Requests before the birth of their page are left
-    out: there is no copy to judge.
-    """
-    asked = _asked(log, truth, start, end)
-    rows, times = asked["row"].to_numpy().astype(np.int64), times_of(asked["at"])
-    born = truth.born[rows] <= times
-    rows, times = rows[born], times[born]
-    true, first = true_values(truth, rows, times, start)
-    number = truth.ids[rows] * (1 << 24) + rank_within(rows)
-    return Requests(
-        page=rows,
-        at=times,
-        true=true,
-        first=first[rows],
-        chance=coins(seed, number, 0),
-        failed=coins(seed, number, 1) < truth.failure[rows],
-    )
-
-
-def fresh_at_requests(requests: Requests, sent: Bools) -> Bools:
-    """Whether each request found a fresh copy (eq. 2), if these were sent.
-
-    Laws: what was sent later does not matter; with nothing sent the copies stay what they were.
-    """
-    number = np.arange(len(requests))
-    taken = np.where(sent & ~requests.failed, number, -1)
-    before = np.maximum.accumulate(np.concatenate([[-1], taken]))[:-1]
-    opening = np.searchsorted(requests.page, requests.page)  # the page's first request
-    held = np.where(before >= opening, requests.true[before], requests.first)
-    return np.equal(held, requests.true)
-
-
-def replay_uniform(
-    requests: Requests, probabilities: Iterable[float], start: datetime, end: datetime
-) -> Iterator[dict[str, Any]]:
-    """A row for each probability of sending a request, with the figures of `judged`."""
-    for probability in probabilities:
-        sent = requests.chance < probability
-        yield {"probability": probability, **judged(requests, sent, start, end)}
-
-
-def judged(requests: Requests, sent: Bools, start: datetime, end: datetime) -> dict[str, Any]:
-    """What came of sending these: the resource R = sent / requests, the share F of requests that
-    found a fresh copy (eq. 3), F of every 6 h (None where nobody asked), and how many of the
-    visits found a change."""
-    windows = -(-(end - start) // WINDOW)
-    window = ((requests.at - instant(start)) // np.timedelta64(WINDOW)).astype(np.int64)
-    asked = np.bincount(window, minlength=windows)
-    fresh = fresh_at_requests(requests, sent)
-    happy = np.bincount(window, weights=fresh, minlength=windows)
+    for gate in gates:
+        plugins.load("gate", gate, GATES)
+    stages = stages_of(log, rules, told)
+    budgets = [_plenty(stage) for stage in stages]
+    entries = [
+        _entry(stages, budgets, InstaSettings(1.0, gate, share), told)
+        for gate in dict.fromkeys(gates)
+        for share in shares
+    ]
     return {
-        "requests": len(requests),
-        "resource": float(sent.mean()) if len(sent) else None,
-        "freshness": float(fresh.mean()) if len(fresh) else None,
-        "found": int(np.count_nonzero(sent & ~requests.failed & ~fresh)),
-        "windows": [f / n if n else None for f, n in zip(happy, asked, strict=True)],
+        "log": {"name": log.about.name, "folder": str(log.folder), "pages": len(stages[0].truth)},
+        "rules": told_rules(stages),
+        "rows": [_row(entry) for entry in entries],
+        "savings": _savings(entries),
+        "notes": ["each click is scored before it is sent or not"],
     }
 
 
-def _asked(log: Log, truth: Truth, start: datetime, end: datetime) -> pl.DataFrame:
-    import polars as pl
-
-    if not log.has("requests"):
-        raise InputError(f"{log.path('requests')}: no such file; there is no request to replay")
-    return (
-        log.scan("requests")
-        .filter(pl.col("at").is_between(start, end, closed="left"))
-        .join(truth.rows(), on="page_id")
-        .select("row", "at")
-        .sort("row", "at")
-        .collect()
-    )
+def _plenty(stage: Stage) -> Budget:
+    """A budget that pays for a visit at every click."""
+    number = (clicks_of(stage).at - instant(stage.crawl)) // np.timedelta64(stage.rules.tick)
+    most = int(np.bincount(number.astype(np.int64), minlength=1).max()) + 1
+    return Budget(most * RENDERED * 86_400 / stage.rules.tick.total_seconds(), per_page=False)
 
 
-def true_values(truth: Truth, rows: Ints, times: Times, start: datetime) -> tuple[Ints, Ints]:
-    """The true value at each request, and of each page when its copy was made.
+def _entry(
+    stages: Sequence[Stage], budgets: Sequence[Budget], insta: InstaSettings, told: Told
+) -> ContestEntry:
+    scores = []
+    for number, (stage, budget) in enumerate(zip(stages, budgets, strict=True), 1):
+        told(f"{insta.gate}, share {insta.gate_share:g}, run {number} of {len(stages)}")
+        clicked = replace(stage, rules=replace(stage.rules, insta=insta, explore=0.0))
+        score = run(clicked, "uniform", budget)  # which has nothing left to spend
+        settled = score.windows[(stage.score - stage.crawl) // WINDOW :]
+        scores.append(replace(score, clicks=settled))
+    sent = float(np.mean([score.visits / max(1, score.clicked) for score in scores]))
+    return ContestEntry(insta.gate, sent, f"{insta.gate_share:g}", tuple(scores))
 
-    Change points, copies and requests are put into one order by page and time; each of the latter
-    takes the value of the last change point before it, or at the same time.
-    """
-    made = np.maximum(truth.born, instant(start))
-    page = np.concatenate([truth.page, np.arange(len(truth)), rows])
-    at = np.concatenate([truth.at, made, times])
-    kind = np.repeat([_CHANGE, _SYNC, _REQUEST], [len(truth.page), len(truth), len(rows)])
-    order = np.lexsort((kind, at, page))
-    change = np.where(kind[order] == _CHANGE, np.arange(len(order)), 0)
-    value = np.concatenate([truth.value, np.zeros(len(truth) + len(rows), dtype=np.int64)])
-    found = np.empty(len(order), dtype=np.int64)
-    found[order] = value[order][np.maximum.accumulate(change)]
-    _, first, true = np.split(found, [len(truth.page), len(truth.page) + len(truth)])
-    return true, first
+
+def _row(entry: ContestEntry) -> dict[str, Any]:
+    windows = np.array([score.windows for score in entry.scores])
+    middle = [None if np.isnan(w).all() else float(np.nanmedian(w)) for w in windows.T]
+    return {
+        "gate": entry.policy,
+        "budget": entry.label,
+        "runs": len(entry.scores),
+        "requests": entry.scores[0].clicked,
+        "resource": entry.budget,
+        "freshness": spread(entry.values("clicks")),
+        "found": entry.mean("caught"),
+        "windows": middle,
+    }
+
+
+def _savings(entries: Sequence[ContestEntry]) -> list[dict[str, Any]]:
+    """Resources that each gate saves at the freshness of the uniform one; none without it."""
+    sending = [entry for entry in entries if entry.budget > 0]
+    base = [entry for entry in sending if entry.policy == BASELINE]
+    known = base and all(np.isfinite(entry.values("clicks")).any() for entry in sending)
+    others = [entry for entry in sending if entry.policy != BASELINE]
+    rows = savings([*base, *others]) if known else []
+    gates = [entry.policy for entry in entries]
+    rows.sort(key=lambda row: gates.index(row["policy"]))
+    return [{"gate": row.pop("policy"), **row} for row in rows]

@@ -19,7 +19,7 @@ from salticus.crawl.loop import Loop
 from salticus.crawl.opening import RENDERED
 from salticus.crawl.parts import Given, Learner, Parts, make_parts
 from salticus.lab.simulate.clairvoyant import Clairvoyant
-from salticus.lab.simulate.clicking import clicks_of
+from salticus.lab.simulate.clicking import by_window, clicks_of
 from salticus.lab.simulate.estimates import predictor_of
 from salticus.lab.simulate.learnt import Learnt
 from salticus.lab.simulate.logged import logged_visits
@@ -103,6 +103,8 @@ def _judge(stage: Stage, world: Replay, score: Score) -> None:
         late = world.clicks.at >= instant(stage.score)
         score.clicked = int(np.count_nonzero(late))
         score.stale_clicks = int(np.count_nonzero(late & world.stale_))
+        windows = by_window(world.clicks.at, ~world.stale_, stage.crawl, stage.end)
+        score.windows = windows.tolist()
 
 
 def _desk(insta: InstaSettings | None) -> Desk:
@@ -144,8 +146,7 @@ def _open(stage: Stage, world: Replay) -> None:
     if stage.past is None:
         world.sync(stage.crawl - stage.rules.tick)
     else:
-        held = stage.past.held
-        world.hold(held.rows, held.values, held.at)
+        world.hold(stage.past.rows, stage.past.values, stage.past.at)
 
 
 def teach(stage: Stage, world: Replay, predictor: Predictor) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-WITHIN, ABOVE, SAME = "within", "above", "same"
+from salticus.lab.studies.prediction.published import SEEN
+
 Measured = float | tuple[str, ...]
 
 
@@ -16,8 +17,8 @@ Measured = float | tuple[str, ...]
 class Statistic:
     """One published figure. `key` names what is measured for it.
 
-    `rule` says when ours agrees: `within` (differs by `bound` at most), `above` (exceeds the
-    value: only a shape is published) or `same` (the same names, in whatever order).
+    Ours agrees if it differs by `bound` at most; without a bound, if it exceeds the value (only a
+    shape is published). Names agree if they are the same, in whatever order.
     """
 
     key: str
@@ -25,9 +26,17 @@ class Statistic:
     source: str
     preset: str
     value: Measured
-    rule: str = WITHIN
     bound: float | None = None
     note: str = ""
+
+
+def _of(paper: str, *rows: tuple[str, str, str, Measured, float | None]) -> tuple[Statistic, ...]:
+    """Statistics of a paper: key, name, where it stands, value, bound."""
+    preset = paper.lower().replace(" ", "")
+    return tuple(
+        Statistic(key, name, f"{paper} {where}", preset, value, bound)
+        for key, name, where, value, bound in rows
+    )
 
 
 def share(positive: float, negative: float) -> float:
@@ -39,116 +48,70 @@ def share(positive: float, negative: float) -> float:
     return positive / (positive + negative)
 
 
+SHAPES_2019 = _of(
+    "Han 2019",
+    ("change_6h", "change within 6 h, 1:48", "§4.1.3", share(1, 48), 0.002),
+    ("countries_high", "countries that change most", "Fig. 4", ("IN", "MX", "BR"), None),
+    ("countries_low", "countries that change least", "Fig. 4", ("US", "JP", "ID"), None),
+    ("category_first", "category that changes most", "Fig. 5", ("Software",), None),
+    ("categories_next", "categories that follow", "Fig. 5", ("Electronics", "Media"), None),
+    (
+        "categories_low", "categories that change least", "Fig. 5",
+        ("Business & Industrial", "Religious & Ceremonial"), None,
+    ),
+    ("midnight", "change at local hour 0 / highest other hour", "Fig. 2", 1.0, None),
+    ("midnight_mean", "change at local hour 0 / mean hour", "Fig. 2", 1.0, None),
+    ("weekday", "change on a weekday / on a weekend day", "Fig. 2", 1.0, None),
+    ("interval_24h", "intervals of 24 h / highest of 22, 23, 25, 26 h", "Fig. 3", 1.0, None),
+    ("interval_48h", "intervals of 48 h / highest of 46, 47, 49, 50 h", "Fig. 3", 1.0, None),
+    ("returning", "clicked offers accessed in the week before", "§6", 0.95, 0.02),
+)  # fmt: skip
+
+AUC_BOUND = 0.03
+AUC_NAMES = {  # Han 2019 Table 2, first eight rows
+    "category_day": "category, 1 day",
+    "category_week": "category, 1 week",
+    "category_month": "category, 1 month",
+    "category_recent": "category, most recent",
+    "page_day": "offer, 1 day",
+    "page_week": "offer, 1 week",
+    "page_month": "offer, 1 month",
+    "page_recent": "offer, most recent",
+}
+
+AUCS_2019 = _of(
+    "Han 2019",
+    *(
+        (f"auc_{seen}_{key}", f"AUC, {seen}: {name}", "Table 2", SEEN[key][column].auc, AUC_BOUND)
+        for column, seen in enumerate(("partial", "full"))
+        for key, name in AUC_NAMES.items()
+    ),
+)
+
+LIFTS_2019 = _of(
+    "Han 2019",
+    ("lift_first", "InstaCrawl, first 10 % of requests", "Fig. 10", 0.381, 0.05),
+    ("lift_rest", "InstaCrawl, other 90 % of requests", "Fig. 10", 0.029, 0.02),
+)
+
+SHARES_2020 = _of(
+    "Han 2020",
+    ("change_1d", "change within a day, 1:20", "§4.1.1", share(1, 20), 0.005),
+    ("click_1d", "click within a day, 1:75", "§4.1.1", share(1, 75), 0.0015),
+    ("impression_1d", "impression within a day, 1:6", "§4.1.1", share(1, 6), 0.015),
+)
+
 OFFER_MIX = (
     "the published ratio is of a training mix; of its 100 M examples some 13 M were uniform (8 M "
     "in 91 days of testing), so the click stratum alone lay near"
 )
 
-SHAPES_2019 = (
+CLICKED_2020 = tuple(
     Statistic(
-        "change_6h", "change within 6 h, 1:48", "Han 2019 §4.1.3", "han2019", share(1, 48),
-        bound=0.002,
-    ),
-    Statistic(
-        "countries_high", "countries that change most", "Han 2019 Fig. 4", "han2019",
-        ("IN", "MX", "BR"), SAME,
-    ),
-    Statistic(
-        "countries_low", "countries that change least", "Han 2019 Fig. 4", "han2019",
-        ("US", "JP", "ID"), SAME,
-    ),
-    Statistic(
-        "category_first", "category that changes most", "Han 2019 Fig. 5", "han2019",
-        ("Software",), SAME,
-    ),
-    Statistic(
-        "categories_next", "categories that follow", "Han 2019 Fig. 5", "han2019",
-        ("Electronics", "Media"), SAME,
-    ),
-    Statistic(
-        "categories_low", "categories that change least", "Han 2019 Fig. 5", "han2019",
-        ("Business & Industrial", "Religious & Ceremonial"), SAME,
-    ),
-    Statistic(
-        "midnight", "change at local hour 0 / highest other hour", "Han 2019 Fig. 2", "han2019",
-        1.0, ABOVE,
-    ),
-    Statistic(
-        "midnight_mean", "change at local hour 0 / mean hour", "Han 2019 Fig. 2", "han2019",
-        1.0, ABOVE,
-    ),
-    Statistic(
-        "weekday", "change on a weekday / on a weekend day", "Han 2019 Fig. 2", "han2019",
-        1.0, ABOVE,
-    ),
-    Statistic(
-        "interval_24h", "intervals of 24 h / highest of 22, 23, 25, 26 h", "Han 2019 Fig. 3",
-        "han2019", 1.0, ABOVE,
-    ),
-    Statistic(
-        "interval_48h", "intervals of 48 h / highest of 46, 47, 49, 50 h", "Han 2019 Fig. 3",
-        "han2019", 1.0, ABOVE,
-    ),
-    Statistic(
-        "returning", "clicked offers accessed in the week before", "Han 2019 §6", "han2019", 0.95,
-        bound=0.02,
-    ),
-)  # fmt: skip
-
-AUC_BOUND = 0.03
-AUCS = {  # Han 2019 Table 2, first eight rows: partial, full
-    "category_day": ("category, 1 day", 0.560, 0.573),
-    "category_week": ("category, 1 week", 0.577, 0.584),
-    "category_month": ("category, 1 month", 0.570, 0.583),
-    "category_recent": ("category, most recent", 0.569, 0.582),
-    "page_day": ("offer, 1 day", 0.642, 0.721),
-    "page_week": ("offer, 1 week", 0.769, 0.815),
-    "page_month": ("offer, 1 month", 0.791, 0.832),
-    "page_recent": ("offer, most recent", 0.789, 0.827),
-}
-
-AUCS_2019 = tuple(
-    Statistic(
-        f"auc_{seen}_{key}", f"AUC, {seen}: {name}", "Han 2019 Table 2", "han2019", value,
-        bound=AUC_BOUND,
+        f"{what}_1d_clicked", f"{what} within a day in the click stratum, {ratio}:1",
+        "Han 2020 §4.1.1", "han2020", share(ratio, 1), bound, f"{OFFER_MIX} {near}",
     )
-    for column, seen in enumerate(("partial", "full"))
-    for key, (name, *values) in AUCS.items()
-    for value in (values[column],)
-)  # fmt: skip
-
-LIFTS_2019 = (
-    Statistic(
-        "lift_first", "InstaCrawl, first 10 % of requests", "Han 2019 Fig. 10", "han2019", 0.381,
-        bound=0.05,
-    ),
-    Statistic(
-        "lift_rest", "InstaCrawl, other 90 % of requests", "Han 2019 Fig. 10", "han2019", 0.029,
-        bound=0.02,
-    ),
-)  # fmt: skip
-
-SHARES_2020 = (
-    Statistic(
-        "change_1d", "change within a day, 1:20", "Han 2020 §4.1.1", "han2020", share(1, 20),
-        bound=0.005,
-    ),
-    Statistic(
-        "click_1d", "click within a day, 1:75", "Han 2020 §4.1.1", "han2020", share(1, 75),
-        bound=0.0015,
-    ),
-    Statistic(
-        "impression_1d", "impression within a day, 1:6", "Han 2020 §4.1.1", "han2020",
-        share(1, 6), bound=0.015,
-    ),
-    Statistic(
-        "click_1d_clicked", "click within a day in the click stratum, 1:1", "Han 2020 §4.1.1",
-        "han2020", share(1, 1), bound=0.1, note=f"{OFFER_MIX} 0.58",
-    ),
-    Statistic(
-        "impression_1d_clicked", "impression within a day in the click stratum, 4:1",
-        "Han 2020 §4.1.1", "han2020", share(4, 1), bound=0.11, note=f"{OFFER_MIX} 0.90",
-    ),
+    for what, ratio, bound, near in (("click", 1, 0.1, "0.58"), ("impression", 4, 0.11, "0.90"))
 )  # fmt: skip
 
 BUDGETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -157,19 +120,23 @@ FRESHNESS = {  # the rows "Uniform" of Han 2020, Tables 5 and 6
     "click": (0.7460, 0.8162, 0.8512, 0.8720, 0.8840, 0.8928, 0.9029, 0.9105, 0.9165),
     "page": (0.7426, 0.8135, 0.8454, 0.8637, 0.8758, 0.8849, 0.8917, 0.8971, 0.9015),
 }
-_TABLE = {"click": "Table 5", "page": "Table 6"}
-_CALLED = {"click": "click-weighted", "page": "offer-level"}
+_CALLED = {"click": ("click-weighted", "Table 5"), "page": ("offer-level", "Table 6")}
 
-FRESHNESS_2020 = tuple(
-    Statistic(
-        f"{weight}_freshness_{budget:.0%}", f"uniform, {_CALLED[weight]} freshness at {budget:.0%}",
-        f"Han 2020 {_TABLE[weight]}", "han2020", value, bound=FRESHNESS_BOUND,
-    )
-    for weight, values in FRESHNESS.items()
-    for budget, value in zip(BUDGETS, values, strict=True)
+FRESHNESS_2020 = _of(
+    "Han 2020",
+    *(
+        (
+            f"{weight}_freshness_{budget:.0%}", f"uniform, {called} freshness at {budget:.0%}",
+            table, value, FRESHNESS_BOUND,
+        )
+        for weight, (called, table) in _CALLED.items()
+        for budget, value in zip(BUDGETS, FRESHNESS[weight], strict=True)
+    ),
 )  # fmt: skip
 
-PUBLISHED = (*SHAPES_2019, *AUCS_2019, *LIFTS_2019, *SHARES_2020, *FRESHNESS_2020)
+PUBLISHED = (
+    *SHAPES_2019, *AUCS_2019, *LIFTS_2019, *SHARES_2020, *CLICKED_2020, *FRESHNESS_2020,
+)  # fmt: skip
 PRESETS = ("han2019", "han2020")
 
 

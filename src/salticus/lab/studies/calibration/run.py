@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,13 +15,14 @@ from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import read_truth
 from salticus.lab.simulate.run import run
-from salticus.lab.simulate.stage import SimulationSettings, set_stage
-from salticus.lab.studies.calibration.auc import HORIZON, feature_aucs
+from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage
 from salticus.lab.studies.calibration.market import UNIFORM, MarketHistory, read_market
 from salticus.lab.studies.calibration.published import BUDGETS, PRESETS, Measured, published
-from salticus.lab.studies.calibration.shares import (
+from salticus.lab.studies.calibration.statistics import (
+    HORIZON,
     change_within,
     daily_shares,
+    feature_aucs,
     patterns,
     request_lifts,
     returning,
@@ -31,23 +31,23 @@ from salticus.lab.studies.calibration.table import CalibrationRow, rows
 from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.types import moment
 
-if TYPE_CHECKING:
-    from salticus.lab.simulate.stage import Stage
-
 WARMUP, DAYS = timedelta(days=60), 31  # 2019-01-10 to 03-10, 2019-03-11 to 04-10
 
 POINTS = 2_000_000  # predictions; 40,000 positives, 2,000 a subset
 Tell = Callable[[str], None]
 
 
+def _silently(text: str) -> None:
+    """Tell nobody."""
+
+
 def calibrate(
-    presets: Iterable[str], *, offers: int, days: int, seed: int, tell: Tell | None = None
+    presets: Iterable[str], *, offers: int, days: int, seed: int, tell: Tell = _silently
 ) -> list[CalibrationRow]:
     """The table of each preset, from a market made for it and thrown away."""
     found = []
     for preset in presets:
-        if tell:
-            tell(f"{preset}: making {offers:,} offers for {days} days")
+        tell(f"{preset}: making {offers:,} offers for {days} days")
         with tempfile.TemporaryDirectory(prefix="salticus-market-") as folder:
             log = Path(folder) / preset
             make_market(log, MarketSize(offers, days), seed=seed, preset=preset)
@@ -61,14 +61,13 @@ def calibrate_log(
     *,
     seed: int = 0,
     points: int = POINTS,
-    tell: Tell | None = None,
+    tell: Tell = _silently,
 ) -> list[CalibrationRow]:
     """The tables of an existing log; by default of the preset that it was made with."""
     log = Log(folder)
     found = []
     for preset in presets or presets_of(log):
-        named = None if tell is None else _prefixed(tell, preset)
-        figures = measure(log, preset, seed=seed, points=points, tell=named)
+        figures = measure(log, preset, seed=seed, points=points, tell=_prefixed(tell, preset))
         found += rows(published(preset), figures.values, figures.spreads)
     return found
 
@@ -92,67 +91,45 @@ class MeasuredFigures:
 
 
 def measure(
-    log: Log, preset: str, *, seed: int = 0, points: int = POINTS, tell: Tell | None = None
+    log: Log, preset: str, *, seed: int = 0, points: int = POINTS, tell: Tell = _silently
 ) -> MeasuredFigures:
     """What the log shows of the statistics of a preset."""
-    say = tell or (lambda text: None)
-    say("reading the log")
+    tell("reading the log")
     market = read_market(log)
     figures = MeasuredFigures()
     if preset == "han2019":
-        _data_2019(market, figures, say)
-        _aucs_2019(market, figures, points, seed, say)
-        say("replaying requests")
+        tell("counting changes")
+        end = market.end - HORIZON
+        figures.values["change_6h"] = change_within(market.full, HORIZON, market.start, end)
+        figures.values |= patterns(market.log)
+        figures.values["returning"] = returning(market)
+        tell("scoring single features")
+        for key, (mean, spread) in feature_aucs(market, points=points, seed=seed).items():
+            figures.values[key], figures.spreads[key] = mean, spread
+        tell("replaying requests")
         figures.values |= request_lifts(market, seed=seed)
     else:
-        say("counting offer-days")
+        tell("counting offer-days")
         figures.values |= daily_shares(market)
-        say("crawling uniformly at nine budgets")
+        tell("crawling uniformly at nine budgets")
         figures.values |= uniform_freshness(market, BUDGETS, seed=seed)
     return figures
-
-
-def _data_2019(market: MarketHistory, figures: MeasuredFigures, say: Tell) -> None:
-    say("counting changes")
-    end = market.end - HORIZON
-    figures.values["change_6h"] = change_within(market.full, HORIZON, market.start, end)
-    figures.values |= patterns(market.log)
-    figures.values["returning"] = returning(market)
-
-
-def _aucs_2019(
-    market: MarketHistory, figures: MeasuredFigures, points: int, seed: int, say: Tell
-) -> None:
-    say("scoring single features")
-    for key, (mean, spread) in feature_aucs(market, points=points, seed=seed).items():
-        figures.values[key], figures.spreads[key] = mean, spread
 
 
 def uniform_freshness(
     market: MarketHistory, budgets: Iterable[float], *, seed: int
 ) -> dict[str, float]:
-    """Median click-weighted and offer-level freshness of uniform crawling, by budget."""
-    found = {}
-    for row in uniform_rows(market, budgets, seed=seed):
-        for weight in ("click", "page"):
-            found[f"{weight}_freshness_{row['budget']:.0%}"] = row[f"{weight}_freshness"]["median"]
-    return found
+    """Median click-weighted and offer-level freshness of uniform crawling, by budget.
 
-
-def uniform_rows(
-    market: MarketHistory, budgets: Iterable[float], *, seed: int
-) -> Iterator[dict[str, Any]]:
-    """A row for each budget (visits an offer and day): ticks of 2 h, visits by coins, offer-level
-    freshness at midnight; visits fail as often as `failure` of the offer says."""
-    stage = _stage(market, seed)
+    Budgets are visits an offer and day. Ticks of 2 h, visits by coins, offer-level freshness at
+    midnight; visits fail as often as `failure` of the offer says.
+    """
+    stage, found = _stage(market, seed), {}
     for budget in budgets:
         score = run(stage, "uniform", Budget(budget, per_page=True))
-        yield {
-            "policy": "uniform",
-            "budget": budget,
-            "click_freshness": {"median": float(np.nanmedian(score.column("clicks")))},
-            "page_freshness": {"median": float(np.median(score.column("midnight")))},
-        }
+        found[f"click_freshness_{budget:.0%}"] = float(np.nanmedian(score.column("clicks")))
+        found[f"page_freshness_{budget:.0%}"] = float(np.median(score.column("midnight")))
+    return found
 
 
 def _stage(market: MarketHistory, seed: int) -> Stage:

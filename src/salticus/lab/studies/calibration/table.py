@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from salticus.lab.studies.calibration.published import ABOVE, SAME, Measured, Statistic
+from salticus.lab.studies.calibration.published import Measured, Statistic
 
 HEADER = ("statistic", "source", "published", "ours", "difference", "bound", "holds")
 
@@ -53,43 +53,29 @@ def rows(
 ) -> list[CalibrationRow]:
     """A line for every statistic that was measured."""
     return [
-        _row(s, measured[s.key], (spreads or {}).get(s.key))
+        CalibrationRow(
+            s.preset, s.name, s.source, s.value, ours, *_compared(s, ours),
+            spread=(spreads or {}).get(s.key), note=s.note,
+        )
         for s in statistics
-        if s.key in measured
-    ]
-
-
-def _row(statistic: Statistic, ours: Measured, spread: float | None) -> CalibrationRow:
-    difference, bound, ok = _compared(statistic, ours)
-    return CalibrationRow(
-        preset=statistic.preset,
-        statistic=statistic.name,
-        source=statistic.source,
-        published=statistic.value,
-        ours=ours,
-        difference=difference,
-        bound=bound,
-        ok=ok,
-        spread=spread,
-        note=statistic.note,
-    )
+        if (ours := measured.get(s.key)) is not None
+    ]  # fmt: skip
 
 
 def _compared(statistic: Statistic, ours: Measured) -> tuple[float | str, float | str, bool]:
     """Difference, bound and verdict; a figure that is not a number is a miss.
 
-    >>> _compared(Statistic("k", "n", "s", "p", ("a", "b"), SAME), ("b", "c"))
+    >>> _compared(Statistic("k", "n", "s", "p", ("a", "b")), ("b", "c"))
     ('1 of 2 agree', 'same', False)
     """
     published = statistic.value
     if isinstance(published, tuple) or isinstance(ours, tuple):
         wanted, found = set(_names(published)), set(_names(ours))
-        return f"{len(wanted & found)} of {len(wanted)} agree", SAME, wanted == found
+        return f"{len(wanted & found)} of {len(wanted)} agree", "same", wanted == found
     difference = ours - published
-    if statistic.rule == ABOVE:
+    if statistic.bound is None:
         return difference, f"> {published:g}", difference > 0
-    bound = statistic.bound or 0.0
-    return difference, bound, abs(difference) <= bound
+    return difference, statistic.bound, abs(difference) <= statistic.bound
 
 
 def _names(value: Measured) -> tuple[str, ...]:

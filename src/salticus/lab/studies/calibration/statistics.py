@@ -1,4 +1,4 @@
-"""How often offers change, and how often they are clicked and shown: shares of hours and days."""
+"""What a log shows of the published statistics: single features, shares, requests, patterns."""
 
 from __future__ import annotations
 
@@ -8,22 +8,109 @@ import numpy as np
 
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import read_truth
+from salticus.features.events import EventKind, Events, make_events
+from salticus.features.groups import Groups
+from salticus.features.names import WINDOWS
+from salticus.features.past import FeatureStream
+from salticus.features.truths import NEVER_GONE
 from salticus.lab.analyze.groups import GroupShares, groups_of
 from salticus.lab.analyze.intervals import Intervals, intervals_of
 from salticus.lab.analyze.pages import known_pages
 from salticus.lab.analyze.shares import ChangeShare
 from salticus.lab.analyze.sources import values_record
 from salticus.lab.analyze.week import week_of
-from salticus.lab.simulate.requests import WINDOW, read_requests, replay_uniform
+from salticus.lab.simulate.clicking import WINDOW, by_window, read_requests, true_values
 from salticus.lab.studies.calibration.market import CLICK, UNIFORM, ChangeHistory, MarketHistory
 from salticus.lab.studies.calibration.published import Measured
+from salticus.models.linear import HAN2019
+from salticus.models.training.metrics import subset_aucs
 from salticus.types import Bools, Floats, Ints, moment
+from salticus.types.coins import coins
 from salticus.types.dates import HOUR_US
+from salticus.types.state import rank_within
 
+HORIZON = 6  # hours
 DAYS = 45  # 1 August to the middle of September
 SETTLED = 5  # days; "the impact from initialization fades away" on 5 August
-
 WEEK = 7  # days
+
+
+# ---------------------------------------------------------------------------------- single features
+
+
+def feature_aucs(
+    market: MarketHistory, *, points: int, seed: int
+) -> dict[str, tuple[float, float]]:
+    """Mean and standard deviation of every feature's AUC over 20 subsets, for both histories.
+
+    Prediction times are uniform over the hours of the last days of the log that follow at least 30
+    days of a page's life; the label is a change within 6 h.
+    """
+    page, hour = prediction_points(market, points, seed=seed)
+    positive = changes_within(market.full, page, hour)
+    found = {}
+    for seen, history in (("partial", market.partial), ("full", market.full)):
+        for name, column in frequencies(history, page, hour).items():
+            scores = -column if name.endswith("recent") else column
+            found[f"auc_{seen}_{name}"] = subset_aucs(scores, positive, seed=seed)
+    return found
+
+
+def frequencies(history: ChangeHistory, page: Ints, hour: Ints) -> dict[str, Floats]:
+    """The eight frequencies of Han 2019, Table 1, of pages at hours; 0 where nothing was watched.
+
+    A page without a history counts as unchanged since the start of the log.
+    """
+    past = FeatureStream(_categories(history), full=True, demand=False)
+    past.learn(_events(history))
+    order = np.argsort(hour, kind="stable")
+    inputs = past.read(page[order], hour[order])
+    found = {}
+    for name in HAN2019:
+        column = np.empty(len(page))
+        column[order] = inputs.column(name)
+        unknown = hour - history.start if name.endswith("recent") else 0.0
+        found[name] = np.where(np.isnan(column), unknown, column)
+    return found
+
+
+def _events(history: ChangeHistory) -> Events:
+    left = np.flatnonzero(history.gone < NEVER_GONE)
+    born = make_events(EventKind.BORN, history.born, np.arange(len(history)))
+    moved = make_events(EventKind.CHANGE, history.hour, history.page)
+    return born.join(moved).join(make_events(EventKind.GONE, history.gone[left], left)).ordered()
+
+
+def prediction_points(market: MarketHistory, points: int, *, seed: int) -> tuple[Ints, Ints]:
+    """So many (page, hour) in order, uniform over all pages' hours in the test window."""
+    low = np.maximum(market.full.born + WINDOWS["month"], window_start(market))
+    high = np.minimum(market.full.gone, market.end - HORIZON)
+    hours = np.cumsum(np.maximum(0, high - low))
+    drawn = np.sort(np.random.default_rng(seed).integers(0, hours[-1], points))
+    page = np.searchsorted(hours, drawn, side="right")
+    return page, high[page] - (hours[page] - drawn)
+
+
+def window_start(market: MarketHistory) -> int:
+    """The first hour of the test window: the last 30 days, or what 30 days of history leave."""
+    return max(market.end - WINDOWS["month"], market.start + WINDOWS["month"])
+
+
+def changes_within(history: ChangeHistory, page: Ints, hour: Ints, horizon: int = HORIZON) -> Bools:
+    """Whether each page changes in the `horizon` hours from each hour on."""
+    span = int(max(history.hour.max(initial=0), hour.max(initial=0))) + horizon + 1
+    at = history.page * span + history.hour
+    start = page * span + hour
+    return np.searchsorted(at, start + horizon) > np.searchsorted(at, start)
+
+
+def _categories(history: ChangeHistory) -> Groups:
+    """The categories alone."""
+    none = np.full(len(history), -1, dtype=np.int64)
+    return Groups(history.group, none, none, none, none, none, (), ())
+
+
+# ------------------------------------------------------------------------- shares of hours and days
 
 
 def change_within(history: ChangeHistory, hours: int, low: int, high: int) -> float:
@@ -118,6 +205,9 @@ def _stride(market: MarketHistory) -> int:
     return market.end // 24 + 2
 
 
+# ----------------------------------------------------------------------------------------- requests
+
+
 def request_lifts(market: MarketHistory, *, seed: int) -> dict[str, float]:
     """Mean freshness gained from sending none to 10 % of requests, and from 10 % to all.
 
@@ -127,13 +217,38 @@ def request_lifts(market: MarketHistory, *, seed: int) -> dict[str, float]:
     days = min(DAYS, (market.end - market.start) // 48)
     end = moment(np.datetime64(market.end, "h"))
     start = end - timedelta(days=days)
-    requests = read_requests(market.log, read_truth(market.log), start, end, seed=seed)
     settled = min(SETTLED, days // 2) * timedelta(days=1) // WINDOW
-    none, some, every = (
-        np.mean([f for f in row["windows"][settled:] if f is not None])
-        for row in replay_uniform(requests, (0.0, 0.1, 1.0), start, end)
-    )
-    return {"lift_first": float(some - none), "lift_rest": float(every - some)}
+    truth = read_truth(market.log)
+    page, at = read_requests(market.log, truth, start, end)
+    true, first = true_values(truth, page, at, start)
+    number = truth.ids[page] * (1 << 24) + rank_within(page)
+    fails = coins(seed, number, 1) < truth.failure[page]
+
+    def freshness(share: float) -> float:
+        brought = (coins(seed, number, 0) < share) & ~fails
+        fresh = found_fresh(page, true, first[page], brought)
+        windows = by_window(at, fresh, start, end)[settled:]
+        return float(windows[np.isfinite(windows)].mean())
+
+    none, some, every = map(freshness, (0.0, 0.1, 1.0))
+    return {"lift_first": some - none, "lift_rest": every - some}
+
+
+def found_fresh(page: Ints, true: Ints, first: Ints, brought: Bools) -> Bools:
+    """Whether each request found a fresh copy (Han 2019, eq. 2), if these brought an answer.
+
+    Requests are by page and time; `true` is the value at each, `first` the one that its page's copy
+    began with. A copy is what the last request brought, so a running maximum tells it. Laws: what
+    was sent later does not matter; with nothing sent the copies stay what they were.
+    """
+    number = np.arange(len(page))
+    before = np.maximum.accumulate(np.concatenate([[-1], np.where(brought, number, -1)]))[:-1]
+    opening = np.searchsorted(page, page)  # the page's first request
+    held = np.where(before >= opening, true[before], first)
+    return np.equal(held, true)
+
+
+# ----------------------------------------------------------------------------------------- patterns
 
 
 def patterns(log: Log) -> dict[str, Measured]:
