@@ -92,6 +92,10 @@ class Arena:
         columns = entrant.choice(self.edges).dense
         return scored(model, self.shards.days("test", columns), self.metadata)
 
+    def figures(self, entrant: Entrant, rows: Callable[[Scored], Figures]) -> Figures:
+        """The rows made of what a model, trained here, says of the test part."""
+        return self.remembered(entrant, lambda: rows(self.scored(entrant, self.fit(entrant))))
+
     def remembered(self, entrant: Entrant, figures: Callable[[], Figures]) -> Figures:
         """The figures of a model; those of an earlier run with the same examples, if kept."""
         mark = [self.shards.about["fingerprint"], asdict(entrant), self.plan.seed, self.plan.quick]

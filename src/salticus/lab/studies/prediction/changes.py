@@ -1,8 +1,10 @@
-"""Who changes within six hours: the tables of Han 2019 (2: seen offers, 3: unseen offers)."""
+"""Who changes within six hours: the tables of Han 2019 (2: seen offers, 3: unseen offers), and the
+same by how much is known of a page."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from functools import partial
 
 import numpy as np
 
@@ -12,11 +14,12 @@ from salticus.lab.studies.prediction.arena import (
     Arena,
     ArenaSettings,
     Told,
+    arena,
     arenas,
     judged,
     with_scores,
 )
-from salticus.lab.studies.prediction.entrants import CHANGES, Entrant, some
+from salticus.lab.studies.prediction.entrants import CHANGES, COLD, some
 from salticus.lab.studies.prediction.published import published
 from salticus.lab.studies.prediction.verdicts import (
     GROUPS,
@@ -27,9 +30,9 @@ from salticus.lab.studies.prediction.verdicts import (
     warm_enough,
 )
 from salticus.lab.worlds.market.truth import Hazards, hazards_of
-from salticus.models.training.evaluate import Scored
+from salticus.models.training.evaluate import Scored, groups
 from salticus.models.training.recipe import SPLITS, Recipe
-from salticus.types import Examples, Floats
+from salticus.types import Examples
 from salticus.types.dates import HOUR_US
 
 HOURS = 6
@@ -39,6 +42,9 @@ CEILINGS = {
     "ceiling_plain": "ceiling of metadata, campaigns unforeseen",
     "ceiling_own": "ceiling of the true rate, no history",
 }
+
+UNSEEN = {"all unseen": False, "unseen, no history": True}
+"""Groups of unseen pages that are judged apart: all of them, and those without history."""
 
 
 def change_study(log: Log, plan: ArenaSettings, told: Told, *, recipe: Recipe | None = None) -> Row:
@@ -50,10 +56,13 @@ def change_study(log: Log, plan: ArenaSettings, told: Told, *, recipe: Recipe | 
         places = arenas(log, replace(base, observe=observe), plan, told, observe)
         for entrant in entrants:
             if entrant.sighted or observe == SIGHTS[0]:
-                rows += _cells(places(entrant), entrant, observe)
-        rows += _ceilings(log, places(CHANGES[0]), observe)
-    rows += [{**row, "observe": "full"} for row in rows if row["model"] in _blind(entrants)]
-    cold = [row for row in rows if row["group"] in COLD and row["observe"] == SIGHTS[0]]
+                cells = partial(_rows, entrant.key, entrant.name, observe)
+                rows += places(entrant).figures(entrant, cells)
+        for key, name, found in _ceilings(log, places(CHANGES[0])):
+            rows += _rows(key, name, observe, found)
+    blind = {entrant.key for entrant in entrants if not entrant.sighted}
+    rows += [{**row, "observe": "full"} for row in rows if row["model"] in blind]
+    cold = [row for row in rows if row["group"] in UNSEEN and row["observe"] == SIGHTS[0]]
     rows = [row for row in rows if row["group"] in GROUPS]
     return {
         "table": "changes",
@@ -65,10 +74,6 @@ def change_study(log: Log, plan: ArenaSettings, told: Told, *, recipe: Recipe | 
     }
 
 
-def _blind(entrants: tuple[Entrant, ...]) -> set[str]:
-    return {each.key for each in entrants if not each.sighted}
-
-
 def _plain(recipe: Recipe, plan: ArenaSettings) -> Row:
     told = {**asdict(recipe), "examples": plan.examples, "seed": plan.seed, "observe": [*SIGHTS]}
     return {name: str(each) if name == "every" else each for name, each in told.items()} | {
@@ -76,21 +81,9 @@ def _plain(recipe: Recipe, plan: ArenaSettings) -> Row:
     }
 
 
-def _cells(place: Arena, entrant: Entrant, observe: str) -> list[Row]:
-    def figures() -> list[Row]:
-        found = place.scored(entrant, place.fit(entrant))
-        return _rows(entrant.key, entrant.name, observe, found)
-
-    return place.remembered(entrant, figures)
-
-
-COLD = {"all unseen": False, "unseen, no history": True}
-"""Groups of unseen pages that are judged apart: all of them, and those without history."""
-
-
 def _rows(key: str, name: str, observe: str, found: Scored) -> list[Row]:
     groups = {"seen": found.seen, "unseen": ~found.seen}
-    for group, none_known in COLD.items():
+    for group, none_known in UNSEEN.items():
         groups[group] = ~found.seen & (found.known == 0) if none_known else ~found.seen
     rows = []
     for group, among in groups.items():
@@ -101,24 +94,49 @@ def _rows(key: str, name: str, observe: str, found: Scored) -> list[Row]:
     return rows
 
 
+def cold_study(log: Log, plan: ArenaSettings, told: Told, *, recipe: Recipe | None = None) -> Row:
+    """Models by number of observations known of a page (0, 1, 2, 5, 10, 30), of unseen pages."""
+    base = recipe or Recipe(edges=(HOURS,), split=SPLITS["han2019"], observe="partial")
+    place = arena(log, base, plan, told, "partial")
+    rows: list[Row] = []
+    for entrant in some(COLD, plan.models):  # not kept: the table of changes has the same names
+        found = place.scored(entrant, place.fit(entrant))
+        rows += _by_known(entrant.key, entrant.name, found)
+    for key, name, found in _ceilings(log, place):
+        rows += _by_known(key, name, found)
+    return {
+        "table": "cold",
+        "log": log.about.name,
+        "recipe": {"observe": base.observe, "examples": plan.examples, "seed": plan.seed},
+        "rows": rows,
+        "checks": [],
+    }
+
+
+def _by_known(key: str, name: str, found: Scored) -> list[Row]:
+    fresh = found.take(~found.seen)
+    return [
+        {"model": key, "name": name, "known": group, **judged(fresh, among)}
+        for (by, group), among in groups(fresh, None)
+        if by in ("all", "known")
+    ]
+
+
 # ------------------------------------------------------------------------------------- the ceilings
 
 
-def _ceilings(log: Log, place: Arena, observe: str) -> list[Row]:
-    """The AUC of the true hazards on the same rows; nothing for a log whose are not known."""
+def _ceilings(log: Log, place: Arena) -> list[tuple[str, str, Scored]]:
+    """The test part's uniform rows with the true hazards of each, by what is known: key, name,
+    rows; nothing for a log whose hazards are not known."""
     try:
         truth = hazards_of(log)
     except InputError:
         return []
-    found, scores = ceilings(truth, place)
-    rows = []
-    for key, name in CEILINGS.items():
-        rows += _rows(key, name, observe, with_scores(found, scores[key]))
-    return rows
+    return [(key, CEILINGS[key], found) for key, found in ceilings(truth, place).items()]
 
 
-def ceilings(truth: Hazards, place: Arena) -> tuple[Scored, dict[str, Floats]]:
-    """The test part's uniform rows, and the true hazards of each by what is known."""
+def ceilings(truth: Hazards, place: Arena) -> dict[str, Scored]:
+    """The test part's uniform rows, scored by the true hazards, by what is known."""
     test = place.shards.part("test", columns=())
     at, fine = place.shards.times("test"), test.uniform
     hour = -(-at[fine] // HOUR_US)  # changes come on whole hours: the next one is the first ahead
@@ -130,7 +148,7 @@ def ceilings(truth: Hazards, place: Arena) -> tuple[Scored, dict[str, Floats]]:
         "ceiling_plain": truth.within(offer, hour, hours, own=False, campaigns=False),
         "ceiling_own": truth.within(offer, hour, hours, own=True),
     }
-    return rows, known
+    return {key: with_scores(rows, scores) for key, scores in known.items()}
 
 
 def _unscored(some: Examples) -> Scored:
@@ -156,7 +174,7 @@ def _checks(rows: list[Row], cold: list[Row]) -> list[Row]:
             checks += better(rows, model, [m for m in (metadata, "combined") if m in there])
             checks.append(steadier(rows, model))
     for model in ("dnn_metadata", "metadata", "trees_metadata"):
-        for group in COLD:
+        for group in UNSEEN:
             if model in there:
                 ceiling = _whole(cold, "ceiling_metadata", group)
                 checks.append(warm_enough(f"{model}, {group}", _whole(cold, model, group), ceiling))

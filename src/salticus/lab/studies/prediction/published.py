@@ -12,65 +12,37 @@ class Figure(NamedTuple):
     sd: float
 
 
-Both = tuple[Figure, Figure]  # partial, full observability
+def _figures(*thousandths: int) -> tuple[Figure, ...]:
+    """Pairs of AUC and standard deviation, each told in thousandths."""
+    pairs = zip(thousandths[::2], thousandths[1::2], strict=True)
+    return tuple(Figure(auc / 1000, sd / 1000) for auc, sd in pairs)
 
-SEEN: dict[str, Both] = {  # Han 2019, Table 2
-    "category_day": (Figure(0.560, 0.003), Figure(0.573, 0.004)),
-    "category_week": (Figure(0.577, 0.004), Figure(0.584, 0.004)),
-    "category_month": (Figure(0.570, 0.003), Figure(0.583, 0.003)),
-    "category_recent": (Figure(0.569, 0.004), Figure(0.582, 0.003)),
-    "page_day": (Figure(0.642, 0.002), Figure(0.721, 0.003)),
-    "page_week": (Figure(0.769, 0.003), Figure(0.815, 0.003)),
-    "page_month": (Figure(0.791, 0.003), Figure(0.832, 0.003)),
-    "page_recent": (Figure(0.789, 0.003), Figure(0.827, 0.003)),
-    "combined": (Figure(0.791, 0.004), Figure(0.847, 0.003)),
-    "dnn_metadata": (Figure(0.842, 0.005), Figure(0.842, 0.005)),  # one figure: no history
-    "dnn_both": (Figure(0.875, 0.002), Figure(0.883, 0.003)),
-}
-UNSEEN: dict[str, Both] = {  # Han 2019, Table 3
-    "category_day": (Figure(0.554, 0.002), Figure(0.567, 0.002)),
-    "category_week": (Figure(0.572, 0.002), Figure(0.579, 0.002)),
-    "category_month": (Figure(0.565, 0.002), Figure(0.579, 0.002)),
-    "category_recent": (Figure(0.564, 0.002), Figure(0.578, 0.002)),
-    "page_day": (Figure(0.642, 0.002), Figure(0.720, 0.003)),
-    "page_week": (Figure(0.766, 0.003), Figure(0.817, 0.003)),
-    "page_month": (Figure(0.788, 0.003), Figure(0.833, 0.003)),
-    "page_recent": (Figure(0.787, 0.003), Figure(0.828, 0.003)),
-    "combined": (Figure(0.797, 0.003), Figure(0.849, 0.003)),
-    "dnn_metadata": (Figure(0.803, 0.003), Figure(0.803, 0.003)),
-    "dnn_both": (Figure(0.854, 0.003), Figure(0.862, 0.003)),
-}
 
-TASKS: dict[str, dict[str, Figure]] = {  # Han 2020, Table 4
-    "change": {
-        "metadata": Figure(0.860, 0.008),
-        "history": Figure(0.833, 0.011),
-        "both": Figure(0.882, 0.007),
-    },
-    "click": {
-        "metadata": Figure(0.796, 0.021),
-        "history": Figure(0.948, 0.006),
-        "both": Figure(0.949, 0.006),
-    },
-    "impression": {
-        "metadata": Figure(0.736, 0.008),
-        "history": Figure(0.896, 0.003),
-        "both": Figure(0.895, 0.003),
-    },
+_HAN2019 = {  # the name there; Table 2 (seen), Table 3 (unseen), each: partial, full observability
+    "category_day": ("Frequency (category, 1 day)", 560, 3, 573, 4, 554, 2, 567, 2),
+    "category_week": ("Frequency (category, 1 week)", 577, 4, 584, 4, 572, 2, 579, 2),
+    "category_month": ("Frequency (category, 1 month)", 570, 3, 583, 3, 565, 2, 579, 2),
+    "category_recent": ("Most recent (category)", 569, 4, 582, 3, 564, 2, 578, 2),
+    "page_day": ("Frequency (offer, 1 day)", 642, 2, 721, 3, 642, 2, 720, 3),
+    "page_week": ("Frequency (offer, 1 week)", 769, 3, 815, 3, 766, 3, 817, 3),
+    "page_month": ("Frequency (offer, 1 month)", 791, 3, 832, 3, 788, 3, 833, 3),
+    "page_recent": ("Most recent (offer)", 789, 3, 827, 3, 787, 3, 828, 3),
+    "combined": ("Frequency (combined)", 791, 4, 847, 3, 797, 3, 849, 3),
+    "dnn_metadata": ("DNN (metadata)", 842, 5, 842, 5, 803, 3, 803, 3),  # one figure: no history
+    "dnn_both": ("DNN (metadata + frequency)", 875, 2, 883, 3, 854, 3, 862, 3),
 }
+NAMES = {model: name for model, (name, *_) in _HAN2019.items()}
+SEEN = {model: _figures(*row[:4]) for model, (_, *row) in _HAN2019.items()}
+UNSEEN = {model: _figures(*row[4:]) for model, (_, *row) in _HAN2019.items()}
 
-NAMES = {  # as the papers call them
-    "category_day": "Frequency (category, 1 day)",
-    "category_week": "Frequency (category, 1 week)",
-    "category_month": "Frequency (category, 1 month)",
-    "category_recent": "Most recent (category)",
-    "page_day": "Frequency (offer, 1 day)",
-    "page_week": "Frequency (offer, 1 week)",
-    "page_month": "Frequency (offer, 1 month)",
-    "page_recent": "Most recent (offer)",
-    "combined": "Frequency (combined)",
-    "dnn_metadata": "DNN (metadata)",
-    "dnn_both": "DNN (metadata + frequency)",
+_HAN2020 = {  # Table 4: metadata, history, both
+    "change": _figures(860, 8, 833, 11, 882, 7),
+    "click": _figures(796, 21, 948, 6, 949, 6),
+    "impression": _figures(736, 8, 896, 3, 895, 3),
+}
+TASKS = {
+    task: dict(zip(("metadata", "history", "both"), row, strict=True))
+    for task, row in _HAN2020.items()
 }
 
 
@@ -80,6 +52,5 @@ def published(model: str, group: str, observe: str) -> Figure | None:
     >>> published("dnn_both", "unseen", "full")
     Figure(auc=0.862, sd=0.003)
     """
-    table = SEEN if group == "seen" else UNSEEN
-    found = table.get(model)
+    found = (SEEN if group == "seen" else UNSEEN).get(model)
     return None if found is None else found[observe == "full"]
