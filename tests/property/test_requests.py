@@ -20,7 +20,7 @@ from salticus.exchange.folder import Log
 from salticus.exchange.truth import Truth, read_truth
 from salticus.lab.simulate import SimulationSettings
 from salticus.lab.simulate.clicking import by_window, read_requests, true_values
-from salticus.lab.simulate.requests import replay_requests
+from salticus.lab.simulate.contest import replay_requests
 from salticus.lab.simulate.run import Frozen
 from salticus.lab.studies.calibration.statistics import found_fresh
 from salticus.predict.poisson import PoissonSurvival

@@ -21,7 +21,7 @@ from salticus.cli.app import app
 from salticus.errors import ConfigError, InputError, PluginError
 from salticus.exchange.folder import Log
 from salticus.lab.simulate import SimulationSettings
-from salticus.lab.simulate.requests import replay_requests
+from salticus.lab.simulate.contest import replay_requests
 from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.types import Floats
 from salticus.types.coins import coins

@@ -205,7 +205,7 @@ def _contest(
 def _requests(
     log: Log, rules: SimulationSettings, budgets: list[str], gates: list[str] | None
 ) -> dict[str, Any]:
-    from salticus.lab.simulate.requests import BASELINE, replay_requests
+    from salticus.lab.simulate.contest import BASELINE, replay_requests
 
     shares = [flag("budget", Share.parse, text) for text in budgets]
     with steps() as told:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -42,34 +42,34 @@ class DemandSummary:
 
     `lorenz` are points (share of pages, share of clicks), least clicked first. `click_days` and
     `impression_days` are shares of page-days with at least one. `rank_correlation` is Spearman's,
-    of clicks a day and changes a day.
+    of clicks a day and changes a day. What the log does not allow is empty.
     """
 
-    clicks: int | None
-    impressions: int | None
-    top_1_percent: float | None
-    top_10_percent: float | None
-    gini: float | None
-    lorenz: list[tuple[float, float]]
-    page_days: int | None
-    click_days: float | None
-    impression_days: float | None
-    deciles: list[Decile]
-    rank_correlation: float | None
-    notes: list[str]
+    clicks: int | None = None
+    impressions: int | None = None
+    top_1_percent: float | None = None
+    top_10_percent: float | None = None
+    gini: float | None = None
+    lorenz: list[tuple[float, float]] = field(default_factory=list)
+    page_days: int | None = None
+    click_days: float | None = None
+    impression_days: float | None = None
+    deciles: list[Decile] = field(default_factory=list)
+    rank_correlation: float | None = None
+    notes: list[str] = field(default_factory=list)
 
 
 def demand_of(log: Log, known: AnalyzedPages, record: Downloads | None) -> DemandSummary:
-    """The study of demand; what the log does not allow is empty, with its reason in `notes`."""
+    """The study of demand; `notes` tell the reason for what is empty."""
     if not log.has("demand"):
         reason = "demand.parquet is absent: nothing is known of clicks and impressions"
-        return DemandSummary(None, None, None, None, None, [], None, None, None, [], None, [reason])
+        return DemandSummary(notes=[reason])
     rows = _rows(log, known)
     sums = _sums(rows, known)
     clicks = sums["clicks"].to_numpy()
     shown = int(sums["impressions"].sum()) if "impressions" in sums.columns else None
-    days, click_days, impression_days, notes = _days(log, rows, record, len(known))
-    deciles, correlation, more = _against(sums, record)
+    days, notes = _days(log, rows, record, len(known))
+    against, more = _against(sums, record)
     if shown is None:
         notes.append("demand.parquet has no column `impressions`")
     return DemandSummary(
@@ -79,11 +79,8 @@ def demand_of(log: Log, known: AnalyzedPages, record: Downloads | None) -> Deman
         top_10_percent=top(clicks, 0.1),
         gini=gini(clicks),
         lorenz=_lorenz(clicks),
-        page_days=days,
-        click_days=click_days,
-        impression_days=impression_days,
-        deciles=deciles,
-        rank_correlation=correlation,
+        **days,
+        **against,
         notes=notes + more,
     )
 
@@ -138,7 +135,7 @@ def _lorenz(counts: Ints) -> list[tuple[float, float]]:
 
 def _days(
     log: Log, rows: pl.LazyFrame, record: Downloads | None, pages: int
-) -> tuple[int | None, float | None, float | None, list[str]]:
+) -> tuple[dict[str, Any], list[str]]:
     """Page-days, the share of them with a click and with an impression, and remarks.
 
     A page-day is a UTC date from a page's first download to its last. Without a record of changes,
@@ -148,12 +145,7 @@ def _days(
 
     bucket = log.about.demand_bucket
     if bucket is not None and bucket > timedelta(days=1):
-        return (
-            None,
-            None,
-            None,
-            ["days with a click: `demand_bucket` in log.json is longer than a day"],
-        )
+        return {}, ["days with a click: `demand_bucket` in log.json is longer than a day"]
     dated = rows.with_columns(day=pl.col("at") // _DAY_US)
     notes = []
     if record is None:
@@ -168,8 +160,8 @@ def _days(
         dated = dated.join(life.lazy(), on="row").filter(
             pl.col("day").is_between(pl.col("born"), pl.col("died"))
         )
-    found = [_share(dated, c, total) for c in ("clicks", "impressions")]
-    return total, found[0], found[1], notes
+    found = {f"{c}_days": _share(dated, f"{c}s", total) for c in ("click", "impression")}
+    return {"page_days": total, **found}, notes
 
 
 def _share(dated: pl.LazyFrame, column: str, total: int) -> float | None:
@@ -184,14 +176,12 @@ def _share(dated: pl.LazyFrame, column: str, total: int) -> float | None:
 # ---------------------------------------------------------------------------- clicks against change
 
 
-def _against(
-    sums: pl.DataFrame, record: Downloads | None
-) -> tuple[list[Decile], float | None, list[str]]:
+def _against(sums: pl.DataFrame, record: Downloads | None) -> tuple[dict[str, Any], list[str]]:
     """Change rates by decile of clicks a day; pages with equal clicks stand in one decile."""
     import polars as pl
 
     if record is None:
-        return [], None, ["clicks against change rate: the log does not tell what changed"]
+        return {}, ["clicks against change rate: the log does not tell what changed"]
     days = pl.col("watched") / _DAY_US
     pages = (
         record.pages.filter(pl.col("watched") > 0)
@@ -213,7 +203,7 @@ def _against(
         .sort("decile")
     )
     found = [Decile(**row) for row in rows.to_dicts()]
-    return found, _spearman(pages["pace"], pages["rate"]), []
+    return {"deciles": found, "rank_correlation": _spearman(pages["pace"], pages["rate"])}, []
 
 
 def _spearman(a: pl.Series, b: pl.Series) -> float | None:
