@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from salticus.cli.app import app
 from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
+from salticus.lab.studies.calibration.market import MarketHistory, read_market
 from salticus.lab.studies.calibration.published import (
     PRESETS,
     PUBLISHED,
@@ -24,14 +25,12 @@ from salticus.lab.studies.calibration.published import (
 )
 from salticus.lab.studies.calibration.run import calibrate_log, uniform_freshness
 from salticus.lab.studies.calibration.statistics import (
-    MarketHistory,
     change_within,
     daily_shares,
     feature_aucs,
     patterns,
     peak,
     prediction_points,
-    read_market,
     request_lifts,
     returning,
 )
