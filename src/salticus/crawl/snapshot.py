@@ -10,8 +10,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import fields
 from datetime import datetime
-from typing import Protocol
 
 import numpy as np
 
@@ -31,12 +31,8 @@ from salticus.types import (
 )
 from salticus.types.state import Remembers, State, pack, unpack
 
-
-class Aside(Protocol):
-    """Does work that takes long, where it stops nobody."""
-
-    async def __call__(self, work: Callable[[], bytes], /) -> bytes: ...
-
+Aside = Callable[[Callable[[], bytes]], Awaitable[bytes]]
+"""Does work that takes long, where it stops nobody."""
 
 Costs = Callable[[Ints], Awaitable[Floats]]
 """What a visit to each of these pages costs."""
@@ -142,13 +138,8 @@ async def recover(
 
 
 def _columns(plan: Plan) -> State:
-    return {
-        "visit": plan.visit,
-        "page": plan.page,
-        "due": plan.due,
-        "purpose": plan.purpose,
-        "propensity": plan.propensity,
-        "chance": plan.chance,
+    columns = {each.name: getattr(plan, each.name) for each in fields(plan) if each.name != "tick"}
+    return columns | {
         "number": np.array(plan.tick.number),
         "span": np.array([instant(plan.tick.start), instant(plan.tick.end)]),
     }
