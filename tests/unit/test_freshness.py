@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salticus.freshness.drift import SPAN, drift_alert, drift_of
-from salticus.freshness.estimate import by_demand, by_pages
-from salticus.freshness.target import Market, needed
+from salticus.freshness.estimate import Market, by_demand, by_pages, needed
 from salticus.types import Findings, Floats, Gauge
 
 from .timed_world import DAY, FIRST, Timed, crawl, windows

@@ -11,8 +11,7 @@ import numpy as np
 
 from salticus.crawl.opening import Crawl
 from salticus.freshness.drift import SPAN, drift_of
-from salticus.freshness.estimate import Estimate, by_demand, by_pages
-from salticus.freshness.target import Market, Needed, needed
+from salticus.freshness.estimate import Estimate, Market, Needed, by_demand, by_pages, needed
 from salticus.types import Findings, Gauge, Pages
 from salticus.views.times import moment
 
