@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from salticus.schedule.base import Spacing
     from salticus.types import NewPage, Outcomes, Pages, Plan, Survival, Tick, Value
     from salticus.views.changes import Changed, Wanted, changes
-    from salticus.views.fresh import Fresh, Unknown, fresh
+    from salticus.views.fresh import Fresh, Unknown, fresh, plan
     from salticus.views.page import copy_of
-    from salticus.views.plan import plan
+    from salticus.views.reasons import Why
     from salticus.views.search import search
     from salticus.views.status import status
-    from salticus.views.why import Why, why
+    from salticus.views.why import why
 
 _HOMES = {
     "salticus.allocate.base": ("Policy",),
@@ -45,12 +45,12 @@ _HOMES = {
     "salticus.schedule.base": ("Spacing",),
     "salticus.types": ("NewPage", "Outcomes", "Pages", "Plan", "Survival", "Tick", "Value"),
     "salticus.views.changes": ("Changed", "Wanted", "changes"),
-    "salticus.views.fresh": ("Fresh", "Unknown", "fresh"),
+    "salticus.views.fresh": ("Fresh", "Unknown", "fresh", "plan"),
     "salticus.views.page": ("copy_of",),
-    "salticus.views.plan": ("plan",),
+    "salticus.views.reasons": ("Why",),
     "salticus.views.search": ("search",),
     "salticus.views.status": ("status",),
-    "salticus.views.why": ("Why", "why"),
+    "salticus.views.why": ("why",),
 }
 
 __all__ = [

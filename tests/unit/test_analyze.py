@@ -16,7 +16,7 @@ import typer
 from typer.testing import CliRunner
 
 from salticus.charts.sheet import Sheet
-from salticus.cli.studying import analyze
+from salticus.cli.lab import analyze
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.lab.analyze.shares import ChangeShare, wilson

@@ -24,8 +24,7 @@ from salticus.errors import SalticusError
 from salticus.fetch import AGENT
 from salticus.store.sqlite.run import instance_lock
 from salticus.types import HostState, Value
-from salticus.views.markup import doubt, sells, shell, styles
-from salticus.views.trial import deciding
+from salticus.views.trial import deciding, doubt, sells, shell, styles
 
 from .cli_stage import SETTINGS, TEA, Stage, seen
 

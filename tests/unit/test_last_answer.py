@@ -44,7 +44,7 @@ from salticus.types.coins import coins
 from salticus.views.fresh import Fresh, fresh
 from salticus.views.search import Found, search
 from salticus.views.why import why_all
-from salticus.web.clicks import Clicks
+from salticus.web.desk import Clicks
 
 from .test_why import DAY, Scripted, crawler
 

@@ -14,8 +14,7 @@ from salticus.config import Config, load, parse
 from salticus.crawl.opening import Crawl, open_crawl, stored
 from salticus.store.nouns import Edit, Query
 from salticus.types import Count
-from salticus.views.fresh import Fresh, Unknown, fresh
-from salticus.views.plan import plan
+from salticus.views.fresh import Fresh, Unknown, fresh, plan
 from salticus.views.search import search
 from salticus.views.status import status
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from salticus.charts.prediction import prediction_tables, write_prediction
+from salticus.charts.models import prediction_tables, write_prediction
 from salticus.cli.app import app
 from salticus.errors import ConfigError
 from salticus.lab.studies.prediction import published

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from salticus.allocate import BUILTIN
-from salticus.charts.contest import write_contest
-from salticus.charts.policies import habits_chart, write_habits
+from salticus.charts.freshness import write_contest
 from salticus.charts.sheet import checked
-from salticus.charts.spending import label, margin
+from salticus.charts.spending import habits_chart, label, margin, write_habits
 from salticus.cli.app import app
 from salticus.config import Budget
 from salticus.errors import ConfigError, PluginError
@@ -32,7 +31,7 @@ from salticus.lab.simulate.run import run
 from salticus.lab.simulate.spending import DEMANDS as DEMAND_BINS
 from salticus.lab.simulate.spending import RATES, Spending, spending, together
 from salticus.lab.simulate.stage import Stage, set_stage
-from salticus.views.policies import policy
+from salticus.views.schedulers import policy
 
 DAY = timedelta(days=1)
 RULES = SimulationSettings(tick=DAY, history=5 * DAY, warmup=5 * DAY, days=20, runs=2)

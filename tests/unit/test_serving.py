@@ -29,7 +29,7 @@ from salticus.predict.serving import Serving
 from salticus.testing import START, MemoryStore, blank_pages
 from salticus.types import CHANGED, NewPage, Observation, Outcomes, Pages, Record, Value, instant
 from salticus.types.state import pack, unpack
-from salticus.views.status import predictor_told
+from salticus.views.models import predictor_told
 
 HOUR = timedelta(hours=1)
 EDGES = (6, 24)

@@ -14,9 +14,9 @@ import typer
 from typer.testing import CliRunner
 
 from salticus.allocate import BUILTIN
-from salticus.charts.traces import comparison_table, figures_table, write_traces
+from salticus.charts.freshness import comparison_table, traces_table, write_traces
 from salticus.cli.app import app
-from salticus.cli.studying import _each
+from salticus.cli.lab import _each
 from salticus.config import Budget
 from salticus.lab.bench.replay import poisson_log
 from salticus.lab.studies.traces import (
@@ -122,7 +122,7 @@ def test_our_policy_is_compared_run_by_run() -> None:
 
 
 def test_the_freshest_policy_of_a_budget_comes_first(report: dict[str, Any]) -> None:
-    header, rows = figures_table(report["rows"])
+    header, rows = traces_table(report["rows"])
     assert len(header) == len(rows[0])
     assert [row[:2] for row in rows][:2] == [(0.1, "clairvoyant"), (0.1, "uniform")]
     some = [*figures("leap", [0.1]), *figures("lambdacrawl", [0.2])]

@@ -16,7 +16,7 @@ from salticus.store.base import Store
 from salticus.store.nouns import Query
 from salticus.store.sqlite import SqliteStore
 from salticus.types import NewPage, Observation, Record, Value
-from salticus.views.warc import export_warc
+from salticus.views.export import export_warc
 
 START = 1_767_225_600_000_000  # 2026-01-01
 URLS = [f"https://shop.example/{n}" for n in range(4)]

@@ -40,10 +40,9 @@ from salticus.types import (
     Value,
     instant,
 )
-from salticus.views.fresh import Fresh, fresh
-from salticus.views.reasons import in_words
-from salticus.views.standing import outdated_or_unknown, times
-from salticus.views.why import Why, why_all
+from salticus.views.fresh import Fresh, fresh, outdated_or_unknown, times
+from salticus.views.reasons import Why, in_words
+from salticus.views.why import why_all
 
 DAY = timedelta(days=1)
 TICK = timedelta(hours=2)

@@ -10,13 +10,12 @@ import typer
 from salticus.cli import (
     exchange,
     explaining,
-    measure,
+    lab,
     models,
     pages,
     running,
     showing,
     simulating,
-    studying,
 )
 from salticus.cli.options import opt
 from salticus.version import VERSION
@@ -65,11 +64,11 @@ _PANELS: dict[str, tuple[Command, ...]] = {
     "Logs and policies": (
         simulating.policies,
         simulating.simulate,
-        studying.analyze,
-        studying.calibrate,
+        lab.analyze,
+        lab.calibrate,
     ),
     "Models": (models.train, models.evaluate, models.predict),
-    "To try things out": (measure.demo, measure.mall),
+    "To try things out": (lab.demo, lab.mall),
 }
 for heading, commands in _PANELS.items():
     for command in commands:
@@ -101,15 +100,15 @@ _GROUPS: dict[tuple[str, str], tuple[Command, ...]] = {
         models.models_roll_back,
     ),
     ("To try things out", "Measure Salticus beside other tools."): (
-        measure.bench_fetch,
-        measure.bench_simulate,
-        measure.bench_policies,
-        measure.bench_learn,
-        measure.bench_tick,
+        lab.bench_fetch,
+        lab.bench_simulate,
+        lab.bench_policies,
+        lab.bench_learn,
+        lab.bench_tick,
     ),
     ("Logs and policies", "Measure policies as the papers did."): (
-        studying.study_traces,
-        studying.study_predict,
+        lab.study_traces,
+        lab.study_predict,
     ),
     ("Logs and policies", "Check, describe, convert and make logs."): (
         exchange.log_check,
@@ -135,5 +134,5 @@ def _group(to: typer.Typer, about: str, members: tuple[Command, ...], **more: An
 
 for (heading, about), members in _GROUPS.items():
     group = _group(app, about, members, rich_help_panel=heading)
-_group(group, "Make synthetic logs.", (measure.make_market,))  # the last one is `log`
+_group(group, "Make synthetic logs.", (lab.make_market,))  # the last one is `log`
 app.command("import", rich_help_panel="Its pages and its data")(exchange.import_)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from salticus.views.fresh import Fresh
     from salticus.views.freshness import Freshness
     from salticus.views.panel import PanelView
-    from salticus.views.why import Why
+    from salticus.views.reasons import Why
 
 Urls = Annotated[list[str], arg("URLs of pages.", metavar="URL...")]
 

@@ -38,7 +38,6 @@ from salticus.cli.output import (
 )
 from salticus.config import Config
 from salticus.errors import InputError, StoreLocked
-from salticus.views.words import counted
 
 if TYPE_CHECKING:
     from salticus.crawl.opening import Crawl
@@ -98,6 +97,7 @@ def add(
 def _read(config: Config, sources: list[str], *, json: bool) -> tuple[dict[str, Any], bool]:
     """Read sources now, and tell what they name; True if one of them cannot be read."""
     from salticus.crawl.manual import read_sources
+    from salticus.views.times import counted
 
     try:
         with steps() as step:
@@ -232,6 +232,7 @@ def pages(
 
 def _edited(config: Path, query: Query, edit: Edit, *, everything: bool, json: bool) -> None:
     from salticus.views.listing import edit_pages
+    from salticus.views.times import counted
 
     count = ask(config, lambda crawl: edit_pages(crawl, query, edit, everything=everything))
     print_answer({"edited": count}, json, f"{counted(count, 'page')} edited")
@@ -289,6 +290,8 @@ def forget(
 
 
 def _tell_forgotten(found: list[PageState], count: int, *, yes: bool) -> None:
+    from salticus.views.times import counted
+
     if not found:
         typer.echo("no page fits; nothing was forgotten")
         return

@@ -15,10 +15,9 @@ from salticus.cli.output import facts_of, print_answer, print_facts, print_json,
 from salticus.config import Config, parse
 from salticus.config.file import default_text
 from salticus.errors import InputError
-from salticus.views.words import counted
 
 if TYPE_CHECKING:
-    from salticus.views.finding import Finding
+    from salticus.views.trial import Finding
 
 
 def init(
@@ -78,6 +77,7 @@ def run(
         return
     print_facts("crawled", tally)
     from salticus.views.alerts import alerts_of
+    from salticus.views.times import counted
 
     if alerts := len(ask(config, alerts_of)):
         typer.echo(f"{counted(alerts, 'open alert')}: see `salticus alerts`")
@@ -119,7 +119,7 @@ def config_check(
     Keys, values, selectors and credentials are looked at. `salticus doctor`
     checks the store and a page as well.
     """
-    from salticus.views.doctor import settings_of
+    from salticus.views.settings import settings_of
 
     found = [each for each in asyncio.run(settings_of(file))[1] if each.level == "fail"]
     if json:

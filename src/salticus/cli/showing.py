@@ -46,7 +46,7 @@ from salticus.errors import InputError
 if TYPE_CHECKING:
     from salticus.crawl.opening import Crawl
     from salticus.views.diff import Piece
-    from salticus.views.page import Held, PageView, Seen
+    from salticus.views.page import HeldValue, PageView, Seen
     from salticus.views.search import Found
 
 _LAST = 10  # values and visits that are shown
@@ -75,7 +75,7 @@ def show(
     print_answer(ask(config, lambda crawl: page_of(crawl, url, diffs=diffs)), json, people)
 
 
-def _print_values(values: list[Held], diffs: int) -> None:
+def _print_values(values: list[HeldValue], diffs: int) -> None:
     from salticus.views.diff import move, pieces
     from salticus.views.times import when
 

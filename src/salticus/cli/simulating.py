@@ -46,7 +46,7 @@ def policies(
     json: Json = False,
 ) -> None:
     """List the policies, or describe one and draw what it does."""
-    from salticus.views.policies import policies
+    from salticus.views.schedulers import policies
 
     if name is None and plot is not None:
         raise ConfigError("--plot draws one policy; name it")
@@ -61,13 +61,13 @@ def policies(
 
 
 def _about(name: str, plot: Path | None) -> dict[str, Any]:
-    from salticus.views.policies import policy
+    from salticus.views.schedulers import policy
 
     about = facts_of(policy(name))
     if plot is None:
         return about
-    from salticus.charts.policies import write_habits
     from salticus.charts.sheet import checked
+    from salticus.charts.spending import write_habits
     from salticus.lab.simulate.habits import habits
 
     checked(plot)
@@ -135,8 +135,12 @@ def simulate(
     plot: Charts = None,
 ) -> None:
     """Replay a log with several policies and budgets: how fresh would each have kept the copy?"""
-    from salticus.charts.contest import table_of, write_contest
-    from salticus.charts.requests import requests_table, write_requests
+    from salticus.charts.freshness import (
+        contest_table,
+        requests_table,
+        write_contest,
+        write_requests,
+    )
     from salticus.exchange.folder import Log
     from salticus.lab.simulate.contest import usual_policies
     from salticus.lab.simulate.stage import SimulationSettings, usual_tick
@@ -163,7 +167,7 @@ def simulate(
         table, write = requests_table, write_requests
         report = _requests(source, rules, budgets, gate)
     else:
-        table, write = table_of, write_contest
+        table, write = contest_table, write_contest
         policies = policy or usual_policies(source)
         report = _contest(source, rules, budgets, policies, plotted=plot is not None)
     if plot is not None:

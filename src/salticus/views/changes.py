@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import datetime
 from fnmatch import fnmatchcase
 from textwrap import shorten
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from salticus.crawl.opening import Crawl
 from salticus.errors import StoreError
-from salticus.types import Change, Value
+from salticus.store.base import ChangeStore
+from salticus.types import Change
 from salticus.views.diff import difference, in_words
 from salticus.views.times import moment, when
 
@@ -41,67 +43,47 @@ class Wanted(msgspec.Struct, frozen=True):
 
     def fits(self, change: Change) -> bool:
         """Whether this change is asked for."""
+        kind = change.after.kind
         return (
             (self.first or change.changed is not None)
             and (self.since is None or change.at >= self.since)
             and (self.tag is None or self.tag in change.tags)
-            and self._kind(change.after.kind)
+            and (kind != "source" if self.kind is None else kind == self.kind)
             and (self.url is None or fnmatchcase(change.url, self.url))
         )
 
-    def _kind(self, kind: str) -> bool:
-        return kind != "source" if self.kind is None else kind == self.kind
-
-
-class Source(Protocol):
-    """Where changes are kept; every store is one."""
-
-    async def changes(self, after: int, *, limit: int = ...) -> list[Change]: ...
-
 
 async def stream(
-    source: Source, wanted: Wanted, stopped: asyncio.Event | None = None
+    store: ChangeStore, wanted: Wanted, stopped: asyncio.Event | None = None
 ) -> AsyncIterator[Change]:
     """Changes in the order in which they were stored; with `stopped`, on until that is set.
 
     A store that is busy is asked again.
     """
-    left = wanted.limit
-    async for change in _all(source, wanted.after, stopped):
-        if wanted.fits(change):
-            yield change
-            left = None if left is None else left - 1
-        if left == 0:
-            return
-
-
-async def _all(source: Source, after: int, stopped: asyncio.Event | None) -> AsyncIterator[Change]:
+    left, after = wanted.limit, wanted.after
     while stopped is None or not stopped.is_set():
-        found = await _asked(source, after, patient=stopped is not None)
+        found = await _asked(store, after, patient=stopped is not None)
         for change in found:
             after = change.seq
-            yield change
-        if len(found) == CHUNK:
-            continue
-        if stopped is None:
+            if wanted.fits(change):
+                yield change
+                left = None if left is None else left - 1
+            if left == 0:
+                return
+        if len(found) < CHUNK and stopped is None:
             return
-        await _pause(stopped)
+        if len(found) < CHUNK and stopped is not None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopped.wait(), LOOK_S)
 
 
-async def _asked(source: Source, after: int, *, patient: bool) -> list[Change]:
+async def _asked(store: ChangeStore, after: int, *, patient: bool) -> list[Change]:
     try:
-        return await source.changes(after, limit=CHUNK)
+        return await store.changes(after, limit=CHUNK)
     except StoreError as error:
         if patient and any(word in str(error) for word in ("locked", "busy")):
             return []
         raise
-
-
-async def _pause(stopped: asyncio.Event) -> None:
-    try:
-        await asyncio.wait_for(stopped.wait(), LOOK_S)
-    except TimeoutError:
-        return
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -146,7 +128,7 @@ async def changes(
     """Changes in the order in which they were stored; with `stopped`, also those to come until it
     is set. To go on where you stopped, ask for those ``after`` the last `seq`."""
     async for change in stream(crawl.store, wanted or Wanted(), stopped):
-        told = told_of(change, diff=diff)
+        told = _told(change, diff=diff)
         if content:
             body, kind = await crawl.store.content(change.page) or (None, None)
             told = msgspec.structs.replace(told, content=body, content_type=kind)
@@ -158,8 +140,7 @@ async def cursor(crawl: Crawl) -> int:
     return await crawl.store.last_change()
 
 
-def told_of(change: Change, *, diff: bool = False) -> Changed:
-    """A change as it is told."""
+def _told(change: Change, *, diff: bool) -> Changed:
     before, after = change.before, change.after
     changed = Changed(
         seq=change.seq,
@@ -168,14 +149,10 @@ def told_of(change: Change, *, diff: bool = False) -> Changed:
         tags=change.tags,
         kind=after.kind,
         changed=change.changed,
-        before=None if before is None else _side(before),
-        after=_side(after),
+        before=None if before is None else Side(before.text, before.fields),
+        after=Side(after.text, after.fields),
     )
     if not diff:
         return changed
     different = None if before is None else difference(before.text, after.text)
     return msgspec.structs.replace(changed, diff=different)
-
-
-def _side(value: Value) -> Side:
-    return Side(value.text, value.fields)

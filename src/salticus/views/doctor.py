@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from importlib.util import find_spec
+from collections import Counter
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 
-from salticus.config import Config, load
+from salticus.allocate.limits import check_feasible
+from salticus.config import Config
+from salticus.crawl.census import Census
 from salticus.crawl.opening import Crawl, clock_of, open_crawl, stored
-from salticus.crawl.parts import make_parts
-from salticus.errors import ConfigError, PluginError, SalticusError, StoreMissing
-from salticus.store import open_store
+from salticus.errors import Infeasible, SalticusError, StoreMissing
+from salticus.fetch.robots import Robots
 from salticus.store.nouns import Health, Query
+from salticus.types import Tick
 from salticus.views.alerts import alerts_of, headline
-from salticus.views.burden import burden
-from salticus.views.finding import Finding, bad, doubtful, good
 from salticus.views.listing import pages
-from salticus.views.trial import trial
+from salticus.views.settings import settings_of
+from salticus.views.times import counted, span
+from salticus.views.trial import Finding, bad, doubtful, good, trial
 
 _ROLES = ("policy", "predictor", "spacing", "gate", "proposer")
+_DAY_S = 86_400.0
+_NAMED = 3  # hosts that are named
 _LOW, _FULL = 1_000_000_000, 50_000_000  # bytes left on the disk
 
 
@@ -43,105 +48,6 @@ async def examine(path: Path, url: str | None = None) -> AsyncIterator[Finding]:
         yield finding
 
 
-# ---------------------------------------------------------------------------------------- settings
-
-
-async def settings_of(path: Path) -> tuple[Config | None, list[Finding]]:
-    """The settings, if they can be understood, and what can be said of them alone."""
-    try:
-        config = load(path)
-    except ConfigError as error:
-        remedy = "`salticus config default` shows all settings."
-        return None, [bad("settings", str(error), remedy)]
-    parts = await _parts(config)
-    return config, [good("settings", f"{path} is understood"), *_settings(config), *parts]
-
-
-def _settings(config: Config) -> Iterator[Finding]:
-    yield _contact(config.fetch.contact)
-    for section, problem in _problems(config):
-        yield bad(section, problem)
-    if any(rule.render for rule in config.pages):
-        yield _browser(config.fetch.browser)
-    if config.extract.pdf and find_spec("pypdf") is None:
-        extra = "Install Salticus with the extra `pdf`."
-        yield bad("pdf", "extract.pdf is set, but pypdf is not installed", extra)
-
-
-def _contact(contact: str) -> Finding:
-    if not contact:
-        return bad(
-            "contact",
-            "fetch.contact is empty, and `salticus run` will not start without it",
-            "Give an e-mail or web address at which site owners can reach you.",
-        )
-    if "@" not in contact and "://" not in contact:
-        return doubtful(
-            "contact",
-            f"{contact!r} is neither an e-mail nor a web address",
-            "Site owners who have a complaint would rather write to you than block you.",
-        )
-    return good("contact", f"site owners are told that they can turn to {contact}")
-
-
-async def _parts(config: Config) -> list[Finding]:
-    """What keeps `run` from making what plans and learns. It is made as `run` makes it, on an empty
-    store, since the crawl's own may not be there yet."""
-    try:
-        make_parts(config, clock_of(config), await open_store("memory:"))
-    except PluginError as error:
-        return [bad(_role(str(error)), str(error))]
-    except Exception as error:  # a user's own part may do anything
-        return [bad("parts", f"{type(error).__name__}: {error}")]
-    return []
-
-
-def _role(said: str) -> str:
-    """The part that an error speaks of.
-
-    >>> _role("no predictor is called 'nosuch'")
-    'predictor'
-    """
-    return next((word for word in said.split() if word in _ROLES), "parts")
-
-
-def _problems(config: Config) -> Iterator[tuple[str, str]]:
-    """What is wrong with rules, identities and hooks: (section, problem)."""
-    from salticus.extract.rules import check_rules
-    from salticus.fetch.identity import Identities
-
-    checks: dict[str, Callable[[], object]] = {
-        "[[pages]]": lambda: check_rules(config.pages),
-        "[[hosts]]": lambda: Identities(config),
-        "[on_change]": lambda: _hook(config),
-    }
-    for section, check in checks.items():
-        try:
-            check()
-        except SalticusError as error:
-            yield section, str(error)
-
-
-def _hook(config: Config) -> None:
-    """Refuse what cannot be run on changes; nothing is run."""
-    from salticus.crawl.hooks import action_of
-
-    if config.on_change is not None:
-        action_of(config.on_change, Path(config.folder))
-
-
-def _browser(named: str | None) -> Finding:
-    from salticus.fetch.browser import find
-
-    try:
-        return good("browser", f"pages with scripts are rendered by {find(named)}")
-    except ConfigError as error:
-        return bad("browser", str(error))
-
-
-# ------------------------------------------------------------------------------------------- store
-
-
 async def _store(config: Config) -> AsyncIterator[Finding]:
     try:
         async with stored(config, create=False) as store:
@@ -150,7 +56,13 @@ async def _store(config: Config) -> AsyncIterator[Finding]:
             if health.wrong is None:
                 if health.free is not None:
                     yield _disk(health.free)
-                yield _holder(await store.holder())
+                holder = await store.holder()
+                who = (
+                    "no crawl is running"
+                    if holder is None
+                    else f"a crawl is running (process {holder})"
+                )
+                yield good("running", who)
                 async for finding in _held(Crawl(config, store, clock_of(config))):
                     yield finding
     except StoreMissing:
@@ -172,12 +84,6 @@ def _disk(free: int) -> Finding:
         return good("disk", said)
     more = "Make room, or set `retention` so that old visits are deleted."
     return (bad if free < _FULL else doubtful)("disk", said, more)
-
-
-def _holder(holder: str | None) -> Finding:
-    if holder is None:
-        return good("running", "no crawl is running")
-    return good("running", f"a crawl is running (process {holder})")
 
 
 async def _held(crawl: Crawl) -> AsyncIterator[Finding]:
@@ -202,3 +108,56 @@ async def _sample(config: Config) -> str | None:
         found = [page for page in await pages(crawl, query) if page.kind != "source"]
     well = [page for page in found if page.state in ("well", "new")]
     return next((page.url for page in well or found), None)
+
+
+async def burden(crawl: Crawl) -> list[Finding]:
+    """Pages, visits a day, and hosts that cannot take their share of them."""
+    config, store, clock = crawl.config, crawl.store, crawl.clock
+    census = Census(store, max_interval=config.max_interval_days, rules=config.pages)
+    await census.refresh()
+    now = clock.now()
+    tick = Tick(0, now, now + config.tick)
+    known = {h.host: h.robots for h in await store.hosts() if h.robots}
+    asked = {host: Robots(200, robots).delay() for host, robots in known.items()}
+    room = {host: _room(config, host, asked.get(host, 0.0)) / clock.speed for host in census.hosts}
+    pages = census.pages(tick, lambda host: room[host] * tick.days)
+    if not len(pages):
+        add = "`salticus add URL`, or a whole shop: `salticus add --sitemap URL`."
+        return [doubtful("pages", "the store has no page to visit", add)]
+    planned = config.per_day(len(pages), int(pages.found.sum()))
+    counts = Counter(census.hosts[number] for number in pages.host.tolist())
+    found = [
+        good("pages", f"{counted(len(pages), 'page')} to visit on {counted(len(counts), 'host')}"),
+        _shares(counts, room, planned / len(pages)),
+    ]
+    try:
+        check_feasible(pages, planned, tick, census.hosts)
+    except Infeasible as error:
+        found.append(bad("max_interval", str(error)))
+    return found
+
+
+def _room(config: Config, host: str, asked: float) -> float:
+    """Visits that a host can take in a real day, at a crawl-delay of `asked` seconds."""
+    delay, open_s = max(config.delay(host), asked), _DAY_S
+    if (hours := config.hours(host)) is not None:
+        start, end = (datetime.combine(datetime.now(UTC), t) for t in (hours.start, hours.end))
+        open_s = ((end - start) % timedelta(days=1)).total_seconds()
+    return open_s / delay if delay else np.inf
+
+
+def _shares(counts: Counter[str], room: dict[str, float], each: float) -> Finding:
+    """Whether every host can take the visits that a page gets on average."""
+    planned = each * counts.total()
+    said = f"{planned:,.0f} visits a day, each page every {span(_DAY_S / each)} on average"
+    over = [(host, n * each) for host, n in counts.most_common() if n * each > room[host]]
+    if not over:
+        return good("budget", f"{said}; every host can take its share")
+    named = ", ".join(f"{host} {room[host]:,.0f} of {n:,.0f}" for host, n in over[:_NAMED])
+    more = f" and {len(over) - _NAMED} more" if len(over) > _NAMED else ""
+    return doubtful(
+        "budget",
+        f"{said}; politeness leaves fewer to {counted(len(over), 'host')}: {named}{more} a day",
+        "Their visits go to other hosts, or are not made. Lower `budget`, or, if the owner of the "
+        "host agrees, give it a shorter delay in [[hosts]].",
+    )

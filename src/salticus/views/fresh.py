@@ -1,4 +1,4 @@
-"""Is the copy of a page still good?"""
+"""How good the copies are now, and when their pages are visited next."""
 
 from __future__ import annotations
 
@@ -10,10 +10,60 @@ import msgspec
 import numpy as np
 
 from salticus.crawl.opening import Crawl
-from salticus.errors import UnknownPage
+from salticus.crawl.standing import Standing, Visit
+from salticus.errors import SalticusError, UnknownPage
 from salticus.store.nouns import PageState
-from salticus.views.standing import NextVisit, outdated, shown, times
+from salticus.types import Floats, Ints, Pages, Purpose, Times, instant, moment
 from salticus.views.times import known
+
+
+class NextVisit(msgspec.Struct, frozen=True):
+    """A visit that is foreseen; `planned` if its tick has been planned already."""
+
+    tick: int
+    start: datetime
+    end: datetime
+    due: datetime
+    purpose: str
+    planned: bool
+
+
+def shown(visit: Visit | None) -> NextVisit | None:
+    """A visit, if there is one, as it is told."""
+    if visit is None:
+        return None
+    tick, due, purpose = visit.tick, moment(visit.due), visit.purpose.label
+    return NextVisit(tick.number, tick.start, tick.end, due, purpose, visit.planned)
+
+
+async def outdated(crawl: Crawl, ids: Ints, answered: Times) -> Floats:
+    """The chance that the copy of each page, last answered then, is out of date now; 1 for pages
+    without a copy."""
+    standing = await crawl.standing()
+    return copies_of(standing, ids, answered).outdated(instant(standing.now))
+
+
+async def outdated_or_unknown(crawl: Crawl, ids: Ints, answered: Times) -> Floats:
+    """The same; NaN if the crawl could not go on, so that nothing is known."""
+    try:
+        return await outdated(crawl, ids, answered)
+    except SalticusError:
+        return np.full(len(ids), np.nan)
+
+
+def copies_of(standing: Standing, ids: Ints, answered: Times) -> Pages:
+    """These pages, which must be in the store, last answered then, with the curves of the last
+    plan, as the crawl has them: so all who are asked whether a copy is out of date give one
+    answer."""
+    start = standing.open.tick.start
+    return standing.census.copies(ids, standing.parts.predictor, start, answered)
+
+
+def times(micros: list[int | None]) -> Times:
+    """Times of the store as a column; NaT where there is none."""
+    nat = np.iinfo(np.int64).min
+    return np.array([nat if t is None else t for t in micros], dtype=np.int64).view("M8[us]")
+
 
 VANISHED = ("gone", "soft_404")  # statuses of pages that their host says are no more
 
@@ -79,3 +129,34 @@ async def _told(crawl: Crawl, pages: dict[int, PageState], *, foresee: bool) -> 
         )
         for number, page in pages.items()
     }
+
+
+class PlannedVisit(msgspec.Struct, frozen=True):
+    """A visit of the coming tick: when it is due, why it was chosen, the probability of that
+    choice, and the chance that it finds a change (None = nobody said)."""
+
+    url: str
+    due: datetime
+    purpose: str
+    propensity: float
+    chance: float | None
+
+
+async def plan(crawl: Crawl) -> list[PlannedVisit]:
+    """The visits of the coming tick by the time at which they are due, as a crawler that started
+    now would plan them. Nothing is fetched or stored."""
+    standing = await crawl.foreseeing()
+    standing.study()
+    visits = standing.plan()
+    urls = {target.page: target.url for target in await crawl.store.targets(visits.page)}
+    columns = (visits.page.tolist(), visits.due, visits.purpose, visits.propensity, visits.chance)
+    return [
+        PlannedVisit(
+            url=urls[page],
+            due=moment(due),
+            purpose=Purpose(int(purpose)).label,
+            propensity=float(propensity),
+            chance=None if np.isnan(chance) else float(chance),
+        )
+        for page, due, purpose, propensity, chance in zip(*columns, strict=True)
+    ]

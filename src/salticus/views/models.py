@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 
 import msgspec
 
+from salticus.config import Config
 from salticus.crawl.contest import verdict
 from salticus.crawl.opening import Crawl
+from salticus.crawl.parts import predictor_of
 from salticus.crawl.training import compare, registry_of
-from salticus.models.registry import Event, Judgement
+from salticus.errors import InputError
+from salticus.models.registry import NONE, Event, Judgement, Registry
 
 
 class ModelView(msgspec.Struct, frozen=True):
@@ -106,3 +110,22 @@ async def compared(crawl: Crawl, versions: tuple[int, int]) -> Compared:
         better=better,
         why=why,
     )
+
+
+def predictor_told(config: Config) -> str:
+    """Who foretells changes, and since when."""
+    name = predictor_of(config)
+    if name != "serving":
+        return name
+    try:
+        pointer = Registry(Path(config.models.path)).pointer()
+    except InputError as error:
+        return f"rhythm, or the model that served last: {error}"
+    version = pointer.chain()[0]
+    said = "rhythm, no model yet" if version == NONE else f"model {version}"
+    if pointer.since is not None:
+        word = "pinned" if pointer.pinned else "chosen"
+        said = f"{said.partition(',')[0]}, {word} {pointer.since}"
+    if version != pointer.serving:
+        said += f"; model {pointer.serving} is broken: {pointer.broken[str(pointer.serving)]}"
+    return said

@@ -28,7 +28,7 @@ STATES = {
 }
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldValue(msgspec.Struct, frozen=True):
     """A value of a page, from a time on."""
 
     page_id: int
@@ -58,7 +58,7 @@ class PageView(msgspec.Struct, frozen=True):
 
     url: str
     facts: dict[str, Any]
-    values: list[Held]
+    values: list[HeldValue]
     visits: list[Seen]
     diffs: list[dict[str, Any]]
 
@@ -79,9 +79,10 @@ class Copy(msgspec.Struct, frozen=True):
 async def page_of(crawl: Crawl, url: str, *, diffs: int = 0) -> PageView:
     """What is known of a page, with its last `diffs` changes word by word; raises UnknownPage."""
     page = await crawl.store.page(url)
-    visits = [_seen(row) for row in crawl.store.scan("visits", page.page)]
+    rows = crawl.store.scan("visits", page.page)
+    visits = [Seen(**row | {"at": moment(row["at"])}) for row in rows]
     rows = crawl.store.scan("values", page.page)
-    values = [Held(row["page_id"], moment(row["at"]), row["value"] or "") for row in rows]
+    values = [HeldValue(row["page_id"], moment(row["at"]), row["value"] or "") for row in rows]
     facts = _facts(page, rate_of(visits), await _next(crawl, page))
     return PageView(page.url, facts, values, visits, _diffs(values, diffs))
 
@@ -102,11 +103,7 @@ async def copy_of(crawl: Crawl, url: str) -> Copy:
     )
 
 
-def _seen(row: dict[str, Any]) -> Seen:
-    return Seen(**row | {"at": moment(row["at"])})
-
-
-def _diffs(values: list[Held], last: int) -> list[dict[str, Any]]:
+def _diffs(values: list[HeldValue], last: int) -> list[dict[str, Any]]:
     pairs = list(pairwise(values))[-last:] if last else []
     return [{"at": new.at, **difference(old.value, new.value)} for old, new in reversed(pairs)]
 

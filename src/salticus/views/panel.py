@@ -10,6 +10,7 @@ from math import nan, sqrt
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from salticus.allocate.panel import Terms, choose
 from salticus.crawl.opening import Crawl
@@ -92,7 +93,9 @@ async def end_panel(crawl: Crawl) -> PanelView:
     members, now = await crawl.store.panel(), crawl.micros
     if not _open(members, now):
         raise InputError("there is no panel; `salticus panel plan` plans one")
-    await crawl.store.empanel([_ended(member, now) for member in members])
+    ends = [now if member.until is None else min(member.until, now) for member in members]
+    ended = [replace(member, until=end) for member, end in zip(members, ends, strict=True)]
+    await crawl.store.empanel(ended)
     return _about(await crawl.store.panel())
 
 
@@ -107,7 +110,7 @@ async def panel(crawl: Crawl) -> PanelView:
     strata = sorted({member.stratum for member in members})
     uniform, click = ([x for x in lives if x.member.stratum.startswith(k)] for k in _KINDS)
     clicks = np.array([x.member.weight * demand.get(x.member.page, 0.0) for x in click])
-    return msgspec.structs.replace(
+    return replace(
         _about(members),
         strata=[_summed(name, [x for x in lives if x.member.stratum == name]) for name in strata],
         pages_fresh=_fresh(uniform, np.array([x.member.weight for x in uniform])),
@@ -193,11 +196,6 @@ def _fresh(lives: Sequence[Life], weight: Floats) -> Measured:
 
 def _open(members: Sequence[Member], now: int) -> bool:
     return any(member.until is None or member.until > now for member in members)
-
-
-def _ended(member: Member, now: int) -> Member:
-    until = now if member.until is None else min(member.until, now)
-    return Member(member.page, member.stratum, member.weight, member.every, member.since, until)
 
 
 def _about(members: Sequence[Member]) -> PanelView:

@@ -1,7 +1,8 @@
-"""How the two schedulers fared: InstaCrawl with its clicks, and the arms of a bandit."""
+"""The policies in words, and how the two schedulers fared: InstaCrawl, and the arms of a bandit."""
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from salticus import allocate, plugins
 from salticus.allocate.bandit.policy import Bandit
 from salticus.crawl.opening import Crawl
 from salticus.crawl.parts import make_policy
@@ -16,6 +18,31 @@ from salticus.crawl.snapshot import Snapshot
 from salticus.errors import InputError
 from salticus.store.base import VisitStore
 from salticus.views.times import moment
+
+
+class PolicyView(msgspec.Struct, frozen=True):
+    """A policy: its name, where it is, a sentence about it, and the rest of its description."""
+
+    name: str
+    where: str
+    summary: str
+    text: str
+
+
+def policies() -> list[PolicyView]:
+    """Those that come with Salticus."""
+    return [policy(name) for name in allocate.BUILTIN]
+
+
+def policy(name: str) -> PolicyView:
+    """A policy by its name, or ``file.py:Class``."""
+    part = plugins.load("policy", name, allocate.BUILTIN)
+    plain = name.replace("-", "_")
+    known = plain if plain in allocate.BUILTIN else name
+    lines = (inspect.getdoc(part) or "").split("\n>>> ")[0].strip().splitlines() or [""]
+    text = "\n".join(lines[1:]).strip()
+    return PolicyView(known, allocate.BUILTIN.get(known, name), lines[0], text)
+
 
 SHOWN = 12  # steps of a bandit that are told
 _MICRO = timedelta(microseconds=1)
@@ -91,7 +118,9 @@ async def insta(crawl: Crawl, window: timedelta) -> InstaView:
     end, store = crawl.micros, crawl.store
     start = end - window // _MICRO
     requests = [row for row in store.scan("requests") if row["at"] >= start]
-    urgent, others = _visits(store, start, _clicked(store, start))
+    demand = (row for row in store.scan("demand") if row["at"] >= start)
+    clicked = {row["page_id"] for row in demand if row["clicks"]}
+    urgent, others = _visits(store, start, clicked)
     asked, made = len(requests), urgent["visits"]
     saved = min(asked - made, others["visits"])
     gain = saved * others["changes"] / others["visits"] if others["visits"] else 0.0
@@ -109,10 +138,6 @@ async def insta(crawl: Crawl, window: timedelta) -> InstaView:
         other_changes=others["changes"],
         gained=round(gain, 1),
     )
-
-
-def _clicked(store: VisitStore, start: int) -> set[int]:
-    return {row["page_id"] for row in store.scan("demand") if row["at"] >= start and row["clicks"]}
 
 
 def _visits(store: VisitStore, start: int, clicked: set[int]) -> tuple[Counter[str], Counter[str]]:

@@ -10,7 +10,7 @@ import numpy as np
 from salticus.crawl.opening import Crawl
 from salticus.store.nouns import Hit
 from salticus.types import Floats, Told
-from salticus.views.standing import outdated_or_unknown, times
+from salticus.views.fresh import outdated_or_unknown, times
 from salticus.views.times import known
 
 
@@ -39,18 +39,9 @@ async def search(crawl: Crawl, words: str, limit: int = 20) -> list[Found]:
 
 def found(hits: list[Hit], outdated: Floats) -> list[Found]:
     """Hits with the chance of each to be out of date, NaN = unknown."""
+    times = [{n: known(getattr(hit, n)) for n in ("last_visit", "last_answer")} for hit in hits]
+    chances = (None if np.isnan(chance) else chance for chance in outdated.tolist())
     return [
-        Found(
-            page=hit.page,
-            url=hit.url,
-            title=hit.title,
-            price=hit.price,
-            currency=hit.currency,
-            availability=hit.availability,
-            last_visit=known(hit.last_visit),
-            last_answer=known(hit.last_answer),
-            told=hit.told,
-            outdated=None if np.isnan(chance) else chance,
-        )
-        for hit, chance in zip(hits, outdated.tolist(), strict=True)
+        Found(**msgspec.structs.asdict(hit) | each, outdated=chance)
+        for hit, each, chance in zip(hits, times, chances, strict=True)
     ]

@@ -1,20 +1,28 @@
-"""The settings that are in force, as people would write them, without their secrets."""
+"""The settings: whether they can be used, and as people would write them, without secrets."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
-from salticus.config import Budget, Config, Hours, Size, Tolerance
+from salticus.config import Budget, Config, Hours, Size, Tolerance, load
+from salticus.crawl.opening import clock_of
+from salticus.crawl.parts import make_parts
+from salticus.errors import ConfigError, PluginError, SalticusError
+from salticus.store import open_store
+from salticus.views.trial import Finding, bad, doubtful, good
 
 MASK = "***"
 _SECRET = ("headers", "cookies")  # tables whose values may be secrets
 _SPANS = (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1))
+_ROLES = ("policy", "predictor", "spacing", "gate", "proposer")
 _SIZES = (("GB", 10**9), ("MB", 10**6), ("KB", 10**3))
 
 
@@ -134,3 +142,99 @@ def _toml(value: Any) -> str:
         inner = ", ".join(f"{json.dumps(name)} = {_toml(each)}" for name, each in value.items())
         return f"{{ {inner} }}"
     return json.dumps(value, ensure_ascii=False)
+
+
+# ----------------------------------------------------------------------------------------- checks
+
+
+async def settings_of(path: Path) -> tuple[Config | None, list[Finding]]:
+    """The settings, if they can be understood, and what can be said of them alone."""
+    try:
+        config = load(path)
+    except ConfigError as error:
+        remedy = "`salticus config default` shows all settings."
+        return None, [bad("settings", str(error), remedy)]
+    parts = await _parts(config)
+    return config, [good("settings", f"{path} is understood"), *_settings(config), *parts]
+
+
+def _settings(config: Config) -> Iterator[Finding]:
+    yield _contact(config.fetch.contact)
+    for section, problem in _problems(config):
+        yield bad(section, problem)
+    if any(rule.render for rule in config.pages):
+        yield _browser(config.fetch.browser)
+    if config.extract.pdf and find_spec("pypdf") is None:
+        extra = "Install Salticus with the extra `pdf`."
+        yield bad("pdf", "extract.pdf is set, but pypdf is not installed", extra)
+
+
+def _contact(contact: str) -> Finding:
+    if not contact:
+        return bad(
+            "contact",
+            "fetch.contact is empty, and `salticus run` will not start without it",
+            "Give an e-mail or web address at which site owners can reach you.",
+        )
+    if "@" not in contact and "://" not in contact:
+        return doubtful(
+            "contact",
+            f"{contact!r} is neither an e-mail nor a web address",
+            "Site owners who have a complaint would rather write to you than block you.",
+        )
+    return good("contact", f"site owners are told that they can turn to {contact}")
+
+
+async def _parts(config: Config) -> list[Finding]:
+    """What keeps `run` from making what plans and learns. It is made as `run` makes it, on an empty
+    store, since the crawl's own may not be there yet."""
+    try:
+        make_parts(config, clock_of(config), await open_store("memory:"))
+    except PluginError as error:
+        return [bad(_role(str(error)), str(error))]
+    except Exception as error:  # a user's own part may do anything
+        return [bad("parts", f"{type(error).__name__}: {error}")]
+    return []
+
+
+def _role(said: str) -> str:
+    """The part that an error speaks of.
+
+    >>> _role("no predictor is called 'nosuch'")
+    'predictor'
+    """
+    return next((word for word in said.split() if word in _ROLES), "parts")
+
+
+def _problems(config: Config) -> Iterator[tuple[str, str]]:
+    """What is wrong with rules, identities and hooks: (section, problem)."""
+    from salticus.extract.rules import check_rules
+    from salticus.fetch.identity import Identities
+
+    checks: dict[str, Callable[[], object]] = {
+        "[[pages]]": lambda: check_rules(config.pages),
+        "[[hosts]]": lambda: Identities(config),
+        "[on_change]": lambda: _hook(config),
+    }
+    for section, check in checks.items():
+        try:
+            check()
+        except SalticusError as error:
+            yield section, str(error)
+
+
+def _hook(config: Config) -> None:
+    """Refuse what cannot be run on changes; nothing is run."""
+    from salticus.crawl.hooks import action_of
+
+    if config.on_change is not None:
+        action_of(config.on_change, Path(config.folder))
+
+
+def _browser(named: str | None) -> Finding:
+    from salticus.fetch.browser import find
+
+    try:
+        return good("browser", f"pages with scripts are rendered by {find(named)}")
+    except ConfigError as error:
+        return bad("browser", str(error))

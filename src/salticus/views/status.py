@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 
 import msgspec
 import numpy as np
 
 from salticus.allocate.limits import deadlines
-from salticus.config import Config
 from salticus.crawl.census import Census
 from salticus.crawl.opening import Crawl
-from salticus.crawl.parts import predictor_of
 from salticus.crawl.standing import visit_price
-from salticus.errors import InputError
-from salticus.models.registry import NONE, Registry
 from salticus.store.nouns import Query
 from salticus.types import Pages, Tick, instant
 from salticus.views.freshness import freshness
+from salticus.views.models import predictor_told
 from salticus.views.times import known
 
 
@@ -60,25 +56,6 @@ class StatusView(
     backing_off: list[str]
     bytes: int
     target: str | msgspec.UnsetType = msgspec.UNSET
-
-
-def predictor_told(config: Config) -> str:
-    """Who foretells changes, and since when."""
-    name = predictor_of(config)
-    if name != "serving":
-        return name
-    try:
-        pointer = Registry(Path(config.models.path)).pointer()
-    except InputError as error:
-        return f"rhythm, or the model that served last: {error}"
-    version = pointer.chain()[0]
-    said = "rhythm, no model yet" if version == NONE else f"model {version}"
-    if pointer.since is not None:
-        word = "pinned" if pointer.pinned else "chosen"
-        said = f"{said.partition(',')[0]}, {word} {pointer.since}"
-    if version != pointer.serving:
-        said += f"; model {pointer.serving} is broken: {pointer.broken[str(pointer.serving)]}"
-    return said
 
 
 async def status(crawl: Crawl) -> StatusView:

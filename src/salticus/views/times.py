@@ -1,4 +1,4 @@
-"""Times: aware UTC in what views answer, one form in JSON, and one for people."""
+"""Times and counts: one form in JSON, and one for people."""
 
 from __future__ import annotations
 
@@ -85,3 +85,12 @@ def span(seconds: float) -> str:
     seconds = max(0.0, seconds)
     unit, name = next((unit, name) for end, unit, name in _STEPS if seconds < end)
     return f"{int(seconds // unit)}{name}"
+
+
+def counted(count: int, what: str) -> str:
+    """So many of something.
+
+    >>> counted(1, "page"), counted(1200, "page")
+    ('1 page', '1,200 pages')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 
-import msgspec
 import numpy as np
 
 from salticus.allocate.base import Priced
@@ -15,102 +13,26 @@ from salticus.crawl.standing import HORIZON, Standing
 from salticus.predict.base import Evident, Explained, Paced, Predictor
 from salticus.store.nouns import PageState
 from salticus.types import ANSWERED, DAY, STATUS, Pages, Purpose, instant
-from salticus.views.bounds import Bound, Case, binding, bounds, cause
-from salticus.views.standing import NextVisit, copies_of, shown, times
+from salticus.views.fresh import copies_of, shown, times
+from salticus.views.reasons import (
+    Case,
+    CopyAge,
+    PageDemand,
+    PageRecord,
+    PriceView,
+    RateEstimate,
+    RateParts,
+    WeekHours,
+    Why,
+    binding,
+    bounds,
+    cause,
+)
 from salticus.views.times import known
 
 AHEAD = (1, 2, 7, 14)  # days
 _HOUR = np.timedelta64(1, "h")
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
-
-class PageDemand(msgspec.Struct, frozen=True, rename={"origin": "from"}):
-    """Clicks a day as the policy counts them, and where they come from; `clicks` and `impressions`
-    are those counted of the page, older ones for less."""
-
-    a_day: float
-    origin: str
-    clicks: float
-    impressions: float
-    importance: float
-
-
-class CopyAge(msgspec.Struct, frozen=True):
-    """How old the copy is, and how likely it is out of date, now and in so many days."""
-
-    last_visit: datetime | None
-    last_answer: datetime | None
-    changed_by_now: float
-    changed_in_days: dict[str, float]
-
-
-class PageRecord(msgspec.Struct, frozen=True):
-    """What was seen of the page itself."""
-
-    visits: int
-    changes: int
-    days: float
-
-
-class RateParts(msgspec.Struct, frozen=True):
-    """What a rate is made of: its prior, and the page's own evidence."""
-
-    prior_changes_a_day: float
-    prior_share: float
-    own_share: float
-    own_changes: float
-    own_days: float
-
-
-class WeekHours(msgspec.Struct, frozen=True):
-    """How the hours of the week matter: pace now, pace of the next day, the busiest hour."""
-
-    now: float
-    next_day: float
-    busiest: str
-    busiest_pace: float
-
-
-class RateEstimate(msgspec.Struct, frozen=True):
-    """How often the page changes, and what that rests on."""
-
-    predictor: str
-    changes_a_day: float
-    seen: PageRecord
-    parts: RateParts | None
-    hours: WeekHours | None
-    features: list[tuple[str, float]] | None
-
-
-class PriceView(msgspec.Struct, frozen=True):
-    """The visit price, and what a visit in the coming tick is worth, in demand-weighted fresh days
-    per visit of cost."""
-
-    visit_price: float
-    needed: float
-    worth: float
-    cost: float
-    reached: bool | None
-    demand_factor: float
-
-
-class Why(msgspec.Struct, frozen=True):
-    """Why a page is visited when it is. `price` is None if the policy knows none."""
-
-    url: str
-    state: str
-    rule: str | None
-    demand: PageDemand
-    copy: CopyAge
-    estimate: RateEstimate
-    price: PriceView | None
-    explore_chance: float
-    next_visit: NextVisit | None
-    coming_tick: int
-    horizon_days: int
-    binds: str
-    brought_by: str | None
-    bounds: list[Bound]
 
 
 async def why(crawl: Crawl, url: str) -> Why:

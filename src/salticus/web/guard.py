@@ -1,10 +1,16 @@
-"""Keeps the desk open for everyone: whoever sends slowly or badly costs only their own request."""
+"""Keeps the desk open for everyone: whoever sends slowly or badly costs only their own request.
+
+A browser that shows a foreign page can be made to send requests to any address, this machine's
+included; what it cannot hide is the name that it asks for (Host) and the page that asks (Origin).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable, Collection
+from ipaddress import ip_address
 
 import msgspec
 from aiohttp import web
@@ -12,7 +18,6 @@ from aiohttp import web
 from salticus.errors import SalticusError
 from salticus.fetch.codecs import TooLarge, Undecodable
 from salticus.fetch.codecs import read as read_body
-from salticus.web.origins import foreign, own_names
 
 MOST_CONNECTIONS = 256
 LARGEST = 10_000_000  # bytes of a request, unpacked
@@ -20,6 +25,9 @@ HEADERS_S = 30.0  # from the connection, or from the last answer, until the head
 BODY_S = 30.0  # from the headers until the body is there
 LINGER_S = 1.0  # for which the rest of a request is read that was refused already
 END_S = 5.0  # for the answers that are being made when the desk closes
+
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:@/\\?#\[\]]+)(?::\d+)?")
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 logger = logging.getLogger(__name__)
 _quiet = logging.getLogger(f"{__name__}.connections")
@@ -130,3 +138,52 @@ def _close(connection: web.RequestHandler) -> None:
     connection.force_close()
     if transport is not None:
         transport.abort()  # without waiting for whoever does not read
+
+
+def foreign(host: str, origin: str | None, names: Collection[str], trusted: Collection[str]) -> str:
+    """What is foreign about a request, in words; empty if nothing is.
+
+    `names` are the desk's own; pages of `trusted` hosts may send requests too.
+
+    >>> foreign("127.0.0.1:8470", "http://127.0.0.1:8470", own_names("127.0.0.1"), ())
+    ''
+    >>> foreign("127.0.0.1:8470", "https://evil.example", own_names("127.0.0.1"), ())
+    'a page of https://evil.example may not ask this desk; see desk.allowed_hosts'
+    """
+    name = name_of(host)
+    if not name or name not in {*names, *trusted}:
+        return f"this desk is not {host!r}; see desk.allowed_hosts"
+    if origin is None:
+        return ""
+    scheme, _, asking = origin.lower().partition("://")
+    own = asking == host.lower() or name_of(asking) in trusted
+    if scheme not in ("http", "https") or not own:
+        return f"a page of {origin} may not ask this desk; see desk.allowed_hosts"
+    return ""
+
+
+def name_of(host: str) -> str:
+    """The name in a Host header or an Origin, without its port; empty if there is none.
+
+    >>> name_of("Localhost:8470"), name_of("[::1]"), name_of("a@b")
+    ('localhost', '::1', '')
+    """
+    found = _HOST.fullmatch(host.lower())
+    return found[1].strip("[]").rstrip(".") if found else ""
+
+
+def own_names(address: str) -> frozenset[str]:
+    """The names of an address at which the desk was asked."""
+    return (_LOOPBACK if is_loopback(address) else frozenset()) | {address.lower()}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address.
+
+    >>> [is_loopback(host) for host in ("127.0.0.1", "localhost", "0.0.0.0", "desk.example")]
+    [True, True, False, False]
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

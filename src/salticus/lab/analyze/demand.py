@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from salticus.charts.kit import BLUE, GREY, colours, data, tip
-from salticus.charts.sheet import Sheet
+from salticus.charts.sheet import BLUE, GREY, Sheet, colours, data, tip
 from salticus.exchange.folder import Log
 from salticus.lab.analyze.pages import AnalyzedPages, key
 from salticus.lab.analyze.rates import top

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from salticus.charts.kit import data, tip
-from salticus.charts.sheet import WIDTH, Sheet
+from salticus.charts.sheet import WIDTH, Sheet, data, tip
 from salticus.lab.analyze.pages import GROUPS, AnalyzedPages
 from salticus.lab.analyze.record import Downloads
 from salticus.lab.analyze.shares import ChangeShare, percent, share_bars, share_tips, shares_of

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from salticus.charts.kit import BLUE, GREY, ORANGE, data, log_axis, tip
-from salticus.charts.sheet import WIDTH, Sheet
+from salticus.charts.sheet import BLUE, GREY, ORANGE, WIDTH, Sheet, data, log_axis, tip
 from salticus.lab.analyze.record import DAY, HOUR, MICRO, Downloads
 from salticus.lab.analyze.shares import percent
 from salticus.types import Ints

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from salticus.charts.kit import BLUE, data, log_axis, tip
-from salticus.charts.sheet import WIDTH, Sheet
+from salticus.charts.sheet import BLUE, WIDTH, Sheet, data, log_axis, tip
 from salticus.lab.analyze.record import DAY, MICRO, Downloads
 from salticus.lab.analyze.shares import PERCENT, percent
 from salticus.types import Floats, Ints

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from salticus.charts.kit import BLUE, tip
+from salticus.charts.sheet import BLUE, tip
 from salticus.types import Floats, Ints
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from salticus.charts.kit import data
-from salticus.charts.sheet import WIDTH, Sheet
+from salticus.charts.sheet import WIDTH, Sheet, data
 from salticus.exchange.tables import spelt
 from salticus.lab.analyze.pages import AnalyzedPages
 from salticus.lab.analyze.record import DAY, HOUR, Downloads
