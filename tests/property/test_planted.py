@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from salticus.exchange.folder import Log
-from salticus.exchange.tables import write_log
+from salticus.exchange.write import write_log
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import METADATA, FeatureSet, ahead
 from salticus.models.training.boosting import TreesSettings

@@ -15,7 +15,7 @@ import pytest
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.exchange.tables import write_log
+from salticus.exchange.write import write_log
 from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.models.training.examples import make_examples
 from salticus.models.training.moments import SPACING_US

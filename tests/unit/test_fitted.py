@@ -15,7 +15,7 @@ import pytest
 from salticus.checks.samples import some_outcomes, some_pages
 from salticus.config import Budget
 from salticus.exchange.folder import Log
-from salticus.exchange.tables import write_log
+from salticus.exchange.write import write_log
 from salticus.lab.simulate import SimulationSettings, simulate
 from salticus.lab.simulate.fitted import Fitted, FittedSurvival, Kin, Traits
 from salticus.lab.simulate.fitting import CHOICES, fitted, likeliest, log_loss, rehearsed

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from salticus.cli.app import app
 from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
-from salticus.exchange.tables import write_log
+from salticus.exchange.write import write_log
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import EDGES, METADATA, all_names
 from salticus.lab.worlds.market import MarketSize, make_market

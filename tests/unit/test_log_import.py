@@ -20,8 +20,7 @@ from salticus.config import Config, parse
 from salticus.crawl.importing import import_log
 from salticus.crawl.opening import stored
 from salticus.errors import InputError, StoreLocked
-from salticus.exchange.tables import write_log
-from salticus.exchange.write import export_log
+from salticus.exchange.write import export_log, write_log
 from salticus.observe import digest
 from salticus.store.sqlite import SqliteStore
 from salticus.store.sqlite.run import instance_lock

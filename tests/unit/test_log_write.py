@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 from salticus.errors import InputError
 from salticus.exchange.cells import harmless_columns
 from salticus.exchange.check import check
-from salticus.exchange.tables import resolution_of, write_log
 from salticus.exchange.truth import read_pages
-from salticus.exchange.write import export_log, export_rows
+from salticus.exchange.write import export_log, export_rows, resolution_of, write_log
 
 FIRST = 1_767_225_600_000_000  # 2026-01-01, in microseconds
 VISIT = {
@@ -309,4 +308,4 @@ def test_a_frame_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_no_times_have_no_resolution(tmp_path: Path) -> None:
     VALUES.clear().write_parquet(tmp_path / "values.parquet")
-    assert resolution_of(tmp_path / "values.parquet") is None
+    assert resolution_of(pl.scan_parquet(tmp_path / "values.parquet")) is None

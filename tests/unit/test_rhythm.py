@@ -13,7 +13,7 @@ import pytest
 from salticus.checks.samples import some_outcomes, some_pages
 from salticus.config import Budget
 from salticus.exchange.folder import Log
-from salticus.exchange.tables import write_log
+from salticus.exchange.write import write_log
 from salticus.lab.simulate import SimulationSettings
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.stage import set_stage

@@ -23,10 +23,9 @@ from scrapy.spiders import Rule as Follow
 from salticus.config import Budget, Rule
 from salticus.crawl.manual import by_hand
 from salticus.schedule.ledger import Ledger
-from salticus.scrapy.crawl import callback_name
+from salticus.scrapy.crawl import Options, callback_name
 from salticus.scrapy.fetcher import fetched_of, first_url, status_of, words_for
 from salticus.scrapy.items import reading, taken
-from salticus.scrapy.options import Options
 from salticus.testing import a_tick
 from salticus.types import Outcomes, Status, instant
 

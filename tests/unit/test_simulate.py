@@ -17,8 +17,8 @@ from salticus.cli.app import app
 from salticus.config import Budget
 from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
-from salticus.exchange.tables import write_log
 from salticus.exchange.truth import GONE, read_truth
+from salticus.exchange.write import write_log
 from salticus.lab.bench.replay import START, poisson_log
 from salticus.lab.simulate import SimulationSettings, simulate
 from salticus.lab.simulate.compare import ContestEntry, increases, savings

@@ -9,8 +9,7 @@ import numpy as np
 
 from salticus.allocate.base import Proposer, Urgent
 from salticus.allocate.capacity import fitting
-from salticus.checks.samples import remembered, some_pages
-from salticus.checks.spacing import is_draw
+from salticus.checks.samples import is_draw, remembered, some_pages
 from salticus.testing import a_grant, a_tick
 from salticus.types import Draw, Grant, Ints, Pages
 

@@ -1,4 +1,4 @@
-"""Pages and outcomes to check laws on, all from a seed."""
+"""Pages and outcomes to check laws on, all from a seed, and laws that several suites share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ import numpy as np
 from salticus.predict.gamma import GammaSurvival
 from salticus.predict.poisson import PoissonSurvival
 from salticus.testing import START, blank_pages
-from salticus.types import CHANGED, DAY, NEVER, Floats, Outcomes, Pages, Status, Times, instant
+from salticus.types import (
+    CHANGED,
+    DAY,
+    NEVER,
+    Draw,
+    Floats,
+    Outcomes,
+    Pages,
+    Status,
+    Times,
+    instant,
+)
 from salticus.types.state import Remembers, pack, unpack
 
 T = TypeVar("T")
@@ -66,6 +77,14 @@ def restarted(old: object, new: T) -> T | None:
 def remembered(part: object) -> bytes:
     """What a part would keep over a restart."""
     return pack({"part": part.state()}) if isinstance(part, Remembers) else b""
+
+
+def is_draw(draw: Draw, pages: Pages) -> None:
+    """The laws of every draw, of a spacing or a proposer."""
+    assert len(np.unique(draw.rows)) == len(draw.rows), "law: no row twice"
+    assert np.all((draw.rows >= 0) & (draw.rows < len(pages))), "law: rows of these pages"
+    assert draw.propensity.shape == draw.rows.shape, "law: a propensity for each visit"
+    assert np.all((draw.propensity > 0) & (draw.propensity <= 1)), "law: propensities in (0, 1]"
 
 
 def with_value(pages: Pages, column: str, row: int, value: float) -> Pages:

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from salticus.checks.samples import some_outcomes, some_pages
+from salticus.checks.samples import is_draw, some_outcomes, some_pages
 from salticus.schedule.base import Spacing
 from salticus.testing import a_tick
-from salticus.types import Draw, Floats, Pages
+from salticus.types import Floats, Pages
 
 
 def check_spacing(make: Callable[[], Spacing], *, seeds: int = 5) -> None:
@@ -44,14 +44,6 @@ def _draws(spacing: Spacing, pages: Pages, expected: Floats, visits: int) -> Non
         assert np.array_equal(again.rows, draw.rows), "law: to draw changes nothing"
         spacing.keep(pages, draw)
         spacing.learn(some_outcomes(pages, seed=number))
-
-
-def is_draw(draw: Draw, pages: Pages) -> None:
-    """The laws of every draw, of a spacing or a proposer."""
-    assert len(np.unique(draw.rows)) == len(draw.rows), "law: no row twice"
-    assert np.all((draw.rows >= 0) & (draw.rows < len(pages))), "law: rows of these pages"
-    assert draw.propensity.shape == draw.rows.shape, "law: a propensity for each visit"
-    assert np.all((draw.propensity > 0) & (draw.propensity <= 1)), "law: propensities in (0, 1]"
 
 
 def _keeps_to_hosts(spacing: Spacing, pages: Pages, expected: Floats, visits: int) -> None:

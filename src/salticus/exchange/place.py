@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from salticus.errors import InputError
 
@@ -40,6 +41,17 @@ def new_folder(folder: Path) -> Iterator[Path]:
         yield part
         if folder.exists():
             folder.rmdir()
+
+
+@contextmanager
+def work_folder(target: Path) -> Iterator[Path]:
+    """A folder for what is on its way, on the disk of `target`; nothing is left of it."""
+    try:
+        near = next(folder for folder in target.absolute().parents if folder.is_dir())
+        with TemporaryDirectory(prefix=f".{target.name}.", dir=near) as work:
+            yield Path(work)
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written: {error}") from error
 
 
 def check_free(folder: Path) -> None:

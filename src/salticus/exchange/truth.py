@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 GONE = -1
 """The code of the null value: the page is gone."""
 
+_FACTS = ("failure", "host", "merchant", "category")  # of each page
 _GRACE = 2 * DAY  # a crawl that starts with the window sees the pages it starts with by then
 
 
@@ -75,10 +76,7 @@ class Truth:
             names=self.names.filter(rows),
             ids=self.ids[rows],
             born=self.born[rows],
-            failure=self.failure[rows],
-            host=self.host[rows],
-            merchant=self.merchant[rows],
-            category=self.category[rows],
+            **{name: getattr(self, name)[rows] for name in _FACTS},
             page=new[self.page[kept]],
             at=self.at[kept],
             value=self.value[kept],
@@ -143,10 +141,7 @@ def _columns(log: Log, points: pl.LazyFrame, *, imputed: bool = False) -> Truth:
         names=known["page_id"],
         ids=np.arange(len(known), dtype=np.int64),
         born=times_of(known["born"]),
-        failure=known["failure"].to_numpy(),
-        host=known["host"].to_numpy(),
-        merchant=known["merchant"].to_numpy(),
-        category=known["category"].to_numpy(),
+        **{name: known[name].to_numpy() for name in _FACTS},
         page=changes["row"].to_numpy(),
         at=times_of(changes["at"]),
         value=changes["value"].to_numpy(),

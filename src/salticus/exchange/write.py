@@ -1,29 +1,161 @@
-"""Writing a log, or just its visits, from a store's rows as they stream by."""
+"""Writing a log: from tables that are columns already, or from a store's rows as they stream by."""
 
 from __future__ import annotations
 
 import csv
 import json
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from salticus.config import duration
+from salticus.errors import InputError
 from salticus.exchange.cells import harmless
-from salticus.exchange.folder import TABLES
-from salticus.exchange.place import in_place, new_folder
-from salticus.exchange.tables import ROW_GROUP, polars_type, resolution_of, write_about
+from salticus.exchange.folder import KINDS, REQUIRED, TABLES, fits
+from salticus.exchange.place import check_free, in_place, new_folder, work_folder
 from salticus.types.dates import utc
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl
 
 Row = dict[str, Any]
 
+ROW_GROUP = 250_000  # rows; fixed, so that the bytes do not depend on the machine
+STEPS = ("1d", "12h", "8h", "6h", "1h", "30min", "10min", "1min", "1s")
+
+_UNITS = {"d": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000}
 _CHUNK = 50_000  # rows held in memory at once
 _EXPORTED = ("pages", "visits", "signals", "links", "demand", "requests")
 _IF_ANY = ("demand", "requests")  # an empty file would say that nobody ever clicked
+
+
+def write_log(
+    folder: Path,
+    tables: Mapping[str, pl.DataFrame | pl.LazyFrame],
+    about: Mapping[str, Any],
+) -> dict[str, int]:
+    """Write tables and `log.json` into a new or empty folder; returns rows a table.
+
+    Frames are streamed where they are lazy, and written in the order that they have. Columns stand
+    in the order of the format, then those it does not know. `about` is provenance: spans of time
+    may be `timedelta`; `span` is found from the times if it is not given, and `rows` is added.
+    The same frames make the same bytes. The folder appears when it is complete, or not at all.
+    """
+    import polars as pl
+
+    frames = {name: in_format(name, frame) for name, frame in tables.items()}
+    if "pages" not in frames:
+        raise InputError("a log needs a table `pages`")
+    with new_folder(folder) as part:
+        for name, frame in frames.items():
+            frame.sink_parquet(part / f"{name}.parquet", row_group_size=ROW_GROUP)
+        written = {name: pl.scan_parquet(part / f"{name}.parquet", glob=False) for name in frames}
+        rows = {
+            name: int(table.select(pl.len()).collect().item()) for name, table in written.items()
+        }
+        timed = (table for name, table in written.items() if "at" in TABLES[name])
+        found = {"name": folder.name, "span": span_of(timed)}
+        text = json.dumps(
+            {**found, **about, "rows": rows}, indent=2, ensure_ascii=False, default=_plain
+        )
+        (part / "log.json").write_text(text + "\n", "utf-8")
+    return rows
+
+
+def in_format(table: str, frame: pl.DataFrame | pl.LazyFrame) -> pl.LazyFrame:
+    """The frame with the format's types and order of columns; InputError names what cannot be."""
+    import polars as pl
+
+    if table not in TABLES:
+        raise InputError(f"a log has no table `{table}`; it may have {', '.join(TABLES)}")
+    lazy = frame.lazy()
+    schema = lazy.collect_schema()
+    if missing := [column for column in REQUIRED[table] if column not in schema]:
+        raise InputError(f"table `{table}`: column `{missing[0]}` is missing")
+    for column, kind in TABLES[table].items():
+        if column in schema and not fits(kind, schema[column]):
+            raise InputError(
+                f"table `{table}`: column `{column}` is {schema[column]}, not {KINDS[kind]}"
+            )
+    known = [c for c in TABLES[table] if c in schema]
+    cast = [pl.col(c).cast(polars_type(TABLES[table][c], schema[c])) for c in known]
+    return lazy.select(*cast, pl.exclude(TABLES[table]))
+
+
+def polars_type(kind: str, found: pl.DataType | None = None) -> pl.DataType:
+    """How a kind of the format is stored; ids stay text or integers, as they were found."""
+    import polars as pl
+
+    if kind == "id":
+        return pl.Int64() if found is not None and found.is_integer() else pl.String()
+    kinds: dict[str, pl.DataType] = {
+        "text": pl.String(),
+        "texts": pl.List(pl.String()),
+        "time": pl.Datetime("us", "UTC"),
+        "float": pl.Float64(),
+        "count": pl.Int64(),
+        "bool": pl.Boolean(),
+    }
+    return kinds[kind]
+
+
+def _plain(value: Any) -> str:
+    return spelt(value) if isinstance(value, timedelta) else iso(value)
+
+
+def span_of(tables: Iterable[pl.LazyFrame]) -> list[str] | None:
+    """First and last time in the `at` of these tables; None if there is none."""
+    import polars as pl
+
+    at = pl.col("at")
+    ends = [table.select(first=at.min(), last=at.max()).collect().row(0) for table in tables]
+    known = [end for both in ends for end in both if end is not None]
+    return [iso(min(known)), iso(max(known))] if known else None
+
+
+def resolution_of(rows: pl.LazyFrame, timezone: str = "UTC") -> timedelta | None:
+    """The coarsest of `STEPS` on which the `at` of these rows lies, by the clocks of a time zone.
+
+    Times are never said to be known better than to the second; None if there are none.
+    """
+    import polars as pl
+
+    steps = [duration(step) for step in STEPS]
+    local = pl.col("at").dt.convert_time_zone(timezone).dt.replace_time_zone(None).dt.epoch("us")
+    whole = [(local % _micros(step) == 0).all().alias(STEPS[n]) for n, step in enumerate(steps)]
+    found = rows.select(pl.len(), *whole).collect(engine="streaming")
+    count, *fits = found.row(0)
+    coarsest = (step for step, fit in zip(steps, fits, strict=True) if fit)
+    return next(coarsest, steps[-1]) if count else None
+
+
+def iso(when: datetime) -> str:
+    """An aware time as text.
+
+    >>> iso(datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC))
+    '2026-01-01T00:00:00.500000Z'
+    """
+    text = when.astimezone(UTC).isoformat(timespec="microseconds")
+    return text.replace("+00:00", "Z")
+
+
+def spelt(span: timedelta) -> str:
+    """A length of time as settings and `log.json` write it.
+
+    >>> spelt(timedelta(days=1)), spelt(timedelta(minutes=10)), spelt(timedelta(seconds=1.5))
+    ('1d', '10min', '1500ms')
+    """
+    micros = _micros(span)
+    for unit, size in _UNITS.items():
+        if micros % size == 0:
+            return f"{micros // size}{unit}"
+    return f"{micros / 1_000_000}s"
+
+
+def _micros(span: timedelta) -> int:
+    return span // timedelta(microseconds=1)
 
 
 def export_log(rows: Callable[[str], Iterator[Row]], folder: Path, *, name: str) -> dict[str, int]:
@@ -32,80 +164,48 @@ def export_log(rows: Callable[[str], Iterator[Row]], folder: Path, *, name: str)
     `rows` gives the rows of a table by its name, times in µs, as `Store.scan` does. Columns that
     the format does not know are kept. The folder appears when it is complete, or not at all.
     """
-    with new_folder(folder) as part:
-        tables = {table: _Table(table, rows(table)) for table in _EXPORTED}
-        for table in list(tables.values()):
-            table.write(part)
-            if not table.count and table.name in _IF_ANY:
-                (part / f"{table.name}.parquet").unlink()
-                del tables[table.name]
-        write_about(part, _about(name, tables, part))
-    return {table.name: table.count for table in tables.values()}
+    import polars as pl
 
-
-def export_rows(rows: Iterator[Row], path: Path, format: Literal["csv", "jsonl"]) -> int:
-    """Write visits as CSV or as JSON lines, times in ISO 8601; returns how many.
-
-    In CSV a text that a spreadsheet would run as a formula has an apostrophe before it.
-    A file of that name is replaced when the new one is complete.
-    """
-    write = {"csv": _csv, "jsonl": _jsonl}[format]
-    with in_place(path) as part:
-        return write((_readable(row) for row in rows), part)
-
-
-class _Table:
-    """One table on its way to a file: what it has been so far."""
-
-    def __init__(self, name: str, rows: Iterator[Row]) -> None:
-        self.name = name
-        self.count = 0
-        self.first: int | None = None
-        self.last: int | None = None
-        self._rows = rows
-
-    def write(self, folder: Path) -> None:
-        """Write the rows in pieces and join the pieces, in bounded memory.
-
-        Polars would pull from a generator, but in threads of its own, and a database connection
-        belongs to one thread.
-        """
-        import polars as pl
-
-        pieces = folder / f".{self.name}"
-        pieces.mkdir()
+    check_free(folder)
+    with work_folder(folder) as work:
         try:
-            for number, frame in enumerate(self._frames()):
-                frame.write_parquet(pieces / f"{number:06d}.parquet")
-            joined = pl.scan_parquet(sorted(pieces.iterdir()), glob=False)
-            joined.sink_parquet(folder / f"{self.name}.parquet", row_group_size=ROW_GROUP)
+            staged = {table: _staged(table, rows(table), work / table) for table in _EXPORTED}
+            tables = {table: frame for table, frame in staged.items() if frame is not None}
+            about = {
+                "name": name,
+                "span": span_of([tables["visits"]]),
+                "resolution": resolution_of(tables["visits"]),
+                **({"demand_bucket": "1h"} if "demand" in tables else {}),
+                "source": "exported from a Salticus store",
+                "caveats": "visits are what a crawler saw, not the truth; between them nothing is "
+                "known",
+            }
+            return write_log(folder, tables, about)
         except pl.exceptions.PolarsError as error:  # what it makes of a full disk
             raise OSError(str(error)) from error
-        shutil.rmtree(pieces)
 
-    def _frames(self) -> Iterator[pl.DataFrame]:
-        """One at least, so that an empty table has its columns."""
-        import polars as pl
 
-        chunk = list(islice(self._rows, _CHUNK))
-        schema = _schema(self.name, chunk)
-        while True:
-            self._note(chunk)
-            columns = {key: [row.get(key) for row in chunk] for key in schema}
-            for key in schema.keys() - TABLES[self.name].keys():
-                if schema[key] == pl.String:
-                    columns[key] = [_text(cell) for cell in columns[key]]
-            yield pl.DataFrame(columns, schema=schema)
-            chunk = list(islice(self._rows, _CHUNK))
-            if not chunk:
-                return
+def _staged(table: str, rows: Iterator[Row], pieces: Path) -> pl.LazyFrame | None:
+    """The rows written in pieces, in bounded memory; None of a table that is written if it has any.
 
-    def _note(self, chunk: list[Row]) -> None:
-        self.count += len(chunk)
-        times = [row["at"] for row in chunk if row.get("at") is not None]
-        if times:
-            self.first = min(times) if self.first is None else min(self.first, *times)
-            self.last = max(times) if self.last is None else max(self.last, *times)
+    Polars would pull from a generator, but in threads of its own, and a database connection belongs
+    to one thread.
+    """
+    import polars as pl
+
+    chunk = list(islice(rows, _CHUNK))
+    if not chunk and table in _IF_ANY:
+        return None
+    schema = _schema(table, chunk)
+    odd = [key for key in schema if key not in TABLES[table] and schema[key] == pl.String]
+    pieces.mkdir()
+    while True:  # one at least, so that an empty table has its columns
+        columns = {key: [row.get(key) for row in chunk] for key in schema}
+        columns |= {key: [_text(cell) for cell in columns[key]] for key in odd}
+        piece = pieces / f"{len(list(pieces.iterdir())):06d}.parquet"
+        pl.DataFrame(columns, schema=schema).write_parquet(piece)
+        if not (chunk := list(islice(rows, _CHUNK))):
+            return pl.scan_parquet(sorted(pieces.iterdir()), glob=False)
 
 
 def _schema(table: str, chunk: list[Row]) -> dict[str, pl.DataType]:
@@ -142,17 +242,15 @@ def _text(value: Any) -> str | None:
     )
 
 
-def _about(name: str, tables: dict[str, _Table], folder: Path) -> dict[str, Any]:
-    first, last = tables["visits"].first, tables["visits"].last
-    return {
-        "name": name,
-        "span": None if first is None or last is None else [utc(first), utc(last)],
-        "resolution": resolution_of(folder / "visits.parquet"),
-        **({"demand_bucket": "1h"} if "demand" in tables else {}),
-        "source": "exported from a Salticus store",
-        "caveats": "visits are what a crawler saw, not the truth; between them nothing is known",
-        "rows": {table.name: table.count for table in tables.values()},
-    }
+def export_rows(rows: Iterator[Row], path: Path, format: Literal["csv", "jsonl"]) -> int:
+    """Write visits as CSV or as JSON lines, times in ISO 8601; returns how many.
+
+    In CSV a text that a spreadsheet would run as a formula has an apostrophe before it.
+    A file of that name is replaced when the new one is complete.
+    """
+    write = {"csv": _csv, "jsonl": _jsonl}[format]
+    with in_place(path) as part:
+        return write((_readable(row) for row in rows), part)
 
 
 def _readable(row: Row) -> Row:

@@ -4,6 +4,6 @@
 `scrapy`.
 """
 
-from salticus.scrapy.middleware import Salticus
+from salticus.scrapy.crawl import Salticus
 
 __all__ = ["Salticus"]

@@ -1,32 +1,201 @@
-"""One run of a spider: Salticus plans the visits, Scrapy makes them, the store keeps them."""
+"""One run of a spider: Salticus plans the visits, Scrapy makes them, the store keeps them.
+
+The spider middleware is where requests and items pass between the spider and Scrapy's engine.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
+from scrapy.http import Response
+from scrapy.settings import BaseSettings
+from scrapy.spidermiddlewares.httperror import HttpError
+from scrapy.utils.conf import closest_scrapy_cfg
 
 from salticus.clock import Clock
+from salticus.config import Config, load
 from salticus.crawl.assembly import guided
 from salticus.crawl.live import Job, Live
 from salticus.crawl.loop import Loop
 from salticus.crawl.manual import by_hand
-from salticus.errors import InputError, UnknownPage
-from salticus.scrapy.fetcher import ScrapyFetcher, first_url
-from salticus.scrapy.items import reading
-from salticus.scrapy.options import Options
+from salticus.crawl.opening import clock_of
+from salticus.errors import ConfigError, InputError, SalticusError, UnknownPage
+from salticus.scrapy.fetcher import (
+    VISIT,
+    ScrapyFetcher,
+    broken,
+    fetched_of,
+    first_url,
+    status_of,
+    words_for,
+)
+from salticus.scrapy.items import reading, taken
 from salticus.store.nouns import PageState
 from salticus.types import Fetched, NewPage, Status, Target, Tick
 from salticus.urls import canonical
 from salticus.web.desk import desk
 
+logger = logging.getLogger(__name__)
+
+_PRIORITY = 10  # next to the engine: what others filter never counts, what they add does
 _CALLBACK = "callback:"  # the tag that names the method which makes a page's items
+
+
+class Salticus:
+    """Puts the spider middleware in its place.
+
+    Its settings are SALTICUS_CONFIG, SALTICUS_CONTINUOUS and SALTICUS_ONLY_PLANNED; see `Options`.
+    """
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        logging.getLogger("numba").setLevel(logging.WARNING)  # Scrapy shows what others debug
+        settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", Revisits, _PRIORITY)
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What the add-on needs to know.
+
+    `config` is read from SALTICUS_CONFIG, a file beside scrapy.cfg unless its path is absolute.
+    With `continuous` the spider does not end: visits are planned tick after tick. With
+    `only_planned` the spider's own requests for pages that are known are left out.
+    """
+
+    config: Config
+    continuous: bool = False
+    only_planned: bool = True
+
+    @classmethod
+    def of(cls, settings: BaseSettings) -> Options:
+        """The options in a project's settings; ConfigError names what is wrong."""
+        project = Path(closest_scrapy_cfg() or "./scrapy.cfg").parent
+        return cls(
+            load(project / settings.get("SALTICUS_CONFIG", "salticus.toml")),
+            continuous=settings.getbool("SALTICUS_CONTINUOUS", False),
+            only_planned=settings.getbool("SALTICUS_ONLY_PLANNED", True),
+        )
+
+
+class Revisits:
+    """Lets pass what the spider asks for that is new, adds the planned visits, notes the items.
+
+    Without `process_start`, as in Scrapy's shell, it does nothing.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.options = Options.of(crawler.settings)
+        self.clock = clock_of(self.options.config)
+        self.crawl: ScrapyCrawl | None = None
+        self._noted: set[asyncio.Future[None]] = set()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Revisits:
+        made = cls(crawler)
+        crawler.signals.connect(made.spider_closed, signal=signals.spider_closed)
+        return made
+
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """The spider's own start; it lasts until all planned visits have been made, because a
+        spider that has started and has no requests left is closed."""
+        try:
+            crawl = await self._opened()
+            async for one in start:
+                if not isinstance(one, Request) or await crawl.wanted(one):
+                    yield one
+            await asyncio.shield(crawl.running)
+        except SalticusError as error:
+            logger.error("salticus: %s", error)
+            raise CloseSpider("salticus") from error
+
+    async def _opened(self) -> ScrapyCrawl:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            raise ConfigError(
+                "the add-on needs Scrapy's asyncio reactor; leave TWISTED_REACTOR as it is"
+            ) from None
+        crawl = ScrapyCrawl(self.crawler, self.options, self.clock)
+        crawl.failed = self.failed
+        await crawl.open()
+        self.crawl = crawl
+        return crawl
+
+    async def process_spider_output(
+        self, response: Response, result: AsyncIterator[Any], spider: Any = None
+    ) -> AsyncIterator[Any]:
+        """What a callback makes of a response; once it has come to its end, that is noted."""
+        request, fetched = response.request, fetched_of(response, self._now())
+        items: list[Any] = []
+        again = False
+        try:
+            async for one in result:
+                if not isinstance(one, Request):
+                    items.append(taken(one))
+                elif _same_visit(one, request):
+                    again = True
+                elif not await self._passes(one):
+                    continue
+                yield one
+        except CloseSpider:
+            await self._ended(request, fetched, items)
+            raise
+        if not again:
+            await self._ended(request, fetched, items)
+
+    def process_spider_exception(
+        self, response: Response, exception: Exception, spider: Any = None
+    ) -> None:
+        """Whatever the callback made before it failed, the visit has come to nothing."""
+        if not isinstance(exception, CloseSpider):
+            fetched = broken(fetched_of(response, self._now()), words_for(exception))
+            noted = asyncio.ensure_future(self._ended(response.request, fetched, []))
+            self._noted.add(noted)
+            noted.add_done_callback(self._noted.discard)
+
+    async def _passes(self, request: Request) -> bool:
+        """Whether a request that a callback made goes on; it is of no visit, even if it has the
+        meta of one."""
+        request.meta.pop(VISIT, None)
+        return self.crawl is None or await self.crawl.wanted(request)
+
+    async def _ended(self, request: Any, fetched: Fetched, items: list[Any]) -> None:
+        if self.crawl is not None:
+            await self.crawl.ended(request, fetched, items)
+
+    async def failed(self, failure: Any) -> None:
+        """The errback of requests whose failure is an observation."""
+        if isinstance(failure.value, HttpError):
+            return  # its response comes by `process_spider_output`
+        error, request = failure.value, failure.request
+        fetched = Fetched(request.url, status_of(error), self._now(), fault=words_for(error))
+        await self._ended(request, fetched, [])
+        raise error  # then Scrapy logs it, as it does without an errback
+
+    async def spider_closed(self) -> None:
+        await asyncio.gather(*self._noted)
+        if self.crawl is not None:
+            await self.crawl.close()
+
+    def _now(self) -> int:
+        """World time, µs."""
+        return int(self.clock.now().timestamp() * 1e6)
+
+
+def _same_visit(request: Request, before: Any) -> bool:
+    """Whether a callback asks once more for what it was called with; others may copy its meta."""
+    visit = before.meta.get(VISIT)
+    return visit is not None and request.meta.get(VISIT) == visit and request.url == before.url
 
 
 class ScrapyCrawl:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import can_ada
@@ -22,8 +21,8 @@ from salticus.exchange.convert.base import (
     SourceRows,
 )
 from salticus.exchange.convert.scan import CSV, MARK, ragged
-from salticus.exchange.place import check_free
-from salticus.exchange.tables import resolution_of, spelt, write_log
+from salticus.exchange.place import check_free, work_folder
+from salticus.exchange.write import resolution_of, spelt, write_log
 
 _CHUNK = 50_000  # URLs that are Python objects at a time
 _TAKEN = ("page_id", "url", "host", "kind", "stratum")  # by the log itself
@@ -44,12 +43,8 @@ def convert_log(
     check_free(out)
     read: Converter = plugins.load("converter", format, BUILTIN)
     found = read(sources, options)
-    try:
-        near = next(folder for folder in out.absolute().parents if folder.is_dir())
-        with TemporaryDirectory(prefix=f".{out.name}.", dir=near) as work:
-            return _convert(found, out, Path(work), format, options)
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written: {error}") from error
+    with work_folder(out) as work:
+        return _convert(found, out, work, format, options)
 
 
 def _convert(
@@ -62,9 +57,7 @@ def _convert(
     repeated = _count(seen.filter(pl.col("problem").is_null() & pl.col("again")))
     tables = _tables(found, rows, seen.filter(~pl.col("again")), options)
     resolution = options.resolution or found.resolution
-    inferred = resolution is None and resolution_of(
-        work / "seen.parquet", options.timezone or "UTC"
-    )
+    inferred = resolution is None and resolution_of(seen, options.timezone or "UTC")
     about = _about(found, format, options) | {"resolution": resolution or inferred or None}
     written = write_log(out, tables, {"name": options.name or out.name, **about})
     return {

@@ -13,7 +13,7 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.exchange.tables import spelt
+from salticus.exchange.write import spelt
 from salticus.lab.analyze.pages import AnalyzedPages, key, offsets_us
 from salticus.lab.analyze.record import (
     DAY,

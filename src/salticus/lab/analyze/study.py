@@ -11,7 +11,7 @@ import numpy as np
 from salticus.charts.sheet import Sheet
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.exchange.tables import iso, spelt
+from salticus.exchange.write import iso, spelt
 from salticus.lab.analyze.demand import DemandSummary, demand_of, draw_demand
 from salticus.lab.analyze.groups import GroupShares, draw_groups, groups_of
 from salticus.lab.analyze.intervals import Intervals, draw_intervals, intervals_of, spoken

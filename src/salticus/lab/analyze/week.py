@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from salticus.charts.sheet import WIDTH, Sheet, data
-from salticus.exchange.tables import spelt
+from salticus.exchange.write import spelt
 from salticus.lab.analyze.pages import AnalyzedPages
 from salticus.lab.analyze.record import DAY, HOUR, Downloads
 from salticus.lab.analyze.shares import PERCENT, ChangeShare, share_bars, share_tips, shares

@@ -15,7 +15,7 @@ import numpy as np
 from salticus import allocate
 from salticus.config import Budget
 from salticus.exchange.folder import Log
-from salticus.exchange.tables import write_log
+from salticus.exchange.write import write_log
 from salticus.lab.bench.process import Told, answer, measured, peak
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage

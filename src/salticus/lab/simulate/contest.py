@@ -16,8 +16,8 @@ from salticus.allocate.gate import BUILTIN as GATES
 from salticus.config import Budget
 from salticus.crawl.opening import RENDERED
 from salticus.exchange.folder import Log
-from salticus.exchange.tables import spelt
 from salticus.exchange.truth import read_truth
+from salticus.exchange.write import spelt
 from salticus.lab.simulate.clairvoyant import bound
 from salticus.lab.simulate.clicking import WINDOW, clicks_of
 from salticus.lab.simulate.compare import ContestEntry, increases, savings, spread

@@ -9,8 +9,8 @@ import numpy as np
 
 from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
-from salticus.exchange.tables import spelt
 from salticus.exchange.truth import Truth, read_truth, sample
+from salticus.exchange.write import spelt
 from salticus.lab.simulate.logged import CrawlerHistory, logged_past
 from salticus.lab.simulate.readers import Readership, readers_of
 from salticus.types import instant, moment

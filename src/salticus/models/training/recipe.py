@@ -16,7 +16,7 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.exchange.tables import span_of, spelt
+from salticus.exchange.write import span_of, spelt
 from salticus.features.metadata import Hashes
 from salticus.features.names import EDGES
 from salticus.types import Bools, Floats, instant
@@ -93,7 +93,7 @@ def log_span(log: Log) -> tuple[int, int]:
     if ends is not None:
         first, last = (int(instant(end).astype(np.int64)) for end in ends)
         return first, last + 1
-    found = span_of(log.folder, [table for table in ("values", "visits") if log.has(table)])
+    found = span_of(log.raw(table) for table in ("values", "visits") if log.has(table))
     if found is None:
         raise InputError(f"{log.folder}: there are neither values nor visits to learn from")
     first, last = (int(np.datetime64(text.rstrip("Z"), "us").astype(np.int64)) for text in found)

@@ -13,7 +13,7 @@ import numpy as np
 
 from salticus.errors import ConfigError
 from salticus.exchange.place import check_free
-from salticus.exchange.tables import write_log
+from salticus.exchange.write import write_log
 from salticus.lab.worlds.market.blocks import Block, blocks_of
 from salticus.lab.worlds.market.catalogue import CONDITIONS
 from salticus.lab.worlds.market.changes import GONE
