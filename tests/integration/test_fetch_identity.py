@@ -7,9 +7,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from proxies import Names, Proxy
 
 from salticus.checks.fetch import settings
-from salticus.checks.fetch_server import Names, Proxy, Server, reply
+from salticus.checks.fetch_server import Server, reply
 from salticus.clock import SystemClock
 from salticus.config import Config, Host
 from salticus.fetch.http import HttpEngine

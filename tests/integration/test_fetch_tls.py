@@ -15,9 +15,10 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from proxies import Names, Proxy
 
 from salticus.checks.fetch import settings
-from salticus.checks.fetch_server import Names, Proxy, Server, reply
+from salticus.checks.fetch_server import Server, reply
 from salticus.clock import SystemClock
 from salticus.config import Config, Host
 from salticus.fetch.base import Answer

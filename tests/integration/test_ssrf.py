@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import pytest
 from aiohttp.abc import AbstractResolver
+from proxies import Names
 
 from salticus.checks.fetch import settings
-from salticus.checks.fetch_server import Names, Server, reply
+from salticus.checks.fetch_server import Server, reply
 from salticus.clock import SystemClock
 from salticus.config import Config, Host
 from salticus.fetch import address

@@ -127,7 +127,8 @@ class Exp3Ix(Learner):
     probability 1 − δ at most 4 √(K T ln K) + (2 √(K T / ln K) + 1) ln(2/δ).
     """
 
-    kept = ("losses_", "steps_")
+    kept: tuple[str, ...] = ("losses_", "steps_")
+    pace = 1.0
 
     def __init__(self, arms: int) -> None:
         super().__init__(arms)
@@ -144,10 +145,11 @@ class Exp3Ix(Learner):
 
     def _rate(self) -> float:
         """η of the coming step."""
-        return math.sqrt(math.log(self.arms) / (self.arms * (float(self.steps_[0]) + 1.0)))
+        steps = float(self.steps_[0]) + 1.0
+        return self.pace * math.sqrt(math.log(self.arms) / (self.arms * steps))
 
 
-class Exp3Plus(Learner):
+class Exp3Plus(Exp3Ix):
     """EXP3++ (Seldin and Lugosi 2017): explores less what is surely worse.
 
     q = (1 − Σε) ρ + ε with ρ ∝ exp(−η_t L) and ε_t(a) = min{1/2K, η_t, β ln t / (t Δ_a²)}, where
@@ -157,28 +159,23 @@ class Exp3Plus(Learner):
     """
 
     kept = ("losses_", "steps_", "drawn_", "suffered_")
+    pace = 0.5
 
     def __init__(self, arms: int, *, alpha: float = 3.0, beta: float = 256.0) -> None:
         super().__init__(arms)
         self.alpha = alpha
         self.beta = beta
-        self.losses_ = np.zeros(arms)
-        self.steps_ = np.zeros(1)
         self.drawn_, self.suffered_ = np.zeros(arms), np.zeros(arms)
 
     def probabilities(self) -> Floats:
         explored = self._explored()
-        exploited = _softmax(-self._rate() * self.losses_)
-        return np.asarray((1.0 - explored.sum()) * exploited + explored)
+        return np.asarray((1.0 - explored.sum()) * super().probabilities() + explored)
 
     def update(self, arm: int, reward: float) -> None:
         self.losses_[arm] += (1.0 - reward) / float(self.probabilities()[arm])
         self.drawn_[arm] += 1.0
         self.suffered_[arm] += 1.0 - reward
         self.steps_ += 1.0
-
-    def _rate(self) -> float:
-        return 0.5 * math.sqrt(math.log(self.arms) / (self.arms * (float(self.steps_[0]) + 1.0)))
 
     def _explored(self) -> Floats:
         """ε: the probability with which each arm is drawn whatever its losses are."""
