@@ -158,7 +158,7 @@ async def _hurries(make: Callable[[Fetch, Clock], Engine]) -> None:
 
 async def check_fetcher(make: Callable[[Config, Clock], Fetcher]) -> None:
     """Run all laws of `Fetcher` on fetchers made by `make`, in about ten seconds."""
-    for law in [found for name, found in globals().items() if name.startswith("law_")]:
+    for law in [found for name, found in globals().items() if name.startswith("_law_")]:
         await law(make)
 
 
@@ -169,7 +169,7 @@ async def _visits(make: Make, config: Config, targets: Iterable[Target]) -> list
     return [fetched for fetched in found if fetched is not None]
 
 
-async def law_never_raises(make: Make) -> None:
+async def _law_never_raises(make: Make) -> None:
     async with Server({**_ROUTES}) as server:
         for path, (_, exchange) in MISCHIEF.items():
             (fetched,) = await _visits(make, settings(), [server.target(path)])
@@ -182,7 +182,7 @@ async def law_never_raises(make: Make) -> None:
         assert fetched.status is Status.UNSAFE, "law: no redirect leads to an address off limits"
 
 
-async def law_follows(make: Make) -> None:
+async def _law_follows(make: Make) -> None:
     """Where a page has moved for good is told, if every redirect was permanent."""
     ways = {
         "/a": ("301 Moved", "/b"),
@@ -200,7 +200,7 @@ async def law_follows(make: Make) -> None:
         assert moved == expected, f"law: `moved` after permanent redirects only, not {moved}"
 
 
-async def law_keeps_gaps(make: Make) -> None:
+async def _law_keeps_gaps(make: Make) -> None:
     delay = 0.05
     async with Server(
         {"/p": reply(BODY), "/r": reply(status="302 Found", Location="/p")}
@@ -215,7 +215,7 @@ async def law_keeps_gaps(make: Make) -> None:
     assert server.most == 1, "law: with a delay, one after the other"
 
 
-async def law_keeps_apart(make: Make) -> None:
+async def _law_keeps_apart(make: Make) -> None:
     async def slow(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
         await asyncio.sleep(0.02)
         return reply(BODY)
@@ -225,7 +225,7 @@ async def law_keeps_apart(make: Make) -> None:
     assert server.most <= 3, f"law: no more at once than the concurrency, not {server.most}"
 
 
-async def law_is_patient(make: Make) -> None:
+async def _law_is_patient(make: Make) -> None:
     busy_host = Server({"/busy": reply(status="429 Slow down", Retry_After="30")})
     async with busy_host as server, _closing(make(settings(retries=2), SystemClock())) as fetcher:
         busy = await fetcher.fetch(server.target("/busy"))
@@ -244,7 +244,7 @@ def _next_at(fetcher: Fetcher, server: Server) -> float:
     return {state.host: state for state in fetcher.news()}[server.host].next_at
 
 
-async def law_is_patient_at_once(make: Make) -> None:
+async def _law_is_patient_at_once(make: Make) -> None:
     """A Retry-After counts from its headers, for requests to the host that wait meanwhile too."""
     release = asyncio.Event()
 
@@ -269,7 +269,7 @@ async def law_is_patient_at_once(make: Make) -> None:
     assert not server.times("/p"), "law: nothing is requested after the headers of a Retry-After"
 
 
-async def law_keeps_hours(make: Make) -> None:
+async def _law_keeps_hours(make: Make) -> None:
     now = datetime.now(UTC)
     start, end = ((now + timedelta(hours=h)).time().replace(tzinfo=None) for h in (6, 7))
     closed = Host("*", hours=Hours(start, end, ZoneInfo("UTC")))
@@ -283,7 +283,7 @@ async def law_keeps_hours(make: Make) -> None:
     assert not server.arrivals, "law: nothing is requested outside of the hours"
 
 
-async def law_heeds_robots(make: Make) -> None:
+async def _law_heeds_robots(make: Make) -> None:
     rules = reply(b"User-agent: *\nDisallow: /private\n")
     async with Server({"/robots.txt": rules, "/p": reply(BODY)}) as server:
         paths = ("/private/1", "/p", "/private")
@@ -301,7 +301,7 @@ async def law_heeds_robots(make: Make) -> None:
         assert len(server.times("/p")) == 1, "law: without robots.txt nothing is requested"
 
 
-async def law_heeds_unread_robots(make: Make) -> None:
+async def _law_heeds_unread_robots(make: Make) -> None:
     """A robots.txt that began well and cannot be read may forbid anything."""
     for path in ("/truncated", "/cut-chunk", "/bad-gzip", "/cut-gzip", "/unasked", "/stall"):
         async with Server({"/robots.txt": _ROUTES[path], "/p": reply(BODY)}) as server:
@@ -312,7 +312,7 @@ async def law_heeds_unread_robots(make: Make) -> None:
             assert fetched.status not in fine, "law: no rule forbids it, and the visit fails"
 
 
-async def law_remembers(make: Make) -> None:
+async def _law_remembers(make: Make) -> None:
     def conditional(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
         known = headers.get("if-none-match") == '"1"'
         return reply(status="304 Not Modified") if known else reply(BODY, ETag='"1"')
@@ -327,7 +327,7 @@ async def law_remembers(make: Make) -> None:
             assert made is None, "law: what was remembered of a host holds"
 
 
-async def law_stops(make: Make) -> None:
+async def _law_stops(make: Make) -> None:
     made = make(settings(delay=30.0), SystemClock())
     async with Server({"/p": reply(BODY)}) as server, _closing(made) as fetcher:
         waiting = [asyncio.create_task(fetcher.fetch(server.target("/p"))) for _ in range(3)]

@@ -45,7 +45,7 @@ async def check_store(make: Make) -> None:
     """
     suites = (globals(), vars(store_pages), vars(store_people))
     named = [one for suite in suites for one in suite.items()]
-    for law in (found for name, found in named if name.startswith("law_")):
+    for law in (found for name, found in named if name.startswith("_law_")):
         store = await make()
         try:
             await law(store)
@@ -56,7 +56,7 @@ async def check_store(make: Make) -> None:
 # -------------------------------------------------------------------------------------- visits
 
 
-async def law_keeps_visits(store: Store) -> None:
+async def _law_keeps_visits(store: Store) -> None:
     one, two, *_ = await filled(store)
     failed = visit(2, two, status="timeout", fault="no answer", purpose="explore")
     failed.propensity, failed.chance = 0.1 + 0.2, 0.1 + 0.7
@@ -74,7 +74,7 @@ async def law_keeps_visits(store: Store) -> None:
     assert (summary.first, summary.last) == (changed.at, failed.at), "law: first and last visit"
 
 
-async def law_keeps_page_states(store: Store) -> None:
+async def _law_keeps_page_states(store: Store) -> None:
     one, two, *_ = await filled(store)
     value = Value("offer", "12.50 EUR", {"title": "Kettle \N{HOT BEVERAGE}"})
     await record(store, visit(1, one, changed=True, value=value))
@@ -88,7 +88,7 @@ async def law_keeps_page_states(store: Store) -> None:
     assert (other.failures, other.last_answer) == (1, None), "law: a failure is no answer"
 
 
-async def law_keeps_a_visit_once(store: Store) -> None:
+async def _law_keeps_a_visit_once(store: Store) -> None:
     one, two, *_ = await filled(store)
     await record(store, visit(1, one))
     again = Record(
@@ -104,7 +104,7 @@ async def law_keeps_a_visit_once(store: Store) -> None:
     assert len(list(store.scan("visits"))) == 3, "law: a visit is scanned once"
 
 
-async def law_keeps_all_or_nothing(store: Store) -> None:
+async def _law_keeps_all_or_nothing(store: Store) -> None:
     one, two, *others = await filled(store)
     good = [Record(visit(1, one), (HostState("shop0.example"),), b"body"), Record(visit(3, two))]
     wrong = store.record([good[0], Record(visit(2, max(others) + 99)), good[1]])
@@ -116,7 +116,7 @@ async def law_keeps_all_or_nothing(store: Store) -> None:
     assert len(await outcomes(store, 1, 3)) == 2, "law: a refusal does no harm"
 
 
-async def law_tells_unknown_from_unchanged(store: Store) -> None:
+async def _law_tells_unknown_from_unchanged(store: Store) -> None:
     pages, told = await filled(store), (None, True, False)
     await record(store, *(visit(n, pages[n], changed=known) for n, known in enumerate(told)))
     found = (await outcomes(store, 0, 1, 2)).changed.tolist()
@@ -125,7 +125,7 @@ async def law_tells_unknown_from_unchanged(store: Store) -> None:
     assert scanned == list(told), "law: unknown is not unchanged, also in exports"
 
 
-async def law_keeps_times_exactly(store: Store) -> None:
+async def _law_keeps_times_exactly(store: Store) -> None:
     page, *_ = await filled(store)
     times = [NOON, NOON + 1, 1, 2**62]
     await record(store, *(visit(n, page, at=at, since=at - 1) for n, at in enumerate(times)))
@@ -134,7 +134,7 @@ async def law_keeps_times_exactly(store: Store) -> None:
     assert np.all(found.at - found.since == np.timedelta64(1, "us")), "law: so is `since`"
 
 
-async def law_keeps_the_value_of_a_lost_page(store: Store) -> None:
+async def _law_keeps_the_value_of_a_lost_page(store: Store) -> None:
     page, *_ = await filled(store)
     value = Value("offer", "12.50 EUR")
     await record(store, visit(1, page, digest="d", value=value), visit(2, page, status="lost"))
@@ -145,7 +145,7 @@ async def law_keeps_the_value_of_a_lost_page(store: Store) -> None:
     assert (target.digest, target.seen) == ("d", NOON + 1), "law: digest and time stay too"
 
 
-async def law_keeps_validators(store: Store) -> None:
+async def _law_keeps_validators(store: Store) -> None:
     page, *_ = await filled(store)
     await record(store, visit(1, page, etag='"1"', last_modified="yesterday"))
     await record(store, visit(2, page, status="not_modified"), visit(3, page, status="busy"))
@@ -157,7 +157,7 @@ async def law_keeps_validators(store: Store) -> None:
     assert (target.etag, target.last_modified) == (None, None), "law: a new answer replaces them"
 
 
-async def law_keeps_the_latest_content(store: Store) -> None:
+async def _law_keeps_the_latest_content(store: Store) -> None:
     one, two, *_ = await filled(store)
     assert await store.content(one) is None, "law: no content before a visit"
     bodies = [b"", b"old", b"<p>\xff\0" * 5000]
@@ -172,7 +172,7 @@ async def law_keeps_the_latest_content(store: Store) -> None:
 # -------------------------------------------------------------------------------------- the rest
 
 
-async def law_keeps_hosts_and_run_state(store: Store) -> None:
+async def _law_keeps_hosts_and_run_state(store: Store) -> None:
     page, *_ = await filled(store)
     hosts = [
         HostState("a.example", 1_767_268_800.123457, 3, "Disallow: /\0\ud800", 200, 1e9 + 0.1),
@@ -195,7 +195,7 @@ async def law_keeps_hosts_and_run_state(store: Store) -> None:
     assert after.state == before.state, "law: the run state is left alone by visits"
 
 
-async def law_scans_in_order_of_time(store: Store) -> None:
+async def _law_scans_in_order_of_time(store: Store) -> None:
     one, two, *_ = await filled(store)
     texts = ["12.50", "long " * 1000, "odd \0 \ud800"]
     for n, text in enumerate(texts):
@@ -210,7 +210,7 @@ async def law_scans_in_order_of_time(store: Store) -> None:
     assert [row["url"] for row in store.scan("pages")] == URLS, "law: pages in order of id"
 
 
-async def law_keeps_signals(store: Store) -> None:
+async def _law_keeps_signals(store: Store) -> None:
     one, two, *_ = await filled(store)
     await store.notice([Signal(one, NOON + 1, "feed", "x"), Signal(two, NOON, "click")])
     found = [(row["page_id"], row["kind"], row["value"]) for row in store.scan("signals")]
@@ -218,7 +218,7 @@ async def law_keeps_signals(store: Store) -> None:
     assert found == expected, "law: signals are kept, in order of time"
 
 
-async def law_prunes_only_the_old(store: Store) -> None:
+async def _law_prunes_only_the_old(store: Store) -> None:
     page, *_ = await filled(store)
     await record(store, visit(1, page, value=Value("page", "text")), visit(2, page))
     await store.notice([Signal(page, NOON, "click"), Signal(page, NOON + 2, "click")])
@@ -230,7 +230,7 @@ async def law_prunes_only_the_old(store: Store) -> None:
     assert len(list(store.scan("values"))) == 1, "law: values stay"
 
 
-async def law_locks_out_others(store: Store) -> None:
+async def _law_locks_out_others(store: Store) -> None:
     assert await store.holder() is None, "law: nobody holds the lock of a new store"
     async with store.lock():
         assert await store.holder(), "law: it is known who holds the lock"
@@ -243,7 +243,7 @@ async def law_locks_out_others(store: Store) -> None:
         pass
 
 
-async def law_is_well(store: Store) -> None:
+async def _law_is_well(store: Store) -> None:
     await filled(store)
     assert (await store.health()).wrong is None, "law: a new store is well"
 
@@ -259,7 +259,7 @@ def _past(*seen: Observation) -> History:
     return history
 
 
-async def law_loads_a_history(store: Store) -> None:
+async def _law_loads_a_history(store: Store) -> None:
     pages = [[NewPage(URLS[1], kind="offer")], [NewPage(URLS[0]), NewPage(URLS[1])]]
     old = visit(0, 1, at=NOON - 2, value=Value("page", "text"))
     new = visit(0, 0, at=NOON - 1, changed=True)
@@ -278,7 +278,7 @@ async def law_loads_a_history(store: Store) -> None:
     assert more.end <= found.first, "law: no number is given twice"
 
 
-async def law_loads_what_is_older_behind(store: Store) -> None:
+async def _law_loads_what_is_older_behind(store: Store) -> None:
     one, two, *_ = await filled(store)
     now = visit(1, one, changed=True, value=Value("page", "new"), digest="n", etag="e", since=NOON)
     await record(store, now, visit(2, two, status="timeout", fault="slow"))
@@ -293,7 +293,7 @@ async def law_loads_what_is_older_behind(store: Store) -> None:
     assert (other.value, other.last_answer) == ("old", NOON - _DAY), "law: what is new is taken up"
 
 
-async def law_loads_all_or_nothing(store: Store) -> None:
+async def _law_loads_all_or_nothing(store: Store) -> None:
     one, *_ = await filled(store)
     await record(store, visit(1, one))
 
@@ -318,7 +318,7 @@ def _sample(*visits: int) -> Sample:
     return Sample(np.array(visits, dtype=np.int64), np.full(n, 0.1), np.arange(1.0, n + 1) / 3)
 
 
-async def law_keeps_gauges(store: Store) -> None:
+async def _law_keeps_gauges(store: Store) -> None:
     one, two, *_ = await filled(store)
     later = _tick(NOON + HOUR_US)
     for tick in (later, _tick(NOON)):
@@ -345,7 +345,7 @@ async def law_keeps_gauges(store: Store) -> None:
     assert not len(found), "law: `prune` takes old samples"
 
 
-async def law_tells_gone_from_new(store: Store) -> None:
+async def _law_tells_gone_from_new(store: Store) -> None:
     one, two, three, four = await filled(store)
     await store.gauge(_tick(NOON + 10), _sample(11, 12, 13, 14))
     await record(
@@ -366,7 +366,7 @@ async def law_tells_gone_from_new(store: Store) -> None:
     )
 
 
-async def law_keeps_the_panel(store: Store) -> None:
+async def _law_keeps_the_panel(store: Store) -> None:
     one, two, three, _ = await filled(store)
     first = Member(one, "uniform, small hosts", 1 / 3, 1 / 6, NOON)
     await store.empanel([Member(two, "x", 1.0, 1.0, NOON)])

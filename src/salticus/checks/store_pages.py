@@ -24,7 +24,7 @@ from salticus.store.nouns import Query
 from salticus.types import Entry, NewPage, Record, Value
 
 
-async def law_adds_pages(store: Store) -> None:
+async def _law_adds_pages(store: Store) -> None:
     new = NewPage(URLS[0], kind="offer", tags=("b", "a"), max_interval=0.1, demand=2.5)
     assert await store.add([new, NewPage(URLS[1])], at=NOON) == 2, "law: `add` counts new pages"
     again = NewPage(f"{URLS[0]}#top".upper().replace("OFFER", "offer"), tags=("c",), demand=3.5)
@@ -38,7 +38,7 @@ async def law_adds_pages(store: Store) -> None:
     assert page.last_visit is None, "law: a new page was never visited"
 
 
-async def law_refuses_wrong_urls(store: Store) -> None:
+async def _law_refuses_wrong_urls(store: Store) -> None:
     for url in ("ftp://example.org/", "example.org", "http://", "http://a b/", ""):
         add = store.add([NewPage(URLS[0]), NewPage(url)], at=NOON)
         await refuses(add, InputError, f"{url!r} is refused with InputError")
@@ -47,7 +47,7 @@ async def law_refuses_wrong_urls(store: Store) -> None:
     await refuses(store.page(URLS[0]), UnknownPage, law)
 
 
-async def law_tells_edits(store: Store) -> None:
+async def _law_tells_edits(store: Store) -> None:
     await filled(store)
     first = await store.table()
     assert len(first.ids) == 4, "law: `table` has all pages"
@@ -66,7 +66,7 @@ async def law_tells_edits(store: Store) -> None:
     assert last.last_visit[1] == np.datetime64(NOON + 1, "us"), "law: `table` sees visits"
 
 
-async def law_gives_targets_in_order(store: Store) -> None:
+async def _law_gives_targets_in_order(store: Store) -> None:
     await filled(store)
     ids = (await store.table()).ids[[2, 0, 3, 2]]
     targets = await store.targets(ids)
@@ -75,7 +75,7 @@ async def law_gives_targets_in_order(store: Store) -> None:
     assert await store.targets(ids[:0]) == [], "law: no pages, no targets"
 
 
-async def law_follows_what_moved(store: Store) -> None:
+async def _law_follows_what_moved(store: Store) -> None:
     settings = NewPage(URLS[0], "offer", ("books",), max_interval=2.0, demand=3.0)
     await store.add([settings, NewPage(URLS[1])], at=NOON)
     old = (await store.page(URLS[0])).page
@@ -100,7 +100,7 @@ async def law_follows_what_moved(store: Store) -> None:
     assert len((await store.table()).ids) == 3, "law: nothing else is added"
 
 
-async def law_keeps_what_was_asked_for_a_page_that_moves(store: Store) -> None:
+async def _law_keeps_what_was_asked_for_a_page_that_moves(store: Store) -> None:
     new, source, *_ = await filled(store)
     hand = NewPage("http://old.example/", tags=("watch",), max_interval=1.0, demand=5.0)
     await store.add([hand, NewPage(URLS[0], tags=("shop",), max_interval=9.0)], at=NOON)
@@ -119,7 +119,7 @@ async def law_keeps_what_was_asked_for_a_page_that_moves(store: Store) -> None:
     assert settings == (new, ["shop", "watch"], 1.0, 5.0), "law: more is asked for, not less"
 
 
-async def law_unites_pages_that_are_alike(store: Store) -> None:
+async def _law_unites_pages_that_are_alike(store: Store) -> None:
     one, two, three, four = await filled(store)
     value = Value("page", "same")
     await record(store, *(visit(n, n, digest="same", value=value) for n in (one, two, three)))
@@ -136,7 +136,7 @@ async def law_unites_pages_that_are_alike(store: Store) -> None:
     assert (await store.page(URLS[3])).canonical is None, "law: its own URL is no other name"
 
 
-async def law_keeps_what_sources_name(store: Store) -> None:
+async def _law_keeps_what_sources_name(store: Store) -> None:
     source, known, *_ = await filled(store)
     await store.add([NewPage(URLS[0], kind="source", tags=("shop",))], at=NOON)
     new = Entry(NEW, "source", NOON, word="lastmod")
@@ -161,7 +161,7 @@ async def law_keeps_what_sources_name(store: Store) -> None:
     assert times[1:] == [(NOON + 5, "feed")], "law: one signal for each newer time"
 
 
-async def law_rests_what_no_source_names(store: Store) -> None:
+async def _law_rests_what_no_source_names(store: Store) -> None:
     source, other, *_ = await filled(store)
     await told(store, 1, source, entries=(Entry(NEW), Entry(URLS[2])), complete=True)
     await told(store, 2, other, entries=(Entry(NEW),), complete=True)
@@ -184,7 +184,7 @@ async def law_rests_what_no_source_names(store: Store) -> None:
     assert await resting(store) == [], "law: what is added by hand rests no more"
 
 
-async def law_counts_idle_visits(store: Store) -> None:
+async def _law_counts_idle_visits(store: Store) -> None:
     page, *_ = await filled(store)
     vain = ("gone", "timeout", "soft_404", "lost", "disallowed", "unsafe")
     await record(store, *(visit(n, page, status=status) for n, status in enumerate(vain)))
@@ -205,7 +205,7 @@ async def _read(store: Store, number: int, page: int, *paths: str) -> list[str]:
     return [alert.fault.rpartition("caps.")[2] for alert in flooded]
 
 
-async def law_takes_up_no_more_links_than_a_source_may_have(store: Store) -> None:
+async def _law_takes_up_no_more_links_than_a_source_may_have(store: Store) -> None:
     source, _, neighbour, _ = await filled(store)
     store.caps = Caps(source_links=3)
     many = [f"a.example/{n}" for n in range(5)]
@@ -229,7 +229,7 @@ async def law_takes_up_no_more_links_than_a_source_may_have(store: Store) -> Non
     assert (await store.targets(np.array([source])))[0].etag == "f", "law: then no more"
 
 
-async def law_takes_up_no_more_pages_than_caps_allow(store: Store) -> None:
+async def _law_takes_up_no_more_pages_than_caps_allow(store: Store) -> None:
     source, other, *_ = await filled(store)
     await _read(store, 1, source, "a.example/0", "a.example/1")
     store.caps = Caps(host_pages=3)
@@ -255,7 +255,7 @@ async def law_takes_up_no_more_pages_than_caps_allow(store: Store) -> None:
     assert (await store.page("http://c2.example/")).page, "law: what is forgotten makes room"
 
 
-async def law_keeps_no_more_links_of_a_host_than_it_may_have(store: Store) -> None:
+async def _law_keeps_no_more_links_of_a_host_than_it_may_have(store: Store) -> None:
     source, other, neighbour, _ = await filled(store)
     store.caps = Caps(host_links=4)
     await _read(store, 1, source, *(f"a.example/{n}" for n in range(3)))
@@ -265,7 +265,7 @@ async def law_keeps_no_more_links_of_a_host_than_it_may_have(store: Store) -> No
     assert len(links(store)) == 6, "law: the sources of other hosts have links of their own"
 
 
-async def law_keeps_few_links_to_one_page(store: Store) -> None:
+async def _law_keeps_few_links_to_one_page(store: Store) -> None:
     urls = [f"http://a.example/{n}.xml" for n in range(MOST_NAMING + 4)]
     await store.add([NewPage(url, "source") for url in urls], at=NOON)
     sources = (await store.table()).ids.tolist()

@@ -25,7 +25,7 @@ from salticus.types import Alert, Count, Counted, Entry, Mark, NewPage, Record, 
 from salticus.types.dates import HOUR_US
 
 
-async def law_numbers_changes(store: Store) -> None:
+async def _law_numbers_changes(store: Store) -> None:
     one, two, *_ = await filled(store)
     values = [Value("offer", "1 EUR", {"price": "1"}), Value("offer", "long " * 999)]
     assert (await store.last_change(), await store.changes(0)) == (0, []), "law: none at first"
@@ -46,7 +46,7 @@ async def law_numbers_changes(store: Store) -> None:
     ], "law: every reader has a place of its own"
 
 
-async def law_keeps_alerts(store: Store) -> None:
+async def _law_keeps_alerts(store: Store) -> None:
     page, *_ = await filled(store)
     steps = [("blocked", False), ("layout", False), ("blocked", False), ("blocked", True)]
     for n, (kind, over) in enumerate([*steps, ("blocked", True), ("blocked", False)]):
@@ -61,7 +61,7 @@ async def law_keeps_alerts(store: Store) -> None:
     assert len(await store.alerts()) == 2, "law: what lasts is told apart"
 
 
-async def law_keeps_what_feeds_tell(store: Store) -> None:
+async def _law_keeps_what_feeds_tell(store: Store) -> None:
     page, *_ = await filled(store)
     await record(store, visit(1, page))
     price = Told(URLS[0], NOON + 9, "acme", Value("offer", "9 EUR", {"price": "9"}))
@@ -79,7 +79,7 @@ async def law_keeps_what_feeds_tell(store: Store) -> None:
     assert await store.told([price]) == 0, "law: old news is no news"
 
 
-async def law_finds_pages(store: Store) -> None:
+async def _law_finds_pages(store: Store) -> None:
     pages = await filled(store)
     await store.add([NewPage(URLS[2], "offer", ("books",), demand=2.0)], at=NOON)
     long = Value("page", "x" * 500)
@@ -108,7 +108,7 @@ async def law_finds_pages(store: Store) -> None:
         await refuses(store.find(wrong), InputError, law)
 
 
-async def law_edits_pages(store: Store) -> None:
+async def _law_edits_pages(store: Store) -> None:
     pages = await filled(store)
     before = (await store.table()).revision
     edit = Edit(("b", "a"), ("c",), "offer", 2.0, 3.0, 4.0, True)
@@ -125,7 +125,7 @@ async def law_edits_pages(store: Store) -> None:
     assert edited == (["b"], "offer", None, 3.0, 1.0, "new"), "law: what is not given stays"
 
 
-async def law_charges_by_pattern(store: Store) -> None:
+async def _law_charges_by_pattern(store: Store) -> None:
     pages = await filled(store)
     await store.edit(Query(url=URLS[3]), Edit(cost=7.0))
     costs = [(Scope("*/[12]"), 2.0), (Scope("http://shop0*"), 3.0)]
@@ -143,7 +143,7 @@ async def law_charges_by_pattern(store: Store) -> None:
     assert len(pages) == 4, "law: costs add no page"
 
 
-async def law_tells_patterns(store: Store) -> None:
+async def _law_tells_patterns(store: Store) -> None:
     pages = await filled(store)
     asked = np.array([*pages[::-1], 10**9])
     found = await store.fitting(asked, [Scope("*/[12]"), Scope("http://shop0*")])
@@ -161,7 +161,7 @@ async def law_tells_patterns(store: Store) -> None:
     assert len(set(wanted)) == 4, "law: all of them"
 
 
-async def law_forgets_pages(store: Store) -> None:
+async def _law_forgets_pages(store: Store) -> None:
     one, two, *others = await filled(store)
     entries = (Entry(NEW), Entry(URLS[0]))
     await store.record([Record(visit(1, one, value=Value("page", "text")), (), b"body")])
@@ -187,7 +187,7 @@ async def law_forgets_pages(store: Store) -> None:
     assert (await store.page(URLS[0])).page > max(others), "law: an id is never used again"
 
 
-async def law_counts_what_readers_do(store: Store) -> None:
+async def _law_counts_what_readers_do(store: Store) -> None:
     first, second, *_ = await filled(store)
     hour = NOON - NOON % HOUR_US
     rows = [
@@ -215,7 +215,7 @@ async def law_counts_what_readers_do(store: Store) -> None:
     assert (await store.counts(later.last)).clicks.tolist() == [1], "law: numbers are used once"
 
 
-async def law_counts_what_moved_where_it_is(store: Store) -> None:
+async def _law_counts_what_moved_where_it_is(store: Store) -> None:
     old, new, *_ = await filled(store)
     await told(store, 1, old, moved=URLS[1])
     await store.count([Count(URLS[0], NOON, clicks=1)])
@@ -224,7 +224,7 @@ async def law_counts_what_moved_where_it_is(store: Store) -> None:
     assert (await store.ids(asked)).tolist() == [new, -1, -1, new], "law: so do questions by URL"
 
 
-async def law_caps_what_one_hour_holds(store: Store) -> None:
+async def _law_caps_what_one_hour_holds(store: Store) -> None:
     old, *_ = await filled(store)
     await told(store, 1, old, moved=URLS[1])
     many = Count(URLS[0], NOON, clicks=MOST_CLICKS - 1, impressions=10**18)
@@ -239,7 +239,7 @@ async def law_caps_what_one_hour_holds(store: Store) -> None:
     assert (row["clicks"], row["impressions"]) == (MOST_CLICKS, MOST_IMPRESSIONS), "law: caps hold"
 
 
-async def law_keeps_marks(store: Store) -> None:
+async def _law_keeps_marks(store: Store) -> None:
     await store.add([NewPage(URLS[0])], at=NOON)
     marks = [Mark(5, "aa", "first.csv", NOON), Mark(9, "bb", "first.csv", NOON)]
     for mark in (*marks, marks[0]):
@@ -249,7 +249,7 @@ async def law_keeps_marks(store: Store) -> None:
     assert (await store.counts()).clicks.sum() == 3, "law: the counts are kept with them"
 
 
-async def law_keeps_requests(store: Store) -> None:
+async def _law_keeps_requests(store: Store) -> None:
     page, *_ = await filled(store)
     asked = [
         Request(4, page, NOON, 0.1 + 0.2, 1 / 3, sent=True, visit=7),
@@ -265,14 +265,14 @@ async def law_keeps_requests(store: Store) -> None:
     assert not await store.asked(), "law: pruned with the visits"
 
 
-async def law_tells_later_visits(store: Store) -> None:
+async def _law_tells_later_visits(store: Store) -> None:
     page, *_ = await filled(store)
     await record(store, *[visit(number, page) for number in (3, 5, 10**15)])
     assert (await store.outcomes_after(3)).visit.tolist() == [5, 10**15], "law: higher numbers only"
     assert not len(await store.outcomes_after(10**15)), "law: none if there are none"
 
 
-async def law_finds_offers(store: Store) -> None:
+async def _law_finds_offers(store: Store) -> None:
     one, two, three, four = await filled(store)
     fields = {"title": "Caf\xe9 cr\xe8me", "price": "9", "currency": "EUR", "brand": "Acme"}
     coffee, tea = Value("offer", "9 EUR", fields), Value("page", "x", {"title": "Acme Tea"})
