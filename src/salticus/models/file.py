@@ -24,7 +24,7 @@ from salticus.errors import InputError
 from salticus.exchange.place import new_folder
 from salticus.models.model import Calibrated, Model
 from salticus.types import STEP, Inputs, Metadata
-from salticus.types.state import State
+from salticus.types.state import State, unpack
 from salticus.version import VERSION
 
 FORMAT = 1
@@ -217,21 +217,14 @@ def _states(folder: Path, manifest: dict[str, Any]) -> dict[str, State]:
             f"{path}: damaged, or of another model: its hash is not the one in {MANIFEST}; "
             "train the model again"
         )
-    states: dict[str, State] = {}
-    for name, array in _arrays(path, blob).items():
-        _check_listed(path, manifest, name, array)
-        _check_finite(path, name, array)
-        part, _, rest = name.partition("/")
-        states.setdefault(part, {})[rest] = array
-    return states
-
-
-def _arrays(path: Path, blob: bytes) -> State:
     try:
-        with np.load(io.BytesIO(blob), allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+        states = unpack(blob)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: damaged: {error}; train the model again") from error
+    for name, array in _flat(states).items():
+        _check_listed(path, manifest, name, array)
+        _check_finite(path, name, array)
+    return states
 
 
 def _check_listed(path: Path, manifest: dict[str, Any], name: str, array: NDArray[Any]) -> None:
