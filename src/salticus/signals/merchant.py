@@ -92,6 +92,7 @@ class _Bad(Exception):
     """A row that says nothing, and why."""
 
 
+@dataclass(frozen=True, slots=True)
 class MerchantFeed:
     """A file from a merchant, as statements about pages at the time `at` (µs).
 
@@ -101,20 +102,11 @@ class MerchantFeed:
     the pages that are visited do not have them.
     """
 
-    def __init__(
-        self,
-        file: Opened,
-        spelling: Spelling,
-        *,
-        origin: str,
-        at: int,
-        keep_tracking: bool = False,
-    ) -> None:
-        self.file = file
-        self.spelling = spelling
-        self.origin = origin
-        self.at = at
-        self.keep_tracking = keep_tracking
+    file: Opened
+    spelling: Spelling
+    origin: str
+    at: int
+    keep_tracking: bool = False
 
     def check(self) -> FeedTally:
         """Read all of it; InputError if more than half of it, or all, is bad."""

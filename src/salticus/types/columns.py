@@ -297,18 +297,17 @@ class Outcomes(Columns):
     def of(cls, observations: Sequence[Observation]) -> Outcomes:
         """Columns of stored observations."""
         changed = {True: CHANGED, False: UNCHANGED, None: UNKNOWN}
-        return cls(
-            visit=np.array([o.visit for o in observations], dtype=np.int64),
+        return cls.known(
+            visit=[o.visit for o in observations],
             page=np.array([o.page for o in observations], dtype=np.int64),
             at=_times(o.at for o in observations),
-            made=np.ones(len(observations), dtype=np.bool_),
-            status=np.array([STATUS[o.status] for o in observations], dtype=np.int8),
-            changed=np.array([changed[o.changed] for o in observations], dtype=np.int8),
+            status=[STATUS[o.status] for o in observations],
+            changed=[changed[o.changed] for o in observations],
             since=_times(o.since for o in observations),
-            age_s=_floats(o.age_s for o in observations),
-            purpose=np.array([PURPOSE[o.purpose] for o in observations], dtype=np.int8),
-            propensity=np.array([o.propensity for o in observations], dtype=np.float64),
-            chance=_floats(o.chance for o in observations),
+            age_s=[o.age_s for o in observations],
+            purpose=[PURPOSE[o.purpose] for o in observations],
+            propensity=[o.propensity for o in observations],
+            chance=[o.chance for o in observations],
         )
 
 
@@ -384,10 +383,6 @@ def _untold(visits: Plan | Outcomes) -> None:
     """Have a chance for every visit also where nobody foretold one."""
     if not len(visits.chance):
         object.__setattr__(visits, "chance", np.full(len(visits.visit), np.nan))
-
-
-def _floats(numbers: Iterable[float | None]) -> Floats:
-    return np.array([np.nan if x is None else x for x in numbers], dtype=np.float64)
 
 
 def _times(micros: Iterable[int | None]) -> Times:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -28,6 +29,9 @@ from salticus.store.sqlite.reading import NEVER_US, listed
 from salticus.types import Alert, HostState, Ints, NewPage, Observation, Record
 
 Row = tuple[Any, ...]
+
+_VISIT = "visit page at purpose propensity status code changed since age_s digest fault size"
+_visit = attrgetter(*_VISIT.split(), "elapsed_s", "etag", "last_modified", "chance")
 
 
 class Recorder:
@@ -95,28 +99,6 @@ class Recorder:
 def _reaches_out(record: Record) -> bool:
     """Whether a visit concerns other pages, or its host as a whole."""
     return bool(record.moved or record.canonical or record.entries is not None or record.alerts)
-
-
-def _visit(o: Observation) -> Row:
-    return (
-        o.visit,
-        o.page,
-        o.at,
-        o.purpose,
-        o.propensity,
-        o.status,
-        o.code,
-        o.changed,
-        o.since,
-        o.age_s,
-        o.digest,
-        o.fault,
-        o.size,
-        o.elapsed_s,
-        o.etag,
-        o.last_modified,
-        o.chance,
-    )
 
 
 def _finds(record: Record, spans: Sequence[Span]) -> Row:
