@@ -89,20 +89,16 @@ class Plot:
     wait: bool = True
 
     def stock(self) -> Stock:
-        """The truth; the same for the same plot."""
-        if self.log is not None:
-            return self._dressed(stock_from_log(self.log, self.shops))
-        return self._dressed(generate(self.shops, self.offers, self.days, self.seed))
-
-    def _dressed(self, stock: Stock) -> Stock:
-        """The same stock, each shop's pages in its style."""
+        """The truth, each shop's pages in its style; the same for the same plot."""
         if unknown := sorted({*self.markup} - {*STYLES}):
             raise InputError(f"no markup is called {unknown[0]!r}; known: {', '.join(STYLES)}")
-        pages = [
-            msgspec.structs.replace(page, markup=self.markup[page.shop % len(self.markup)])
-            for page in stock.pages
-        ]
-        return replace(stock, pages=pages)
+        if self.log is not None:
+            made = stock_from_log(self.log, self.shops)
+        else:
+            made = generate(self.shops, self.offers, self.days, self.seed)
+        styles, dressed = self.markup, msgspec.structs.replace
+        pages = [dressed(page, markup=styles[page.shop % len(styles)]) for page in made.pages]
+        return replace(made, pages=pages)
 
 
 def paths(folder: Path) -> dict[str, Path]:

@@ -67,11 +67,12 @@ class Hazards:
         merchant, brand, series, category, country and condition tell: the ceiling of metadata.
         Without `campaigns` they are not foreseen, only expected as often as they are.
         """
-        parts = range(0, len(offer), _CHUNK)
-        rows = [slice(first, first + _CHUNK) for first in parts]
-        asked = [_Asked(offer[part], hour[part] - self.start, hours) for part in rows]
-        found = [self._part(one, own=own, campaigns=campaigns) for one in asked]
-        return np.concatenate(found) if found else np.zeros(0)
+        found = np.zeros(len(offer))
+        for first in range(0, len(offer), _CHUNK):
+            part = slice(first, first + _CHUNK)
+            asked = _Asked(offer[part], hour[part] - self.start, hours)
+            found[part] = self._part(asked, own=own, campaigns=campaigns)
+        return found
 
     def _part(self, asked: _Asked, *, own: bool, campaigns: bool) -> Floats:
         now, lately, weight = self._pressure(asked)
