@@ -69,7 +69,9 @@ async def guided(
     """
     async with live(config, clock, fetcher) as (world, store):
         await _check(config, world, clock)
-        loop = _loop(config, world, clock, store, once=once)
+        parts = make_parts(config, clock, store, once=once)
+        snapshot = Snapshot({**parts.named(), "demand": world.demand}, store)
+        loop = Loop(world, parts, snapshot, gauge=Gauging(store), threaded=True)
         async with AsyncExitStack() as beside:
             await beside.enter_async_context(_beside(_hooks(config, store)))
             for companion in companions:
@@ -151,12 +153,6 @@ def _renderer(config: Config) -> Renderer | None:
     from salticus.fetch.render import BrowserRenderer  # playwright is an extra
 
     return BrowserRenderer(config.fetch)
-
-
-def _loop(config: Config, world: Live, clock: Clock, store: Store, *, once: bool) -> Loop:
-    parts = make_parts(config, clock, store, once=once)
-    snapshot = Snapshot({**parts.named(), "demand": world.demand}, store)
-    return Loop(world, parts, snapshot, gauge=Gauging(store), threaded=True)
 
 
 async def _check(config: Config, world: Live, clock: Clock) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy, deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from functools import reduce
 from pathlib import Path
@@ -115,17 +115,9 @@ class Parts:
 
     def named(self) -> dict[str, object]:
         """The parts that may have something to remember, by role."""
-        return {
-            "ticks": self.ticks,
-            "predictor": self.predictor,
-            "policy": self.policy,
-            "spacing": self.spacing,
-            "ledger": self.ledger,
-            "planner": self.planner,
-            "panel": self.panel,
-            "insta": self.insta,
-            **{f"proposer{number}": part for number, part in enumerate(self.proposers)},
-        }
+        roles = {each.name: getattr(self, each.name) for each in fields(self)}
+        extra = {f"proposer{n}": part for n, part in enumerate(roles.pop("proposers"))}
+        return roles | extra
 
     def forked(self) -> Self:
         """The same parts, to plan ahead with: what one plan leaves to the next is a copy, the rest

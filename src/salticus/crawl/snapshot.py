@@ -154,11 +154,5 @@ def _plan(state: State) -> Plan:
 def no_plan(now: datetime) -> Plan:
     """The plan of a crawl that has none."""
     none = np.empty(0, dtype=np.int64)
-    return Plan(
-        visit=none,
-        page=none,
-        due=none.view("M8[us]"),
-        purpose=none.astype(np.int8),
-        propensity=none.astype(np.float64),
-        tick=Tick(0, now, now),
-    )
+    tick = Tick(0, now, now)
+    return Plan(none, none, none.view("M8[us]"), none.astype(np.int8), none.astype(float), tick)

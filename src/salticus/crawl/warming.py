@@ -40,12 +40,8 @@ async def warm_up(config: Config) -> None:
     while its clock runs. The parts are made as those of the crawl are, and plan, visit and learn a
     few ticks of a crawl that is invented; nothing of it is kept.
     """
-    await asyncio.to_thread(_warm_up, config)
-
-
-def _warm_up(config: Config) -> None:
     try:
-        asyncio.run(_invented_crawl(config))
+        await asyncio.to_thread(asyncio.run, _invented_crawl(config))
     except SalticusError:
         raise  # the settings are wrong, and would be when the crawl is made
     except Exception:  # a part of the user's own may not like pages that are invented
@@ -57,7 +53,7 @@ async def _invented_crawl(config: Config) -> None:
     config = msgspec.structs.replace(config, budget=each, pages=(), max_interval=None)
     store, clock = await open_store("memory:"), VirtualClock(_START)
     pages = [NewPage(f"http://shop{n % 3}.example/{n}") for n in range(_PAGES)]
-    await store.add(pages, at=_micros(clock.now()))
+    await store.add(pages, at=int(_START.timestamp() * 1e6))
     for _ in range(2):
         await _loop(config, clock, store).run(clock.now() + _TICKS * config.tick)
 
@@ -115,7 +111,3 @@ class _Invented:
         nothing: list[Outcomes] = []
         for outcomes in nothing:
             yield outcomes
-
-
-def _micros(when: datetime) -> int:
-    return int(when.timestamp() * 1e6)

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from salticus.allocate.explore import explorable
-from salticus.freshness.drift import SPAN, Drift, drift_alert, drift_of
+from salticus.freshness.drift import SPAN, drift_alert, drift_of
 from salticus.store.base import FreshnessStore
 from salticus.types import (
     Floats,
@@ -34,7 +34,6 @@ class Gauging:
 
     def __init__(self, keeper: FreshnessStore | None = None) -> None:
         self.keeper = keeper
-        self.drift_: Drift | None = None
 
     async def note(self, noted: tuple[Gauge, Sample] | None) -> None:
         """Keep what was predicted for a tick that was planned, if anything was."""
@@ -42,8 +41,8 @@ class Gauging:
             return
         tick, sample = noted
         await self.keeper.gauge(tick, sample)
-        self.drift_ = drift_of(*await self.keeper.gauged(tick.at - SPAN, tick.at))
-        if (alert := drift_alert(self.drift_, tick.at)) is not None:
+        drift = drift_of(*await self.keeper.gauged(tick.at - SPAN, tick.at))
+        if (alert := drift_alert(drift, tick.at)) is not None:
             await self.keeper.sound([alert])
 
 
