@@ -101,7 +101,7 @@ def test_partial_is_what_the_visits_saw(log: Log, monkeypatch: pytest.MonkeyPatc
     visits = events.take(events.kind == EventKind.VISIT)
     visits = visits.take(np.lexsort((visits.hour, visits.page)))
     np.testing.assert_allclose(visits.first, gaps, rtol=1e-6)
-    monkeypatch.setattr("salticus.features.visited._CHUNK", 100)
+    monkeypatch.setattr("salticus.features.seen._CHUNK", 100)
     again = whole(log, "partial")
     assert all(np.array_equal(getattr(events, n), getattr(again, n), equal_nan=True) for n in (
         "hour", "page", "kind", "first", "second", "third"))  # fmt: skip

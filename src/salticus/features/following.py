@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from salticus.features.events import Answered, Crawler
 from salticus.features.groups import Groups
 from salticus.features.metadata import Hashes, hashes
 from salticus.features.names import EDGES
 from salticus.features.past import FeatureStream
-from salticus.features.visited import Answered, Crawler
 from salticus.types import CHANGED, Bools, Inputs, Ints, Outcomes, distinct
 from salticus.types.dates import HOUR_US
 from salticus.types.state import State, part_of, places

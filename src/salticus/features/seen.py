@@ -9,16 +9,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.features.events import EventKind, Events, among, by_days, make_events
-from salticus.features.truths import LogTables, Truths, log_ratio, rowed, truths_of
-from salticus.features.visited import visited
-from salticus.types import Ints
+from salticus.features.events import (
+    Answered,
+    Crawler,
+    EventKind,
+    Events,
+    among,
+    by_days,
+    log_ratio,
+    make_events,
+)
+from salticus.features.truths import LogTables, Truths, rowed, truths_of, with_price
+from salticus.types import ANSWERED, Ints
 from salticus.types.coins import coins
-from salticus.types.dates import HOUR_US
+from salticus.types.dates import DAY_US, HOUR_US
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl
 
+_CHUNK = 4_000_000  # visits that are held at a time
 _HOUR = timedelta(hours=1)
 
 
@@ -47,7 +56,7 @@ def _found(log: LogTables, pages: pl.DataFrame, observe: str, seed: int) -> Iter
     """Events of pages in order, by whole UTC days."""
     truths = truths_of(log, pages) if log.has("values") else None
     if observe == "partial":
-        yield from visited(log, pages, truths.lives() if truths is not None else None)
+        yield from _visited(log, pages, truths.lives() if truths is not None else None)
         return
     if truths is None:
         raise InputError(f"{log.path('values')}: no such file; only `partial` needs no truth")
@@ -100,6 +109,56 @@ def _demand(log: LogTables, pages: pl.DataFrame) -> Events:
     return make_events(
         EventKind.DEMAND, columns["hour"], columns["row"], columns["clicks"], columns["shown"]
     )
+
+
+def _visited(log: LogTables, pages: pl.DataFrame, lives: Events | None) -> Iterator[Events]:
+    """Events in order, by whole UTC days.
+
+    `lives` are births and ends that were announced; if None, a page is born with its first answer.
+    """
+    crawler = Crawler(len(pages), announced=lives is not None)
+    found = (crawler.learn(_columns(visits)).ordered() for visits in _spans(log, pages))
+    days = (day for events in found for day in by_days(events))
+    return among(days, Events.none() if lives is None else lives)
+
+
+def _spans(log: LogTables, pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The answered visits in stretches of whole days, some million at a time."""
+    import polars as pl
+
+    at = pl.col("at").dt.epoch("us")
+    low, high = log.scan("visits").select(low=at.min(), high=at.max()).collect().row(0)
+    if low is None:
+        return
+    first, days = low // DAY_US, high // DAY_US - low // DAY_US + 1
+    parts = min(days, 1 + log.rows("visits") // _CHUNK)
+    for part in range(parts):
+        start, end = (first + days * k // parts for k in (part, part + 1))
+        inside = at.is_between(start * DAY_US, end * DAY_US, closed="left")
+        yield _answers(log, pages, inside)
+
+
+def _answers(log: LogTables, pages: pl.DataFrame, inside: pl.Expr) -> pl.DataFrame:
+    """Answered visits, by page and time: row, at (µs), changed, price, stock."""
+    import polars as pl
+
+    def told(name: str, kind: type[pl.DataType]) -> pl.Expr:
+        return pl.col(name) if name in log.columns("visits") else pl.lit(None, kind)
+
+    status = told("status", pl.String)
+    answered = status.is_null() | status.is_in([each.label for each in ANSWERED])
+    visits = rowed(pages, log.scan("visits").filter(inside & answered)).select(
+        "row",
+        pl.col("at").dt.epoch("us"),
+        changed=told("changed", pl.Boolean).fill_null(value=False),
+        value=told("value", pl.String),
+    )
+    return with_price(visits).drop("value").sort("row", "at", maintain_order=True).collect()
+
+
+def _columns(visits: pl.DataFrame) -> Answered:
+    row, *rest = (visits[name].to_numpy() for name in ("row", "at", "changed", "price", "stock"))
+    return Answered(row.astype(np.int64), *rest)
 
 
 def tossed(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from salticus.features.events import EventKind, Events, make_events
+from salticus.features.events import EventKind, Events, log_ratio, make_events
 from salticus.types import Bools, Floats32, Ints
 from salticus.types.dates import HOUR_US
 
@@ -139,17 +139,6 @@ def with_price(rows: pl.LazyFrame) -> pl.LazyFrame:
     return rows.with_columns(
         price=number.fill_null(np.nan), stock=stock.cast(pl.Float32).fill_null(np.nan)
     )
-
-
-def log_ratio(new: Floats32, old: Floats32) -> Floats32:
-    """ln(new / old), unknown unless both are above 0.
-
-    >>> log_ratio(np.array([2, 1], dtype=np.float32), np.array([1, np.nan], dtype=np.float32))
-    array([0.6931472,       nan], dtype=float32)
-    """
-    sound = (new > 0) & (old > 0)
-    ratio = np.where(sound, new, 1).astype(np.float64) / np.where(sound, old, 1)
-    return np.where(sound, np.log(ratio), np.nan).astype(np.float32)
 
 
 def _unknown(n: int) -> Floats32:
