@@ -24,8 +24,7 @@ from salticus.config import Budget, Rule
 from salticus.crawl.manual import by_hand
 from salticus.schedule.ledger import Ledger
 from salticus.scrapy.crawl import Options, callback_name
-from salticus.scrapy.fetcher import fetched_of, first_url, status_of, words_for
-from salticus.scrapy.items import reading, taken
+from salticus.scrapy.fetcher import fetched_of, first_url, reading, status_of, taken, words_for
 from salticus.testing import a_tick
 from salticus.types import Outcomes, Status, instant
 

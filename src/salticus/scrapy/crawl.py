@@ -37,10 +37,11 @@ from salticus.scrapy.fetcher import (
     broken,
     fetched_of,
     first_url,
+    reading,
     status_of,
+    taken,
     words_for,
 )
-from salticus.scrapy.items import reading, taken
 from salticus.store.nouns import PageState
 from salticus.types import Fetched, NewPage, Status, Target, Tick
 from salticus.urls import canonical
