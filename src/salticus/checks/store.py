@@ -27,15 +27,14 @@ from salticus.types import (
     Signal,
     Value,
 )
-from salticus.types.dates import HOUR_US
+from salticus.types.dates import DAY_US, HOUR_US
 
 Make = Callable[[], Awaitable[Store]]
 
-_DAY = 86_400_000_000
-
 
 async def check_store(make: Make) -> None:
-    """Run all laws of `Store` on stores from `make`, each empty; AssertionError names the law.
+    """Run all laws of `Store`, the functions named ``_law_…`` of this suite, on stores from `make`,
+    each empty; AssertionError names the law.
 
     >>> import asyncio
     >>> from salticus.testing import MemoryStore
@@ -282,7 +281,7 @@ async def _law_loads_what_is_older_behind(store: Store) -> None:
     one, two, *_ = await filled(store)
     now = visit(1, one, changed=True, value=Value("page", "new"), digest="n", etag="e", since=NOON)
     await record(store, now, visit(2, two, status="timeout", fault="slow"))
-    past = [visit(0, k, at=NOON - _DAY, value=Value("page", "old"), digest="o") for k in (0, 1)]
+    past = [visit(0, k, at=NOON - DAY_US, value=Value("page", "old"), digest="o") for k in (0, 1)]
     await store.load([[NewPage(URLS[0]), NewPage(URLS[1])]], _past(*past), at=NOON, most=2)
     page, other = await store.page(URLS[0]), await store.page(URLS[1])
     kept = (page.value, page.last_visit, page.last_answer, page.last_change, page.visits)
@@ -290,7 +289,9 @@ async def _law_loads_what_is_older_behind(store: Store) -> None:
     (target, _) = await store.targets(np.array([one, two]))
     assert (target.digest, target.etag) == ("n", "e"), "law: digest and validators too"
     assert (other.status, other.fault) == ("timeout", "slow"), "law: a later failure stays"
-    assert (other.value, other.last_answer) == ("old", NOON - _DAY), "law: what is new is taken up"
+    assert (other.value, other.last_answer) == ("old", NOON - DAY_US), (
+        "law: what is new is taken up"
+    )
 
 
 async def _law_loads_all_or_nothing(store: Store) -> None:
