@@ -24,8 +24,9 @@ class Uniform(Policy):
 
 
 class RoundRobin(Policy):
-    """The oldest visit first, and pages never visited before all others: a queue to which every
-    page returns once it is visited. Cost: linear in pages.
+    """The oldest visit first, and pages never visited before all others.
+
+    A queue to which every page returns once it is visited. Cost: linear in pages.
 
     >>> from dataclasses import replace
     >>> from salticus.testing import blank_pages

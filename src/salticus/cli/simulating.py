@@ -51,8 +51,9 @@ def policies(
     if name is None and plot is not None:
         raise ConfigError("--plot draws one policy; name it")
     if name is None:
-        rows = [(one.name, one.summary) for one in policies()]
-        print_answer(policies(), json, lambda _: print_columns(("policy", "what it does"), rows))
+        every = policies()
+        rows = [(one.name, one.summary) for one in every]
+        print_answer(every, json, lambda _: print_columns(("policy", "what it does"), rows))
         return
     about = _about(name, plot)
     where = "" if about["where"] == about["name"] else f" ({about['where']})"
