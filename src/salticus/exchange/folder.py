@@ -195,8 +195,9 @@ class Log:
         known = {c: kind for c, kind in TABLES[table].items() if c in schema and c not in loose}
         for column, kind in known.items():
             if not fits(kind, schema[column]):
-                wrong = f"column `{column}` is {misfit(kind, schema[column])}"
-                raise InputError(f"{self.path(table)}: {wrong}; see `salticus log check`")
+                wrong, _ = misfit(kind, schema[column])
+                where = f"{self.path(table)}: column `{column}`"
+                raise InputError(f"{where} is {wrong}; see `salticus log check`")
         plain = [plainly(column, kind, schema[column]) for column, kind in known.items()]
         return self.raw(table).with_columns(plain)
 
@@ -256,15 +257,33 @@ def fits(kind: str, found: pl.DataType) -> bool:
     }[kind]
 
 
-def misfit(kind: str, found: pl.DataType) -> str:
-    """How a column that does not fit is described: what it holds, and what it should."""
+def misfit(kind: str, found: pl.DataType) -> tuple[str, str]:
+    """What a column that does not fit holds instead of what it should, and what to do about it."""
     import polars as pl
 
     if kind == "time" and isinstance(found, pl.Datetime):
-        return "a timestamp without a time zone, not a UTC timestamp"
+        problem = "a timestamp without a time zone, not a UTC timestamp"
+        return problem, "write with the times that they are UTC"
     if kind == "time" and found == pl.Date:
-        return "a date without a time, not a UTC timestamp"
-    return f"{found}, not {KINDS[kind]}"
+        return "a date without a time, not a UTC timestamp", "write the day's midnight in UTC"
+    return f"{found}, not {KINDS[kind]}", f"write {KINDS[kind]}"
+
+
+def polars_type(kind: str, found: pl.DataType | None = None) -> pl.DataType:
+    """How a kind of the format is stored; ids stay text or integers, as they were found."""
+    import polars as pl
+
+    if kind == "id":
+        return pl.Int64() if found is not None and found.is_integer() else pl.String()
+    kinds: dict[str, pl.DataType] = {
+        "text": pl.String(),
+        "texts": pl.List(pl.String()),
+        "time": pl.Datetime("us", "UTC"),
+        "float": pl.Float64(),
+        "count": pl.Int64(),
+        "bool": pl.Boolean(),
+    }
+    return kinds[kind]
 
 
 def plainly(column: str, kind: str, found: pl.DataType) -> pl.Expr:
@@ -278,12 +297,6 @@ def plainly(column: str, kind: str, found: pl.DataType) -> pl.Expr:
         return cell.dt.cast_time_unit("us").dt.convert_time_zone("UTC")
     if kind in ("text", "id") and not found.is_integer():
         return cell.cast(pl.String)
-    if kind == "texts":
-        return cell.cast(pl.List(pl.String))
-    empty: dict[str, pl.DataType] = {
-        "time": pl.Datetime("us", "UTC"),
-        "float": pl.Float64(),
-        "count": pl.Int64(),
-        "bool": pl.Boolean(),
-    }
-    return cell.cast(empty[kind]) if found == pl.Null else cell
+    if kind == "texts" or found == pl.Null:
+        return cell.cast(polars_type(kind))
+    return cell

@@ -15,7 +15,6 @@ import polars as pl
 
 from salticus.errors import InputError
 from salticus.exchange.folder import (
-    KINDS,
     REQUIRED,
     TABLES,
     Log,
@@ -158,8 +157,7 @@ class Checked:
             return
         for column, kind in TABLES[self.name].items():
             if column in self.schema and not fits(kind, self.schema[column]):
-                problem = misfit(kind, self.schema[column])
-                yield Violation(self.file, column, problem, _remedy(kind, self.schema[column]))
+                yield Violation(self.file, column, *misfit(kind, self.schema[column]))
             elif column not in self.schema and column in REQUIRED[self.name]:
                 yield Violation(self.file, column, "missing", "every row needs it")
 
@@ -201,14 +199,6 @@ def _time(micros: int) -> str:
         return str(_EPOCH + timedelta(microseconds=micros))
     except OverflowError:
         return f"{micros} µs after 1970"
-
-
-def _remedy(kind: str, found: pl.DataType) -> str:
-    if kind == "time" and isinstance(found, pl.Datetime):
-        return "write with the times that they are UTC"
-    if kind == "time" and found == pl.Date:
-        return "write the day's midnight in UTC"
-    return f"write {KINDS[kind]}"
 
 
 def rules_of(table: str, columns: set[str], about: LogMetadata) -> list[Rule]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from salticus.config import duration
 from salticus.errors import InputError
 from salticus.exchange.cells import harmless
-from salticus.exchange.folder import KINDS, REQUIRED, TABLES, fits
+from salticus.exchange.folder import KINDS, REQUIRED, TABLES, fits, polars_type
 from salticus.exchange.place import check_free, in_place, new_folder, work_folder
 from salticus.types.dates import utc
 
@@ -82,23 +82,6 @@ def in_format(table: str, frame: pl.DataFrame | pl.LazyFrame) -> pl.LazyFrame:
     known = [c for c in TABLES[table] if c in schema]
     cast = [pl.col(c).cast(polars_type(TABLES[table][c], schema[c])) for c in known]
     return lazy.select(*cast, pl.exclude(TABLES[table]))
-
-
-def polars_type(kind: str, found: pl.DataType | None = None) -> pl.DataType:
-    """How a kind of the format is stored; ids stay text or integers, as they were found."""
-    import polars as pl
-
-    if kind == "id":
-        return pl.Int64() if found is not None and found.is_integer() else pl.String()
-    kinds: dict[str, pl.DataType] = {
-        "text": pl.String(),
-        "texts": pl.List(pl.String()),
-        "time": pl.Datetime("us", "UTC"),
-        "float": pl.Float64(),
-        "count": pl.Int64(),
-        "bool": pl.Boolean(),
-    }
-    return kinds[kind]
 
 
 def _plain(value: Any) -> str:
