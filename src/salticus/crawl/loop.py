@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from typing import TypeVar
 
 from salticus.crawl.parts import Learner, Lessons, Parts
@@ -64,8 +63,7 @@ class Loop:
     def decide(self, pages: Pages) -> Decision:
         """Learn what the last visits taught, meet the pages, and decide what the tick is to do."""
         self.study()
-        pages = meet(self.parts, pages)
-        decision = decide(self.parts, pages, gauged=self.gauge.keeper is not None)
+        decision = decide(self.parts, meet(self.parts, pages), gauged=self.gauge.keeper is not None)
         keep(decision)
         return decision
 
@@ -100,7 +98,7 @@ class Loop:
 
     async def recover(self) -> Plan | None:
         """Learn what the last run stored; the visits that it left open."""
-        return await recover(self.snapshot, self.parts, self.learn, partial(costs_of, self.world))
+        return await recover(self.snapshot, self.parts, self.learn, costs_of(self.world))
 
     async def aside(self, work: Callable[[], T]) -> T:
         """Do work that takes long, in a thread if there is to be one."""

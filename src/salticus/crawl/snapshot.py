@@ -16,11 +16,11 @@ from datetime import datetime
 import numpy as np
 
 from salticus.crawl.parts import Parts
+from salticus.crawl.world import Costs
 from salticus.errors import StoreError
 from salticus.store.base import RunStore
 from salticus.types import (
     UNPLANNED,
-    Floats,
     Ints,
     Outcomes,
     Plan,
@@ -33,9 +33,6 @@ from salticus.types.state import Remembers, State, pack, unpack
 
 Aside = Callable[[Callable[[], bytes]], Awaitable[bytes]]
 """Does work that takes long, where it stops nobody."""
-
-Costs = Callable[[Ints], Awaitable[Floats]]
-"""What a visit to each of these pages costs."""
 
 
 class Snapshot:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from salticus.types import Floats, Ints, Outcomes, Pages, Plan, Tick
+
+Costs = Callable[[Ints], Awaitable[Floats]]
+"""What a visit to each of these pages costs."""
 
 
 class World(Protocol):
@@ -42,6 +45,10 @@ class UrgentWorld(Protocol):
         """What a visit to each of these pages costs."""
 
 
-async def costs_of(world: World, pages: Ints) -> Floats:
-    """What a visit to each of these pages costs: 1 where no visit can be urgent."""
-    return await world.costs(pages) if isinstance(world, UrgentWorld) else np.ones(len(pages))
+def costs_of(world: World) -> Costs:
+    """Says what a visit to each of some pages costs: 1 in a world where no visit is urgent."""
+    return world.costs if isinstance(world, UrgentWorld) else _one_each
+
+
+async def _one_each(pages: Ints) -> Floats:
+    return np.ones(len(pages))
