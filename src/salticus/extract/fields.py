@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from salticus.config import Rule
 from salticus.errors import ConfigError, ExtractError
@@ -23,13 +22,6 @@ _MONEY = re.compile(r"[^\s\d.,;:()*/-]{1,5}\.?")
 _NEAR = 6
 _LONGEST = 500  # characters in which a number is looked for
 _MINUS = "-\u2212\u2013"
-
-
-class FieldValue(NamedTuple):
-    """A field's canonical text, and the currency that was written beside it."""
-
-    text: str
-    currency: str = ""
 
 
 class Fields:
@@ -66,27 +58,28 @@ class Fields:
         texts = self.selectors[name].find(document)
         if not texts:
             raise ExtractError(f"{self.rule.select[name]} finds nothing")
-        found = spelt(self.rule, name, texts, document.language)
-        beside = found.currency and "currency" not in self.selectors
-        return {name: found.text} | ({"currency": found.currency} if beside else {})
+        text, code = spelt(self.rule, name, texts, document.language)
+        beside = code and "currency" not in self.selectors
+        return {name: text} | ({"currency": code} if beside else {})
 
 
-def spelt(rule: Rule, name: str, texts: list[str], tongue: str = "") -> FieldValue:
-    """A field in the one spelling that it has everywhere, from the texts found for it.
+def spelt(rule: Rule, name: str, texts: list[str], tongue: str = "") -> tuple[str, str]:
+    """A field in the one spelling that it has everywhere, from the texts found for it, and the
+    currency that was written beside it.
 
     >>> spelt(Rule("*"), "price", ["1.299,00 €"]), spelt(Rule("*"), "title", ["Green", "tea"])
-    (FieldValue(text='1299', currency='EUR'), FieldValue(text='Green tea', currency=''))
+    (('1299', 'EUR'), ('Green tea', ''))
     """
     if name in _PRICES:
         amount = asked(texts[0], tongue)
         if amount is None:
             raise ExtractError(f"{texts[0][:60]!r} is not one price")
-        return FieldValue(*amount)
+        return amount.amount, amount.currency
     if name in _WORDS:
-        return FieldValue(_WORDS[name](texts[0]) or str(texts[0]))
+        return _WORDS[name](texts[0]) or str(texts[0]), ""
     if name in rule.tolerance:
-        return FieldValue(number(texts[0], tongue) or str(texts[0]))
-    return FieldValue(" ".join(texts))
+        return number(texts[0], tongue) or str(texts[0]), ""
+    return " ".join(texts), ""
 
 
 def made(

@@ -1,4 +1,4 @@
-"""The links of an HTML page."""
+"""The links of a page, and lists of pages: each once, in order, in one spelling, not too many."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
     from tldextract import TLDExtract
 
+MAX_URL = 2_048
+MAX_TITLE = 500
+_WEB = ("http://", "https://")
 MOST = 500
 MOST_ALIKE = 100
 FARTHEST = 100
@@ -169,12 +172,6 @@ def without_session(url: str) -> str:
     kept = [part for part in query.split("&") if not _SESSION.fullmatch(part)]
     path = _IN_PATH.sub("", path)
     return path + mark + "&".join(kept) if any(kept) else path
-
-
-MAX_URL = 2_048
-MAX_TITLE = 500
-
-_WEB = ("http://", "https://")
 
 
 class ListedUrl(NamedTuple):

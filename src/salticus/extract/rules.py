@@ -67,13 +67,9 @@ class Routes:
         if rule is not None and rule.extractor:
             return (rule.extractor,)
         if rule is not None and rule.select and kind != "source":
-            return offers if kind in (None, "offer") else pages * (not _enough(rule))
+            enough = set(rule.value) <= set(rule.select)  # for the value
+            return offers if kind in (None, "offer") else pages * (not enough)
         return (*offers, *pages) if kind is None else self.by_kind.get(kind, pages)
-
-
-def _enough(rule: Rule) -> bool:
-    """Whether all that the value needs is selected."""
-    return set(rule.value) <= set(rule.select)
 
 
 def check_rules(rules: Sequence[Rule]) -> None:

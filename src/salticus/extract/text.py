@@ -25,6 +25,7 @@ PDF_OFF = "a PDF; set extract.pdf = true to read its text"
 PDF_ABSENT = "a PDF, and nothing to read it with: pip install 'salticus[pdf]'"
 
 _MAX_FIELD = 500
+_MAIN_PART = {"main_content": True, "comments": False, "post_meta": False}
 _LONG = 250  # words of a text that is beyond doubt
 _MORE = 2  # times as many words that the rest must have to be worth more
 _AROUND = [
@@ -34,6 +35,17 @@ _AROUND = [
     ".header", ".related", ".comments", "#nav", "#menu", "#sidebar", "#footer", "#header",
     "#comments",
 ]  # fmt: skip
+# Whole names only: a page may well be called "cookie-banner-open" while a banner is shown.
+FURNITURE = (
+    "#onetrust-consent-sdk", "#CybotCookiebotDialog", "#usercentrics-root", "#didomi-host",
+    "#cmpbox", "#cookie-law-info-bar", "#cookieConsent", "#cookie-consent", "#cookie-banner",
+    "#cookie-notice", ".cc-window", ".cookie-banner", ".cookie-consent", ".cookie-notice",
+    ".qc-cmp2-container", ".fc-consent-root", ".adsbygoogle", ".advertisement", ".ad-container",
+    ".ad-slot", ".google-auto-placed", ".OUTBRAIN", "[id^=google_ads_]", "[id^=div-gpt-ad]",
+    "[data-ad-slot]",
+)  # fmt: skip
+# XML has no such characters, so no text with one can be moved; in a text they are blanks anyway.
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+")
 
 
 class Text:
@@ -92,35 +104,27 @@ def _json(document: ParsedPage) -> str:
 
 def _text(tree: HTMLTree, cut: list[str]) -> str:
     """The main text; if that is next to nothing, all but what surrounds it on every page."""
-    main = canonical(_main(tree, [*cut, f"[{LINKS}]"]))
+    main = _plain(tree, [*cut, f"[{LINKS}]"], **_MAIN_PART)
     words = length(main)
     if words >= _LONG:
         return main
-    inner = canonical(_whole(tree, cut + _AROUND))
+    inner = _plain(tree, cut + _AROUND)
     if length(inner) > _MORE * words:
         return inner
-    return main or canonical(_whole(tree, cut))
+    return main or _plain(tree, cut)
 
 
-def _main(tree: HTMLTree, cut: list[str]) -> str:
+def _plain(tree: HTMLTree, cut: list[str], **part: bool) -> str:
+    """The text of a page without the elements to `cut`; all of it, unless `_MAIN_PART`."""
     found: str = extract_plain_text(
         tree,
         preserve_formatting=False,
-        main_content=True,
         list_bullets=False,
         alt_texts=False,
-        comments=False,
-        post_meta=False,
         skip_elements=cut,
+        **part,
     )
-    return found
-
-
-def _whole(tree: HTMLTree, cut: list[str]) -> str:
-    found: str = extract_plain_text(
-        tree, preserve_formatting=False, list_bullets=False, alt_texts=False, skip_elements=cut
-    )
-    return found
+    return canonical(found)
 
 
 def _fields(tree: HTMLTree) -> dict[str, str]:
@@ -159,21 +163,6 @@ def _pdf_pages(reader: object) -> str:
     return " ".join(filter(None, said))
 
 
-# Whole names only: a page may well be called "cookie-banner-open" while a banner is shown.
-FURNITURE = (
-    "#onetrust-consent-sdk", "#CybotCookiebotDialog", "#usercentrics-root", "#didomi-host",
-    "#cmpbox", "#cookie-law-info-bar", "#cookieConsent", "#cookie-consent", "#cookie-banner",
-    "#cookie-notice", ".cc-window", ".cookie-banner", ".cookie-consent", ".cookie-notice",
-    ".qc-cmp2-container", ".fc-consent-root", ".adsbygoogle", ".advertisement", ".ad-container",
-    ".ad-slot", ".google-auto-placed", ".OUTBRAIN", "[id^=google_ads_]", "[id^=div-gpt-ad]",
-    "[data-ad-slot]",
-)  # fmt: skip
-
-
-# XML has no such characters, so no text with one can be moved; in a text they are blanks anyway.
-_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+")
-
-
 class Ignored:
     """What a rule ignores: elements by ``css:`` and ``xpath:``, passages by ``re:``.
 
@@ -208,7 +197,7 @@ class Ignored:
         if self.css:
             text = self._without_css(document.text)
         if self.xpaths:
-            text = self._without_xpath(_utf8(content.url, text))
+            text = self._without_xpath(content.url, text)
         return parsed(content.url, text)
 
     def _without_css(self, text: str) -> str:
@@ -217,8 +206,9 @@ class Ignored:
             node.decompose()
         return page.html or ""
 
-    def _without_xpath(self, content: Content) -> str:
-        document = ParsedPage(content)
+    def _without_xpath(self, url: str, text: str) -> str:
+        body = _CONTROLS.sub(" ", text).encode("utf-8", "replace")
+        document = ParsedPage(Content(url, body, "text/html", "utf-8"))
         for xpath in self.xpaths:
             for element in xpath.elements(document):
                 _drop(element)
@@ -230,10 +220,6 @@ class Ignored:
         for pattern in self.patterns:
             text = pattern.sub(" ", text)
         return canonical(text) if self.patterns else text
-
-
-def _utf8(url: str, text: str) -> Content:
-    return Content(url, _CONTROLS.sub(" ", text).encode("utf-8", "replace"), "text/html", "utf-8")
 
 
 def _pattern(expression: str) -> re.Pattern[str]:

@@ -125,12 +125,10 @@ def _connection(error: Exception) -> str:
         return f"cannot find the host {error.host}: {error.os_error.strerror or error.os_error}"
     if isinstance(error, ClientConnectorError):
         proxy = "the proxy " if isinstance(error, ClientProxyConnectionError) else ""
-        return f"cannot connect to {proxy}{error.host}: {_reason(error.os_error)}"
+        cause = error.os_error
+        reason = cause.strerror or str(cause) or type(cause).__name__
+        return f"cannot connect to {proxy}{error.host}: {reason}"
     return str(error) or type(error).__name__
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error) or type(error).__name__
 
 
 def _certificate(error: ClientConnectorCertificateError) -> str:

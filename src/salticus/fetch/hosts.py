@@ -95,6 +95,7 @@ class Slots:
 
 
 def _refuse(future: asyncio.Future[bool]) -> None:
+    """Let the one who waits go on without what it waits for."""
     if not future.done():
         future.set_result(False)
 
@@ -185,7 +186,7 @@ class HostLimiter:
         self.robots = Robots()
         self.asking: asyncio.Future[None] | None = None  # robots.txt, on its way
         self._delay, self._concurrency, self._shut = delay, concurrency, False
-        self._naps: dict[asyncio.Future[None], None] = {}
+        self._naps: dict[asyncio.Future[bool], None] = {}
         self.slots = Slots(1 if delay else concurrency)
 
     def recall(self, state: HostState, start: float) -> None:
@@ -263,8 +264,8 @@ class HostLimiter:
 
     async def _nap(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
-        timer = loop.call_later(seconds, _wake, future)
+        future: asyncio.Future[bool] = loop.create_future()
+        timer = loop.call_later(seconds, _refuse, future)
         self._naps[future] = None
         try:
             await future
@@ -277,7 +278,7 @@ class HostLimiter:
         self._shut = True
         self.slots.expire(math.inf)
         for future in self._naps:
-            _wake(future)
+            _refuse(future)
 
     def leave(self, answered_at: float) -> None:
         """End a turn whose answer came, or failed to, at `answered_at`."""
@@ -328,11 +329,6 @@ def room(
     if left <= 0:
         return 0.0
     return left / delay if delay else math.inf
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
 
 
 def may_pause(answer: Answer) -> bool:

@@ -135,7 +135,7 @@ class PoliteFetcher(Dispatcher):
             return False
         request.url, request.headers = found[0], NO_HEADERS
         request.host = self.at(found[1])
-        request.moved_for_good = request.moved_for_good is not False and for_good(answer)
+        request.moved_for_good = request.moved_for_good is not False and answer.code in _FOR_GOOD
         return True
 
     def _keeps_cookies(self, name: str) -> bool:
@@ -268,11 +268,6 @@ def is_page(answer: Answer) -> bool:
     """Whether the answer is complete and HTML, as far as it says."""
     html = not answer.content_type or "html" in answer.content_type.lower()
     return 200 <= answer.code < 300 and answer.status is Status.OK and html
-
-
-def for_good(answer: Answer) -> bool:
-    """Whether a redirect says that the page will not come back."""
-    return answer.code in _FOR_GOOD
 
 
 def location(base: str, told: str | None) -> tuple[str, str] | None:

@@ -86,7 +86,7 @@ class Robots:
         """Why `url` may not be asked for; None if it may."""
         if not self.known(now):
             return self._status, self._fault
-        if now < self.free_until or self._allows(url):
+        if now < self.free_until or self._parsed().allow(url):
             return None
         return Status.DISALLOWED, "robots.txt disallows this path"
 
@@ -122,9 +122,6 @@ class Robots:
         if not _tells(self.code) and not telling:  # such a host was not even asked
             code = answer.code if answer.status is Status.OK else 0  # rules unread are not none
             self._settle(code, "", self._retry_at)
-
-    def _allows(self, url: str) -> bool:
-        return self._parsed().allow(url)
 
     def _parsed(self) -> RobotsRules:
         if self._rules is None:

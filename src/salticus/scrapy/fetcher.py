@@ -235,8 +235,8 @@ def _field(rule: Rule, name: str, raw: Any) -> dict[str, str]:
     text = json_text(raw)
     if not text:
         return {}
-    found = spelt(rule, name, [text])
-    return {name: found.text} | ({"currency": found.currency} if found.currency else {})
+    spelling, code = spelt(rule, name, [text])
+    return {name: spelling} | ({"currency": code} if code else {})
 
 
 def _plain(raw: Any) -> Any:
