@@ -115,6 +115,12 @@ class ParsedPage:
         return parsed(self.content.url, self.text)
 
     @cached_property
+    def title(self) -> str:
+        """The title of the page. Asked of the tree once: resiliparse 1.1 writes beyond its memory
+        when it is asked again after the main text was extracted."""
+        return self.tree.title or ""
+
+    @cached_property
     def nodes(self) -> LexborHTMLParser:
         """For CSS."""
         return LexborHTMLParser(self.text)

@@ -46,7 +46,7 @@ class View:
 
     @cached_property
     def title(self) -> str:
-        return _plain(self.tree.title or "")
+        return _plain(self.document.title)
 
     @cached_property
     def headings(self) -> list[str]:

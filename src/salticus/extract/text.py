@@ -88,7 +88,9 @@ class Text:
 
     def _html(self, document: ParsedPage) -> Value | None:
         tree = self._ignored.tree(document)
-        return self._value(_text(tree, list(FURNITURE)), _fields(tree))
+        text = _text(tree, list(FURNITURE))
+        title = document.title if tree is document.tree else tree.title or ""
+        return self._value(text, _fields(tree, title))
 
     def _value(self, text: str, fields: dict[str, str] | None = None) -> Value | None:
         text = self._ignored.passages(text)
@@ -127,10 +129,10 @@ def _plain(tree: HTMLTree, cut: list[str], **part: bool) -> str:
     return canonical(found)
 
 
-def _fields(tree: HTMLTree) -> dict[str, str]:
+def _fields(tree: HTMLTree, title: str) -> dict[str, str]:
     root = tree.document.query_selector("html")
     language = root.getattr("lang") if root else None
-    known = {"title": canonical(tree.title or ""), "language": canonical(language or "").lower()}
+    known = {"title": canonical(title), "language": canonical(language or "").lower()}
     return {name: part[:_MAX_FIELD].rstrip() for name, part in known.items() if part}
 
 
