@@ -14,12 +14,21 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import polars as pl
 
-from salticus.config import Budget, Config, Fetch
+from salticus.config import Budget, Config, Fetch, Models
 from salticus.crawl.assembly import crawler
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import open_crawl, stored
+from salticus.features.metadata import Vocabulary
+from salticus.features.names import all_names
 from salticus.lab.bench.process import Told, answer, measured, new_peak, peak
+from salticus.models.file import Saved, save_model
+from salticus.models.file import asked as model_inputs
+from salticus.models.linear import LinearModel
+from salticus.models.model import Calibrated, Curve
+from salticus.models.registry import Registry
+from salticus.predict.serving import Serving
 from salticus.types import Count, Ints, NewPage, Observation, Plan, Tick
 from salticus.types.coins import coins
 from salticus.types.dates import DAY_US
@@ -44,8 +53,9 @@ def bench(
     `plan s` is wall time from the columns to the visits, the median of three ticks; `first s` the
     same with everything read from the store; `save s` and `MB saved` are the snapshot, `restart s`
     is the time from an empty process to the next plan. `stall ms` is the longest time for which the
-    event loop stood still during the first plan, and `later ms` during later ones and the snapshot.
-    `MB` is the peak of the planning process.
+    event loop stood still during the first plan, `later ms` during later ones and the snapshot, and
+    `model ms` during the plan at which a trained model takes over, which takes `model s` because
+    its features are made from the history. `MB` is the peak of the planning process.
     `fresh ms` is how long `fresh` takes for 100 pages on a crawl that is kept open.
     """
     for pages in sizes:
@@ -53,8 +63,8 @@ def bench(
             told(f"{pages:,} pages: filling the store")
             asyncio.run(_fill(Path(folder), pages))
             told(f"{pages:,} pages: planning")
-            first, again, asked = (
-                measured("tick", "tick", folder, how) for how in ("learn", "recall", "ask")
+            first, again, asked, model = (
+                measured("tick", "tick", folder, how) for how in ("learn", "recall", "ask", "model")
             )
         yield {
             "pages": pages,
@@ -67,6 +77,8 @@ def bench(
             "restart s": round(again["first"], 2),
             "stall ms": round(first["first_stall"] * 1e3),
             "later ms": round(first["stall"] * 1e3),
+            "model s": round(model["plan"], 1),
+            "model ms": round(model["stall"] * 1e3),
             "fresh ms": round(1e3 * asked["fresh"], 1),
             "MB": round(max(first["bytes"], again["bytes"]) / 1e6),
         }
@@ -79,6 +91,7 @@ def _config(folder: Path) -> Config:
         policy="leap",
         fetch=Fetch(contact="bench@example.org"),
         folder=str(folder),
+        models=Models(path=str(folder / "models")),
     )
 
 
@@ -195,6 +208,34 @@ async def _learn(loop: Loop, visits: int) -> None:
         loop.parts.predictor.learn(await loop.snapshot.keeper.outcomes(numbers))
 
 
+async def _take_over(folder: Path) -> dict[str, float]:
+    """A plan at which a model begins to serve: its wall seconds, and the longest stall in it."""
+    config = _config(folder)
+    async with crawler(config) as loop:
+        await loop.plan(_tick(0))
+        registry = Registry(Path(config.models.path))
+        save_model(registry.path(1), _a_model())
+        registry.pin(1, START)
+        async with watchdog() as stall:
+            start = time.perf_counter()
+            await loop.plan(_tick(1))
+            seconds = time.perf_counter() - start
+        assert isinstance(loop.parts.predictor, Serving)
+        assert loop.parts.predictor.version_ == 1
+    return {"plan": seconds, "stall": max(stall)}
+
+
+def _a_model() -> Saved:
+    """The smallest model that may serve: log-odds in a line with a page's changes in a month."""
+    edges, words = (6, 24), Vocabulary((), {})
+    slope = np.full((len(edges), 1), 0.6)
+    line = LinearModel("page_month", edges, slope, -slope, np.array([-0.5, 0.5]), np.empty(0))
+    inputs = model_inputs(all_names(edges), 0, words.encode(pl.DataFrame({"brand": ["x"]})))
+    about = {"task": "change", "edges": list(edges), "inputs": inputs}
+    judged = Calibrated(line, (Curve(), Curve()))
+    return Saved(judged, (words.settings(), words.arrays()), about)
+
+
 async def _ask(folder: Path) -> dict[str, float]:
     """Seconds that an open crawl takes to say how fresh 100 copies are; the median of several."""
     async with open_crawl(_config(folder)) as crawl:
@@ -214,4 +255,5 @@ def _tick(number: int) -> Tick:
 
 if __name__ == "__main__":
     place, how = Path(sys.argv[1]), sys.argv[2]
-    answer(asyncio.run(_ask(place) if how == "ask" else _plan(place, how)))
+    work = {"ask": _ask, "model": _take_over}.get(how)
+    answer(asyncio.run(work(place) if work else _plan(place, how)))
