@@ -15,7 +15,7 @@ import pytest
 
 from salticus.lab.worlds.mall.audit import AccessEntry
 from salticus.observe import digest
-from salticus.store.sqlite.run import holder_of
+from salticus.store.sqlite.database import holder_of
 
 from .conftest import Street, finished, wait_for
 

@@ -38,7 +38,7 @@ from .cli_stage import SETTINGS, Stage
 HOLD = """
 import sys
 from pathlib import Path
-from salticus.store.sqlite.run import instance_lock
+from salticus.store.sqlite.database import instance_lock
 
 with instance_lock(Path(sys.argv[1])):
     print("held", flush=True)

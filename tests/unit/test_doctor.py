@@ -22,7 +22,7 @@ from salticus.config import load
 from salticus.crawl.assembly import crawler
 from salticus.errors import SalticusError
 from salticus.fetch import AGENT
-from salticus.store.sqlite.run import instance_lock
+from salticus.store.sqlite.database import instance_lock
 from salticus.types import HostState, Value
 from salticus.views.trial import deciding, doubt, sells, shell, styles
 

@@ -13,8 +13,7 @@ import pytest
 import zstandard
 
 from salticus.errors import StoreError
-from salticus.store.sqlite.database import connect, damaged
-from salticus.store.sqlite.run import holder_of, instance_lock
+from salticus.store.sqlite.database import connect, damaged, holder_of, instance_lock
 from salticus.store.sqlite.trouble import explained, words
 
 Usage = namedtuple("Usage", "free")

@@ -24,7 +24,7 @@ from salticus.fetch.gate import Hosts
 from salticus.observe import digest
 from salticus.store.nouns import Edit, Query
 from salticus.store.sqlite import SqliteStore
-from salticus.store.sqlite.run import instance_lock
+from salticus.store.sqlite.database import instance_lock
 from salticus.testing import START
 from salticus.types import (
     Count,

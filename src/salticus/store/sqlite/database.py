@@ -1,16 +1,18 @@
-"""Opening, upgrading and guarding the SQLite file."""
+"""Opening, upgrading, locking and copying the SQLite file."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
 
-from salticus.errors import InputError, StoreError
+from salticus.errors import InputError, StoreError, StoreLocked
 from salticus.store.sqlite.queries import QUERIES, statements
 from salticus.store.sqlite.trouble import damage, explained
 
@@ -161,3 +163,57 @@ def _copy(source: Path, target: Path) -> None:
         found = damaged(out)
     if found is not None:
         raise StoreError(f"{source}: {damage(source, found)}")
+
+
+def _locked(file: IO[Any]) -> bool:
+    """Take the lock. A few tries, because `holder_of` elsewhere holds it for an instant."""
+    for _ in range(4):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            time.sleep(0.03)
+        else:
+            return True
+    return False
+
+
+def holder_of(store: Path) -> str | None:
+    """The process that crawls on the store now, "unknown" if it did not say; None if none does."""
+    path = _lock_file(store)
+    with explained(path):
+        try:
+            file = path.open("rb")
+        except FileNotFoundError:
+            return None
+    with file:
+        return None if _locked(file) else _named(file)
+
+
+def _named(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode("ascii", "replace").strip() or "unknown"
+
+
+@contextmanager
+def instance_lock(store: Path) -> Iterator[None]:
+    """Hold the store's lock file; StoreLocked if another process does.
+
+    The kernel frees the lock when its holder dies, however it dies.
+    """
+    with explained(_lock_file(store)):
+        file = _lock_file(store).open("ab+", buffering=0)  # closing must not fail on a full disk
+    with file:
+        if not _locked(file):
+            raise StoreLocked(
+                f"{store} is in use by another `salticus run` (process {_named(file)}); "
+                "stop it, or give this one a store of its own"
+            )
+        with explained(_lock_file(store)):
+            file.seek(0)
+            file.truncate()
+            file.write(str(os.getpid()).encode())
+        yield
+
+
+def _lock_file(store: Path) -> Path:
+    return store.with_name(store.name + ".lock")

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from salticus.config import Caps, Scope
 from salticus.errors import StoreMissing
 from salticus.store.nouns import Health, History, Loaded, Summary
-from salticus.store.sqlite import database, freshness, pages, readers, reading, run, visits
+from salticus.store.sqlite import database, freshness, pages, readers, reading, visits
 from salticus.store.sqlite.queries import migrations
 from salticus.store.sqlite.recording import Recorder, load
 from salticus.store.sqlite.trouble import explained
@@ -219,18 +219,18 @@ class SqliteStore:
 
     @asynccontextmanager
     async def lock(self) -> AsyncIterator[None]:
-        with run.instance_lock(self.path):
+        with database.instance_lock(self.path):
             yield
 
     async def holder(self) -> str | None:
-        return await asyncio.to_thread(run.holder_of, self.path)
+        return await asyncio.to_thread(database.holder_of, self.path)
 
-    remember = _writes(run.remember)
-    recall = _reads(run.recall)
-    stamp = _reads(run.stamp)
-    outcomes = _reads(run.outcomes)
-    outcomes_after = _reads(run.outcomes_after)
-    hosts = _reads(run.hosts)
+    remember = _writes(visits.remember)
+    recall = _reads(visits.recall)
+    stamp = _reads(visits.stamp)
+    outcomes = _reads(visits.outcomes)
+    outcomes_after = _reads(visits.outcomes_after)
+    hosts = _reads(visits.hosts)
     gauge = _writes(freshness.gauge)
     gauged = _reads(freshness.gauged)
     empanel = _writes(freshness.empanel)

@@ -1,4 +1,4 @@
-"""What visits left: rows of the exchange format, streamed, and the changes (`ChangeStore`)."""
+"""What visits left: rows of the exchange format, changes, and what a run needs to go on."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 
 from salticus.errors import InputError
-from salticus.store.nouns import FIELD_COLUMNS
-from salticus.store.sqlite.database import connect
+from salticus.store.nouns import FIELD_COLUMNS, Stamp
+from salticus.store.sqlite.database import connect, transaction
 from salticus.store.sqlite.packing import clean, rows, text, unpack
 from salticus.store.sqlite.queries import QUERIES
 from salticus.store.sqlite.reading import NEVER_US, outcomes_of
 from salticus.store.sqlite.trouble import explained
-from salticus.types import Change, Ints, Outcomes, Value
+from salticus.types import Change, HostState, Ints, Outcomes, Value
 
 CHUNK = 1000
 PRUNED = 10_000  # rows deleted in a transaction
@@ -181,3 +181,46 @@ def prune(db: sqlite3.Connection, before: int) -> int:
         while gone := db.execute(query, {"before": before, "limit": PRUNED}).rowcount:
             total += gone
     return total
+
+
+def remember(db: sqlite3.Connection, state: bytes) -> None:
+    """Replace the run state, and count that."""
+    with transaction(db):
+        db.execute(QUERIES["remember"], {"state": state})
+        db.execute(QUERIES["count_state"])
+
+
+def recall(db: sqlite3.Connection) -> bytes | None:
+    """The run state."""
+    row = db.execute(QUERIES["recall"]).fetchone()
+    return None if row is None else bytes(row[0])
+
+
+def stamp(db: sqlite3.Connection) -> Stamp:
+    """What others have committed, as SQLite numbers it for this connection."""
+    (state,) = db.execute(QUERIES["states_remembered"]).fetchone()
+    (data,) = db.execute(QUERIES["data_version"]).fetchone()
+    return Stamp(data, state)
+
+
+def outcomes(db: sqlite3.Connection, visits: Ints) -> Outcomes:
+    """Outcomes of the stored ones among the visits, ordered by visit."""
+    return _outcomes(db, rows(visits.tolist()))
+
+
+def _outcomes(db: sqlite3.Connection, visits: bytes | str) -> Outcomes:
+    asked = {"visits": visits, "never": NEVER_US}
+    columns = db.execute(QUERIES["outcomes"], asked).fetchone()
+    return outcomes_of(*map(msgspec.json.decode, columns))
+
+
+def outcomes_after(db: sqlite3.Connection, visit: int) -> Outcomes:
+    """Outcomes of all visits with a higher number."""
+    (later,) = db.execute(QUERIES["visits_after"], {"visit": visit}).fetchone()
+    return _outcomes(db, later)
+
+
+def hosts(db: sqlite3.Connection) -> list[HostState]:
+    """Every host, ordered by name."""
+    found = [dict(row) for row in db.execute(QUERIES["hosts"])]
+    return [HostState(**row | {"robots": text(row["robots"])}) for row in found]
