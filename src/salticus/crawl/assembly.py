@@ -14,7 +14,7 @@ from salticus.allocate.limits import check_feasible
 from salticus.clock import Clock
 from salticus.config import Config, check_hours
 from salticus.crawl.loop import Loop
-from salticus.crawl.opening import clock_of, cost_of, stored
+from salticus.crawl.opening import clock_of, stored
 from salticus.crawl.parts import make_parts
 from salticus.crawl.retraining import Work, retraining
 from salticus.crawl.snapshot import Snapshot
@@ -116,8 +116,7 @@ async def live(config: Config, clock: Clock, fetcher: Fetcher) -> AsyncIterator[
         extraction = Extraction(config.extract, rules=config.pages)
         try:
             fetcher.restore(await store.hosts())
-            costs = [(rule, cost_of(rule)) for rule in config.pages]
-            world = Live(store, fetcher, extraction, clock, config, costs)
+            world = Live(store, fetcher, extraction, clock, config)
             world.watch.restore([(a.host, a.kind) for a in await store.alerts()])
             yield world, store
         finally:

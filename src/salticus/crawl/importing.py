@@ -34,6 +34,7 @@ from salticus.types import NewPage
 from salticus.urls import canonical
 
 _LESSON = 50_000  # stored visits that are learnt at a time
+_BATCH = 5_000  # rows of a feed that are stored at a time
 
 
 async def import_log(config: Config, folder: Path, *, values: bool = True) -> dict[str, int]:
@@ -68,6 +69,8 @@ async def _teach(config: Config, clock: Clock, store: Store, visits: range) -> N
             parts.predictor.look_back()  # imported visits may lie before known ones
         await snapshot.save(None if recalled else no_plan(clock.now()))
 
+
+# ---------------------------------------------------------------------------------- readers' clicks
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 """Given the name and size (bytes, 0 = unknown) of a file, what is told of the bytes read so far."""
@@ -107,7 +110,7 @@ def strangers(tally: LineTally) -> list[tuple[str, int]]:
     return tally.strangers.top(SHOWN)
 
 
-_BATCH = 5_000
+# --------------------------------------------------------------------------------- merchants' feeds
 
 
 class FeedImport(msgspec.Struct, frozen=True):

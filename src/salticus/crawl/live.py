@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,10 +14,11 @@ import msgspec
 import numpy as np
 
 from salticus.clock import Clock, until_or
-from salticus.config import Config, Scope
+from salticus.config import Config
 from salticus.crawl.alerts import Watch
 from salticus.crawl.census import Census
 from salticus.crawl.journal import Journal
+from salticus.crawl.opening import cost_of
 from salticus.errors import ExtractError
 from salticus.extract.base import Content
 from salticus.extract.links import not_after
@@ -66,9 +67,8 @@ class Live:
     """The world that is fetched. Each host has a queue, worked off by as many workers as it allows.
 
     Outcomes are yielded once they are committed. A visit in flight at the end of its tick goes on,
-    and its outcome comes with a later tick's. Of the settings, the maximum interval, the retention,
-    and the pins and tolerances of rules matter here; `costs_of_rules` are those of pages by the
-    scopes of rules.
+    and its outcome comes with a later tick's. Of the settings, the maximum interval, the retention
+    and the rules matter here.
     """
 
     store: Store
@@ -76,7 +76,6 @@ class Live:
     extraction: Extraction
     clock: Clock
     config: Config = Config()
-    costs_of_rules: Sequence[tuple[Scope, float]] = ()
     lingers: bool = False  # visit until the tick ends: urgent visits may come
 
     def __post_init__(self) -> None:
@@ -84,6 +83,7 @@ class Live:
             self.store, max_interval=self.config.max_interval_days, rules=self.config.pages
         )
         self.demand = self.census.demand
+        self._costs = [(rule, cost_of(rule)) for rule in self.config.pages]
         self.watch = Watch()
         self._journal = Journal(self.store, self._committed)
         self._news: asyncio.Queue[Outcomes | BaseException | Plan] = asyncio.Queue()
@@ -101,7 +101,7 @@ class Live:
     async def pages(self, tick: Tick) -> Pages:
         if self.config.retention is not None:
             await self.store.prune(int((tick.start - self.config.retention).timestamp() * 1e6))
-        await self.store.charge(self.costs_of_rules)
+        await self.store.charge(self._costs)
         await self.census.refresh()
         await self.census.heed()
         seconds = (tick.end - tick.start).total_seconds() / self.clock.speed
@@ -112,7 +112,7 @@ class Live:
         return pages
 
     async def costs(self, pages: Ints) -> Floats:
-        await self.store.charge(self.costs_of_rules)
+        await self.store.charge(self._costs)
         return await self.census.costs(pages)
 
     async def targets(self, pages: Ints) -> list[Target]:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 10  # faults that are named
+MANUAL = 1000  # pages that are visited by one order of the user's
+_PATIENCE_S = 3600.0  # wall seconds that these visits may take in all
 
 
 class Added(msgspec.Struct, frozen=True):
@@ -83,8 +85,7 @@ async def read_sources(config: Config, urls: Sequence[str]) -> tuple[list[PageSt
         return visited, found, len(await unread_sources(crawl.store))
 
 
-MANUAL = 1000  # pages that are visited by one order of the user's
-_PATIENCE_S = 3600.0  # wall seconds that these visits may take in all
+# -------------------------------------------------------------------------- visits that are ordered
 
 
 async def visit_now(config: Config, urls: Sequence[str]) -> list[PageState]:
