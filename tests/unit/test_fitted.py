@@ -17,8 +17,8 @@ from salticus.config import Budget
 from salticus.exchange.folder import Log
 from salticus.exchange.write import write_log
 from salticus.lab.simulate import SimulationSettings, simulate
+from salticus.lab.simulate.estimates import CHOICES, fitted, likeliest, log_loss, rehearsed
 from salticus.lab.simulate.fitted import Fitted, FittedSurvival, Kin, Traits
-from salticus.lab.simulate.fitting import CHOICES, fitted, likeliest, log_loss, rehearsed
 from salticus.lab.simulate.stage import Stage, set_stage
 from salticus.predict.base import ask
 from salticus.predict.rhythm import Rhythm, RhythmSurvival

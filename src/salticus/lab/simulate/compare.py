@@ -45,10 +45,11 @@ class ContestEntry:
             shown: np.median([score.column(name) for score in self.scores], axis=0)
             for shown, name in names.items()
         }
-        return {**days, **{k: [_finite(x) for x in v] for k, v in series.items()}}
+        return {**days, **{k: [known(x) for x in v] for k, v in series.items()}}
 
 
-def _finite(value: float) -> float | None:
+def known(value: float) -> float | None:
+    """A figure to six digits; None if it is not a number."""
     return round(float(value), 6) if np.isfinite(value) else None
 
 
@@ -58,11 +59,11 @@ def spread(values: Floats) -> dict[str, float | None]:
     >>> spread(np.array([1.0, 2.0, 3.0, np.nan]))
     {'median': 2.0, 'mean': 2.0, 'low': 1.05, 'high': 2.95}
     """
-    known = values[np.isfinite(values)]
-    if not len(known):
+    some = values[np.isfinite(values)]
+    if not len(some):
         return {"median": None, "mean": None, "low": None, "high": None}
-    low, middle, high = np.quantile(known, (0.025, 0.5, 0.975))
-    figures = {"median": middle, "mean": known.mean(), "low": low, "high": high}
+    low, middle, high = np.quantile(some, (0.025, 0.5, 0.975))
+    figures = {"median": middle, "mean": some.mean(), "low": low, "high": high}
     return {name: round(float(figure), 6) for name, figure in figures.items()}
 
 
@@ -127,14 +128,14 @@ def _saving(curve: list[ContestEntry], target: ContestEntry, name: str) -> dict[
             for run in range(len(target.scores))
         ]
     )
-    known = each[np.isfinite(each)]
-    low, high = _interval(known)
+    some = each[np.isfinite(each)]
+    low, high = _interval(some)
     return {
         "policy": curve[0].policy,
         "against": target.policy,
         "at_budget": target.label,
         "freshness": round(float(np.nanmean(target.values(name))), 6),
-        "saving": float(known.mean()) if len(known) == len(each) else None,
+        "saving": float(some.mean()) if len(some) == len(each) else None,
         "low": low,
         "high": high,
     }

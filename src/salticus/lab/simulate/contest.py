@@ -20,9 +20,8 @@ from salticus.exchange.truth import read_truth
 from salticus.exchange.write import spelt
 from salticus.lab.simulate.clairvoyant import bound
 from salticus.lab.simulate.clicking import WINDOW, clicks_of
-from salticus.lab.simulate.compare import ContestEntry, increases, savings, spread
-from salticus.lab.simulate.estimates import FITTED, model_notes
-from salticus.lab.simulate.fitting import fitted
+from salticus.lab.simulate.compare import ContestEntry, increases, known, savings, spread
+from salticus.lab.simulate.estimates import FITTED, fitted, model_notes
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.spending import spending, together
 from salticus.lab.simulate.stage import (
@@ -115,7 +114,7 @@ class Contest:
             "visits_failed": round(entry.mean("failed") / max(1.0, entry.mean("visits")), 6),
             "changes_caught": entry.mean("caught"),
             "changes_missed": entry.mean("missed"),
-            "interval_days": _known(entry.mean("gap")),
+            "interval_days": known(entry.mean("gap")),
             "seconds": round(entry.mean("seconds"), 3),
             "daily": entry.daily(),
         }
@@ -141,10 +140,6 @@ def _spent(entry: ContestEntry) -> dict[str, Any]:
     """Where the visits of an entry went."""
     cells = [] if entry.spending is None else entry.spending.cells()
     return {"policy": entry.policy, "budget": entry.label, "cells": cells}
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else round(value, 6)
 
 
 def spacing_of(policy: str, usual: str) -> str:
@@ -335,9 +330,9 @@ def _gate_savings(entries: Sequence[ContestEntry]) -> list[dict[str, Any]]:
     """Resources that each gate saves at the freshness of the uniform one; none without it."""
     sending = [entry for entry in entries if entry.budget > 0]
     base = [entry for entry in sending if entry.policy == BASELINE]
-    known = base and all(np.isfinite(entry.values("clicks")).any() for entry in sending)
+    comparable = base and all(np.isfinite(entry.values("clicks")).any() for entry in sending)
     others = [entry for entry in sending if entry.policy != BASELINE]
-    rows = savings([*base, *others]) if known else []
+    rows = savings([*base, *others]) if comparable else []
     gates = [entry.policy for entry in entries]
     rows.sort(key=lambda row: gates.index(row["policy"]))
     return [{"gate": row.pop("policy"), **row} for row in rows]

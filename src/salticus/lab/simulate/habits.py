@@ -13,12 +13,12 @@ from salticus.config import Budget, Config, Share, Span
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import Given, Parts, make_parts
 from salticus.exchange.truth import Truth
+from salticus.lab.simulate.estimates import Oracle
 from salticus.lab.simulate.readers import Drawn, zipf
 from salticus.lab.simulate.referee import Referee
 from salticus.lab.worlds.replay import Replay
-from salticus.predict.poisson import PoissonSurvival
 from salticus.schedule.planner import Planner
-from salticus.types import DAY, Floats, Ints, Outcomes, Pages, Survival, instant
+from salticus.types import DAY, Floats, Ints, instant
 
 DEMANDS = (0.1, 1.0, 10.0)
 """The demands that are looked at, in parts of the mean."""
@@ -39,19 +39,6 @@ class Habit:
     rate: float
     demand: float
     visits: float
-
-
-class KnownRates:
-    """A predictor that was told the true change rates, so that only the policy is seen."""
-
-    def __init__(self, rates: Floats) -> None:
-        self.rates = rates
-
-    def survival(self, pages: Pages, now: datetime) -> Survival:
-        return PoissonSurvival(self.rates)
-
-    def learn(self, outcomes: Outcomes) -> None:
-        """Nothing: it knows."""
 
 
 def habits(
@@ -122,5 +109,6 @@ def _parts(name: str, rates: Floats) -> Parts:
     config = Config(
         budget=Budget(_BUDGET, per_page=True), tick=_TICK, policy=name, explore=Share(0.0)
     )
-    parts = make_parts(config, VirtualClock(_START), given=Given(predictor=KnownRates(rates)))
+    oracle = Oracle(np.arange(len(rates)), rates)
+    parts = make_parts(config, VirtualClock(_START), given=Given(predictor=oracle))
     return replace(parts, planner=Planner(at_once=True))

@@ -23,6 +23,7 @@ from salticus import allocate
 from salticus.config import Budget
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import Truth, read_truth
+from salticus.lab.simulate.compare import known
 from salticus.lab.simulate.contest import plain
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage
@@ -201,11 +202,7 @@ def medians(figures: Iterable[RunFigures]) -> Iterator[dict[str, Any]]:
             row = {"trace": trace, "budget": round(budget, 6), "policy": policy}
             names = [n for n in RunFigures.__dataclass_fields__ if n not in (*row, "run")]
             middle = {n: float(np.median([getattr(one, n) for one in runs])) for n in names}
-            yield {**row, "runs": len(runs), **{n: _known(x) for n, x in middle.items()}}
-
-
-def _known(value: float) -> float | None:
-    return round(value, 6) if np.isfinite(value) else None
+            yield {**row, "runs": len(runs), **{n: known(x) for n, x in middle.items()}}
 
 
 def comparisons(figures: Iterable[RunFigures], ours: str = OURS) -> Iterator[dict[str, Any]]:
@@ -243,4 +240,4 @@ def _against(stale: dict[str, Any], ours: str, rival: str) -> dict[str, float | 
             "worst": paired.max(),
             "gap_closed": closed,
         }
-    return {name: _known(float(figure)) for name, figure in figures.items()}
+    return {name: known(float(figure)) for name, figure in figures.items()}
