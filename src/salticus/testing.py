@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from salticus.allocate.base import Policy, Stepwise
-from salticus.store.memory import MemoryStore
+from salticus.store.memory.store import MemoryStore
 from salticus.types import NEVER, Floats, Grant, Ints, Outcomes, Pages, Plan, Tick, Times, instant
 from salticus.types.coins import coins
 

@@ -15,7 +15,7 @@ from salticus.checks.store import check_store
 from salticus.store.base import Store
 from salticus.store.memory.page import Page
 from salticus.store.nouns import AlertState, History, Loaded, Query
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.testing import MemoryStore
 from salticus.types import Alert, NewPage, Record, Told
 

@@ -22,7 +22,7 @@ from salticus.crawl import hooks
 from salticus.crawl.hooks import Hooks
 from salticus.errors import ConfigError, StoreError
 from salticus.store.base import Store
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.testing import MemoryStore
 from salticus.types import Change, NewPage, Observation, Record, Value
 
@@ -404,7 +404,7 @@ import asyncio, sys
 from pathlib import Path
 from salticus.config import Hook
 from salticus.crawl.hooks import Hooks
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 
 async def main():
     store = await SqliteStore.open("crawl.db")

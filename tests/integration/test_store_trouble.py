@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import NewPage, Observation, Record, Value
 
 from .conftest import Street, finished, wait_for

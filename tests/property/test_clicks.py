@@ -30,7 +30,7 @@ from salticus.signals.counting import (
 )
 from salticus.signals.opened import MAX_LINE
 from salticus.store.nouns import MOST_CLICKS, MOST_IMPRESSIONS
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import Count, Counted, Mark, NewPage
 from salticus.types.dates import HOUR_US
 

@@ -18,7 +18,7 @@ from salticus.features.groups import groups_of
 from salticus.features.names import chosen
 from salticus.features.past import FeatureStream
 from salticus.features.seen import pages_of, seen_events
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import NewPage, Observation, Outcomes, Record, Value
 
 HOUR = 3_600_000_000

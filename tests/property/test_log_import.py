@@ -17,7 +17,7 @@ from salticus.crawl.importing import import_log
 from salticus.exchange.check import examine
 from salticus.exchange.write import export_log
 from salticus.observe import observe
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import Fetched, NewPage, Observation, Reading, Record, Status, Value
 
 URLS = [f"http://shop{n % 2}.example/{n}" for n in range(3)]

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from salticus.store.nouns import Query
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import NewPage, Observation, Record, Told, Value
 
 URLS = [f"http://shop.example/{n}" for n in range(3)]

@@ -23,8 +23,8 @@ from salticus.config import Caps, Scope
 from salticus.errors import InputError, StoreError
 from salticus.store.base import Store
 from salticus.store.nouns import SORTS, STATES, Edit, Query, plain
-from salticus.store.sqlite import SqliteStore
 from salticus.store.sqlite.packing import glob, pack, raw, rows, text, unpack
+from salticus.store.sqlite.store import SqliteStore
 from salticus.testing import MemoryStore
 from salticus.types import (
     PURPOSE,

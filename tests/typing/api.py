@@ -34,7 +34,7 @@ from salticus.extract.base import Content, Extractor
 from salticus.predict.base import Predictor, ask
 from salticus.store import open_store
 from salticus.store.base import Store
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.testing import START, MemoryStore, blank_pages
 from salticus.types import Bools, Floats, Ints, Outcomes, Pages, Survival, Value
 from salticus.types.state import Remembers, State

@@ -15,7 +15,7 @@ from typer.main import get_command
 from salticus.cli.app import app
 from salticus.errors import SalticusError
 from salticus.observe import digest
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import Alert, Entry, NewPage, Observation, Record, Value
 
 DAY = 86_400_000_000

@@ -28,7 +28,7 @@ from salticus.cli.app import app
 from salticus.clock import SystemClock
 from salticus.lab.worlds.mall.server import Mall
 from salticus.lab.worlds.mall.stock import generate
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import NewPage
 
 T = TypeVar("T")

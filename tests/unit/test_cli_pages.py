@@ -18,7 +18,7 @@ from salticus.cli.pages import Sort, State
 from salticus.crawl.alerts import KINDS
 from salticus.crawl.snapshot import Snapshot
 from salticus.store.nouns import SORTS, STATES
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import Alert, Plan, Tick, Told, Value, instant
 from salticus.views.alerts import ADVICE, MEANING
 from salticus.views.page import STATES as STATE_WORDS

@@ -29,7 +29,7 @@ from salticus import allocate, checks, config, extract, predict, schedule, store
 from salticus.allocate import gate
 from salticus.cli.app import app
 from salticus.exchange.write import export_log
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import Purpose, Status
 
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salticus.freshness.drift import SPAN, drift_alert, drift_of
-from salticus.freshness.estimate import Market, by_demand, by_pages, needed
+from salticus.freshness.estimate import (
+    SPAN,
+    Market,
+    by_demand,
+    by_pages,
+    drift_alert,
+    drift_of,
+    needed,
+)
 from salticus.types import Findings, Floats, Gauge
 
 from .timed_world import DAY, FIRST, Timed, crawl, windows

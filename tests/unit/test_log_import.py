@@ -22,8 +22,8 @@ from salticus.crawl.opening import stored
 from salticus.errors import InputError, StoreLocked
 from salticus.exchange.write import export_log, write_log
 from salticus.observe import digest
-from salticus.store.sqlite import SqliteStore
 from salticus.store.sqlite.database import instance_lock
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import NewPage, Observation, Record, Target, Value
 from salticus.types.state import unpack
 

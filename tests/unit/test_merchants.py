@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from salticus.cli.exchange import feed_import, feed_report
 from salticus.errors import InputError
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import NewPage, Observation, Record, Value
 from salticus.views.merchants import Lag, Merchant, facts, measure
 

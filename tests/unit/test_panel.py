@@ -26,7 +26,7 @@ from salticus.schedule.even import Even
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
 from salticus.schedule.ticks import Ticks
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.testing import START, StillWorld, blank_pages
 from salticus.types import (
     Gauge,

@@ -25,7 +25,7 @@ from salticus.crawl.live import Live
 from salticus.errors import ConfigError, Infeasible
 from salticus.store.base import Store
 from salticus.store.nouns import Edit, Query
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.testing import START, MemoryStore, a_grant, a_tick, blank_pages
 from salticus.types import (
     DAY,

@@ -25,11 +25,18 @@ from salticus.exchange.folder import Log
 from salticus.lab.bench.replay import poisson_log
 from salticus.lab.simulate import SimulationSettings, simulate
 from salticus.lab.simulate.contest import COMPANY, in_company, spacing_of
-from salticus.lab.simulate.habits import DEMANDS, Habit, habits
 from salticus.lab.simulate.referee import Referee
 from salticus.lab.simulate.run import run
-from salticus.lab.simulate.spending import DEMANDS as DEMAND_BINS
-from salticus.lab.simulate.spending import RATES, Spending, spending, together
+from salticus.lab.simulate.spending import (
+    DEMANDS,
+    LOOKED_AT,
+    RATES,
+    Habit,
+    Spending,
+    habits,
+    spending,
+    together,
+)
 from salticus.lab.simulate.stage import Stage, set_stage
 from salticus.views.schedulers import policy
 
@@ -84,17 +91,19 @@ def test_habits_are_those_of_the_policy() -> None:
     assert {round(habit.visits, 2) for habit in habits("uniform", **few)} == {0.1}
     by_change = habits("change_proportional", **few)
     assert habits("change_proportional", **few) == by_change, "law: always the same"
-    for demand in DEMANDS:
+    for demand in LOOKED_AT:
         slow, *_, fast = of(by_change, demand)
         assert slow < 0.1 * fast
     by_demand = habits("demand_proportional", **few)
-    low, mean, high = (float(np.mean(of(by_demand, demand))) for demand in DEMANDS)
+    low, mean, high = (float(np.mean(of(by_demand, demand))) for demand in LOOKED_AT)
     assert (low / mean, mean / high) == pytest.approx((0.1, 0.1), rel=0.2)
 
 
 @pytest.mark.parametrize("suffix", [".html", ".svg", ".png"])
 def test_habits_are_drawn_by_the_suffix(tmp_path: Path, suffix: str) -> None:
-    some = [{"rate": r, "demand": d, "visits": r * d} for d in DEMANDS for r in (0.0, 0.1, 1.0)][1:]
+    some = [{"rate": r, "demand": d, "visits": r * d} for d in LOOKED_AT for r in (0.0, 0.1, 1.0)][
+        1:
+    ]
     some = [{**one, "rate": one["rate"] or 0.01} for one in some]
     path = tmp_path / f"plot{suffix}"
     write_habits({"name": "uniform", "summary": "All alike."}, some, path)
@@ -170,12 +179,12 @@ def test_a_birth_is_no_change(log: Log) -> None:
     assert found.pages[0].sum() == spending(stage, np.zeros(0, dtype=np.int64)).pages[0].sum()
 
 
-FIELD = st.tuples(st.integers(0, len(RATES) - 1), st.integers(0, len(DEMAND_BINS) - 1))
+FIELD = st.tuples(st.integers(0, len(RATES) - 1), st.integers(0, len(DEMANDS) - 1))
 
 
 @given(st.lists(st.tuples(FIELD, st.integers(1, 9), st.integers(0, 50)), min_size=1, max_size=30))
 def test_margins_keep_the_sums(rows: list[tuple[tuple[int, int], int, int]]) -> None:
-    pages, visits = np.zeros((2, len(RATES), len(DEMAND_BINS)))
+    pages, visits = np.zeros((2, len(RATES), len(DEMANDS)))
     for where, n, v in rows:
         pages[where] += n
         visits[where] += v

@@ -22,7 +22,7 @@ from salticus.crawl.retraining import Retraining, grown_up, next_training
 from salticus.crawl.training import Trained, train_crawl
 from salticus.models.registry import Registry
 from salticus.models.training.run import ModelSpec
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.testing import START
 
 from .cli_stage import Stage

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from salticus.errors import InputError, StoreError
-from salticus.store.sqlite import SqliteStore
 from salticus.store.sqlite.database import create, version
 from salticus.store.sqlite.queries import migrations, statements
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import NewPage, Observation, Record, Value
 
 STEPS = migrations()

@@ -11,7 +11,7 @@ import pytest
 from salticus.config import Scope
 from salticus.errors import StoreError
 from salticus.store.nouns import Edit, Query
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import Alert, Entry, NewPage, Observation, Record, Told, Value
 
 from .test_store_sqlite import PAGES, seen, with_store

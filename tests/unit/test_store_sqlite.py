@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from salticus.errors import InputError, StoreError
-from salticus.store.sqlite import SqliteStore, pages, reading, visits
+from salticus.store.sqlite import pages, reading, visits
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import HostState, NewPage, Observation, Record, Value
 
 PAGES = [NewPage(f"http://shop{n % 7}.example/{n}") for n in range(100)]

@@ -14,7 +14,7 @@ from warcio.archiveiterator import ArchiveIterator
 from salticus.errors import InputError
 from salticus.store.base import Store
 from salticus.store.nouns import Query
-from salticus.store.sqlite import SqliteStore
+from salticus.store.sqlite.store import SqliteStore
 from salticus.types import NewPage, Observation, Record, Value
 from salticus.views.export import export_warc
 

@@ -23,8 +23,8 @@ from salticus.crawl.standing import HORIZON
 from salticus.fetch.gate import Hosts
 from salticus.observe import digest
 from salticus.store.nouns import Edit, Query
-from salticus.store.sqlite import SqliteStore
 from salticus.store.sqlite.database import instance_lock
+from salticus.store.sqlite.store import SqliteStore
 from salticus.testing import START
 from salticus.types import (
     Count,

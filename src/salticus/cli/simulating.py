@@ -69,7 +69,7 @@ def _about(name: str, plot: Path | None) -> dict[str, Any]:
         return about
     from salticus.charts.sheet import checked
     from salticus.charts.spending import write_habits
-    from salticus.lab.simulate.habits import habits
+    from salticus.lab.simulate.spending import habits
 
     checked(plot)
     with steps() as told:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from salticus.allocate.explore import explorable
-from salticus.freshness.drift import SPAN, drift_alert, drift_of
+from salticus.freshness.estimate import SPAN, drift_alert, drift_of
 from salticus.store.base import FreshnessStore
 from salticus.types import (
     Floats,

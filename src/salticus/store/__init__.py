@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from salticus.store.base import Store
 
 BUILTIN = {
-    "memory": "salticus.store.memory:MemoryStore",
-    "sqlite": "salticus.store.sqlite:SqliteStore",
+    "memory": "salticus.store.memory.store:MemoryStore",
+    "sqlite": "salticus.store.sqlite.store:SqliteStore",
 }
 
 

@@ -23,7 +23,6 @@ from salticus.views.settings import settings_of
 from salticus.views.times import counted, span
 from salticus.views.trial import Finding, bad, doubtful, good, trial
 
-_ROLES = ("policy", "predictor", "spacing", "gate", "proposer")
 _DAY_S = 86_400.0
 _NAMED = 3  # hosts that are named
 _LOW, _FULL = 1_000_000_000, 50_000_000  # bytes left on the disk

@@ -10,8 +10,16 @@ import msgspec
 import numpy as np
 
 from salticus.crawl.opening import Crawl
-from salticus.freshness.drift import SPAN, drift_of
-from salticus.freshness.estimate import Estimate, Market, Needed, by_demand, by_pages, needed
+from salticus.freshness.estimate import (
+    SPAN,
+    Estimate,
+    Market,
+    Needed,
+    by_demand,
+    by_pages,
+    drift_of,
+    needed,
+)
 from salticus.types import Findings, Gauge, Pages
 from salticus.views.times import moment
 
