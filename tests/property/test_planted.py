@@ -122,7 +122,8 @@ def trained(world: World, edges: tuple[int, ...], examples: int) -> Found:
     shards = make_examples(Log(folder / "log"), recipe, folder / f"examples-{len(edges)}")
     choice = chosen_of(edges)
     train, later, test = (shards.part(p, columns=choice.dense) for p in PARTS)
-    metadata = Vocabulary.fit(shards.pages, shards.seen, METADATA).encode(shards.pages)
+    pages = shards.pages
+    metadata = Vocabulary.fit(pages, pages["seen"].to_numpy(), METADATA).encode(pages)
     model = fit_trees(train, later, metadata, choice, TreesSettings(trees=70, rate=0.15))
     ready = calibrate(model, later, metadata)
     return Found(truth, test, ready.hazards(test.inputs, metadata))

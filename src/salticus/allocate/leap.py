@@ -188,12 +188,11 @@ def by_host(worth: Floats, host: Ints, room: Floats) -> Floats:
     >>> by_host(np.array([3.0, 1.0, 2.0, 5.0]), np.array([0, 0, 0, 1]), np.array([1.5, 9.0]))
     array([1. , 0. , 0.5, 1. ])
     """
-    return _by_host(worth, host, room)
+    return _by_host(worth, *rows_by_host(host, len(room)), room)
 
 
 @compiled
-def _by_host(worth: Floats, host: Ints, room: Floats) -> Floats:
-    rows, begin = rows_by_host(host, len(room))
+def _by_host(worth: Floats, rows: Ints, begin: Ints, room: Floats) -> Floats:
     out = np.zeros(len(worth))
     for h in range(len(room)):
         _take(worth, rows[begin[h] : begin[h + 1]], room[h], out)
