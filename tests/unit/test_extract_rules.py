@@ -46,7 +46,10 @@ def rule(**said: Any) -> Rule:
 NAMES = ("availability", "condition", "currency", "title", "size")
 
 
-@given(st.sampled_from(NAMES), st.text(st.characters(exclude_characters="\r<&"), min_size=1))
+@given(
+    st.sampled_from(NAMES),
+    st.text(st.characters(codec="utf-8", exclude_characters="\r<&"), min_size=1),
+)
 @example("availability", "auf Anfrage")
 def test_every_wording_is_plain_text(name: str, wording: str) -> None:
     """What a selector finds is stored, whether its words are known or not."""
