@@ -140,7 +140,8 @@ class Census:
     def _columns(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
         if self._table is None:
             raise RuntimeError("refresh the census first")
-        table, rule = self._table, self._rule
+        table = self._table
+        rule = self._rule if self.numbered else np.broadcast_to(-1, len(table.ids))
         own = np.isfinite(table.max_interval)
         longest = self._said("max_interval", rule, self.max_interval)
         return Pages(

@@ -96,8 +96,10 @@ class Pages:
         """The given rows; host numbers and capacities stay as they are."""
         whole = ("tick", "capacity", "survival")
         kept = np.arange(len(self))[rows]
-        per_page = (f.name for f in fields(self) if f.name not in whole)
-        columns: dict[str, Any] = {name: cut(getattr(self, name), kept) for name in per_page}
+        per_page = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in whole}
+        once = {id(column): column for column in per_page.values()}  # a host may be a merchant, too
+        done = {key: cut(column, kept) for key, column in once.items()}
+        columns: dict[str, Any] = {name: done[id(column)] for name, column in per_page.items()}
         return replace(self, **columns, survival=self.survival and self.survival.take(kept))
 
     def answered(self, at: Times) -> Pages:
