@@ -124,7 +124,7 @@ class Insta:
 
     def _answering(self, rows: Ints, now: Instant) -> Floats:
         """The chance that each page answers."""
-        return np.empty(0) if self._pages is None else self._pages.take(rows).answering(now)
+        return np.empty(0) if self._pages is None else self._pages.answering(now, rows)
 
     def _sent(self, scores: Floats) -> Decisions:
         """Ask the gate; the coin of a request is a hash of its number."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from salticus.types.survival import Anchored, Survival
 from salticus.types.words import ANSWERED, CHANGED, PURPOSE, STATUS, UNCHANGED, UNKNOWN, Status
 
 _NAT = np.iinfo(np.int64).min
+_ALL = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class Pages:
     def take(self, rows: Ints | Bools) -> Pages:
         """The given rows; host numbers and capacities stay as they are."""
         whole = ("tick", "capacity", "survival")
-        kept = np.arange(len(self))[rows]
+        kept = np.flatnonzero(rows) if rows.dtype == np.bool_ else cast(Ints, rows)
         per_page = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in whole}
         once = {id(column): column for column in per_page.values()}  # a host may be a merchant, too
         done = {key: cut(column, kept) for key, column in once.items()}
@@ -125,22 +126,23 @@ class Pages:
         stale[never] = 1.0
         return np.clip(stale, 0.0, 1.0, out=stale)
 
-    def unanswered_since(self) -> Times:
+    def unanswered_since(self, rows: Ints | slice = _ALL) -> Times:
         """The last answer; of pages that were visited and never answered, when they were added."""
-        silent = np.isnat(self.last_answer) & ~np.isnat(self.last_visit)
-        return np.where(silent, self.added, self.last_answer) if silent.any() else self.last_answer
+        answer = self.last_answer[rows]
+        silent = np.isnat(answer) & ~np.isnat(self.last_visit[rows])
+        return np.where(silent, self.added[rows], answer) if silent.any() else answer
 
-    def answering(self, at: Instant) -> Floats:
+    def answering(self, at: Instant, rows: Ints | slice = _ALL) -> Floats:
         """The chance that a visit at that time is answered: 1, unless the last one failed.
 
         After failures it is (w/τ)², with w days since the last visit and τ since the last answer: a
         page that has been silent for long is tried again after long. V(τ)(w/τ)² is V(w) at most, as
         V(τ)/τ² never rises: so no silent page is worth more than one like it that answers.
         """
-        since = self.unanswered_since()
-        chance = np.ones(len(self))
-        failed = np.flatnonzero(self.last_visit > since)
-        waited = np.maximum(days_between(self.last_visit[failed], at), 0.0)
+        since, visit = self.unanswered_since(rows), self.last_visit[rows]
+        chance = np.ones(len(since))
+        failed = np.flatnonzero(visit > since)
+        waited = np.maximum(days_between(visit[failed], at), 0.0)
         silent = days_between(since[failed], at)
         chance[failed] = np.minimum(waited / np.maximum(silent, 1e-9), 1.0) ** 2
         return chance
