@@ -71,7 +71,8 @@ def test_hostile_pages_end(piece: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", [b'"\\', b'\\"', b", ", b",", b'"', b"//", b"/*", b"/* *", b"[", b" ", b"&quot;"]
+    "piece",
+    [b'"\\', b'\\"', b", ", b",", b'"', b"//", b"// ", b"/*", b"/* *", b"[", b" ", b"&quot;"],
 )
 def test_hostile_blocks_end(piece: bytes) -> None:
     block = piece * (jsonld.MAX_REPAIR // len(piece))

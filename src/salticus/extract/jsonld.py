@@ -58,8 +58,10 @@ _STRICT = msgspec.json.Decoder(float_hook=str)
 _LENIENT = json.JSONDecoder(strict=False, parse_float=str, parse_int=str, parse_constant=str)
 _WRAPPING = re.compile(r"(?:[\s\ufeff]++|//|/\*|\*/|<!--|<!\[CDATA\[)*+")
 _ESCAPE = re.compile(r"""(\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})|\\(')|\\""")
+# A comment ends with its line, of 500 characters at most: else a page of slashes takes ten seconds.
 _SPARE = re.compile(
-    r"""("(?:[^"\\]++|\\.?)*+(?:"|\Z))|,(?=\s*+[}\]])|//[^\n"]*+(?=\n)|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)""",
+    r"""("(?:[^"\\]++|\\.?)*+(?:"|\Z))|,(?=\s*+[}\]])|//[^\n"]{0,500}+(?=\n)"""
+    r"""|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z)""",
     re.DOTALL,
 )
 
