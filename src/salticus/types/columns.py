@@ -200,6 +200,8 @@ class Grant:
         They lie evenly among the others, so that some may start early in the tick. What is less
         than a visit counts on to the next tick: n ticks of v visits yield ⌊n·v·share⌋.
         """
+        if not share:
+            return self, self.release[:0]
         before = int(number * self.per_tick + 1e-9)
         owed = before * Fraction(share).limit_denominator(1_000_000) % 1  # exact for any number
         turn = np.floor(float(owed) + np.arange(1, self.visits + 1) * share + 1e-9)
