@@ -19,7 +19,7 @@ from salticus.crawl.opening import stored
 from salticus.lab.worlds.mall.server import Mall
 from salticus.lab.worlds.mall.stock import generate
 from salticus.store.base import Store
-from salticus.types import NewPage
+from salticus.types import NewPage, Outcomes
 
 SPEED = 86_400.0  # a world day in a wall second, if the crawler keeps up
 
@@ -235,12 +235,29 @@ def test_a_proposer_of_visits(tmp_path: Path) -> None:
     assert {page for page, purpose, _ in made if purpose == "policy"} - {favourite}
 
 
+class Enough:
+    """Stops a crawl when so many pages have answered, however long the workers take to start."""
+
+    def __init__(self, loop: Loop, pages: int) -> None:
+        self.loop, self.pages = loop, pages
+        self.met: set[int] = set()
+
+    def learn(self, outcomes: Outcomes) -> None:
+        self.met.update(outcomes.page[outcomes.answered].tolist())
+        if len(self.met) >= self.pages:
+            self.loop.stop()
+
+
 def test_an_extractor(tmp_path: Path) -> None:
     async def main() -> list[tuple[str, str]]:
         async with open_mall(tmp_path) as mall:
             extractor = f"{written(tmp_path, EXTRACTOR)}:LastPart"
             config = settings(tmp_path, mall, pages=[{"match": "*", "extractor": extractor}])
-            await crawled(config, mall, days=2)
+            async with stored(config) as store:
+                await store.add([NewPage(url) for url in mall.urls], at=0)
+            async with crawler(config) as loop:
+                loop.watchers.append(Enough(loop, len(mall.urls)))
+                await loop.run()
             async with stored(config) as store:
                 urls = {row["page_id"]: row["url"] for row in store.scan("pages")}
                 return [(urls[row["page_id"]], row["value"]) for row in store.scan("values")]
