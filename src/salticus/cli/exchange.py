@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from salticus.cli import output
 from salticus.cli.options import (
     DEFAULT,
     ConfigFile,
@@ -24,16 +25,6 @@ from salticus.cli.options import (
     opt,
     settings,
     span,
-)
-from salticus.cli.output import (
-    bar,
-    clean,
-    facts_of,
-    print_answer,
-    print_facts,
-    print_json,
-    print_table,
-    steps,
 )
 from salticus.errors import InputError
 
@@ -74,13 +65,13 @@ def log_convert(
     from salticus.exchange.convert.build import convert_log
 
     options = from_options(ConvertOptions, locals(), resolution=span("resolution", resolution))
-    print_answer(convert_log(sources, out, format_, options), json, _print_converted)
+    output.answer(convert_log(sources, out, format_, options), json, _print_converted)
 
 
 def _print_converted(told: dict[str, Any]) -> None:
     origin = told.pop("resolution_from")
     facts = told.pop("rows") | {"resolution": f"{told.pop('resolution')} (from {origin})"}
-    print_facts(f"wrote {told.pop('out')}", facts | {k: v for k, v in told.items() if v})
+    output.facts(f"wrote {told.pop('out')}", facts | {k: v for k, v in told.items() if v})
 
 
 def import_(
@@ -97,7 +88,7 @@ def import_(
     new = asyncio.run(import_log(settings(config), log, values=not without_values))
     facts = {f"new {what}": count for what, count in new.items()}
     told = {"log": str(log), "new": new}
-    print_answer(told, json, lambda _: print_facts(f"imported {log}", facts))
+    output.answer(told, json, lambda _: output.facts(f"imported {log}", facts))
 
 
 def export(
@@ -120,9 +111,9 @@ def export(
     from salticus.views.listing import query
 
     chosen = query(pattern, tag=tag)
-    rows = ask(config, lambda crawl: export(crawl, out, format_, chosen))
+    rows = ask(config, export, out, format_, chosen)
     told = {"out": str(out), "rows": rows}
-    print_answer(told, json, lambda _: print_facts(f"wrote {out}", rows))
+    output.answer(told, json, lambda _: output.facts(f"wrote {out}", rows))
 
 
 def log_check(folder: Folder, json: Json = False) -> None:
@@ -137,7 +128,7 @@ def log_check(folder: Folder, json: Json = False) -> None:
     rows = {} if violations else rows_of(Log(folder))
     if json:
         lists = {"violations": violations, "warnings": warnings}
-        print_json({"folder": str(folder), "ok": not violations, "rows": rows, **lists})
+        output.json({"folder": str(folder), "ok": not violations, "rows": rows, **lists})
     else:
         for each in found:
             typer.echo(f"{'warning: ' if each.level == 'warning' else ''}{each}")
@@ -154,10 +145,10 @@ def log_info(folder: Folder, json: Json = False) -> None:
 
     def people(facts: dict[str, Any]) -> None:
         name, uses = facts.pop("name"), facts.pop("uses")
-        print_facts(name, {name.replace("_", " "): fact for name, fact in facts.items()})
-        print_facts("can be used to", uses)
+        output.facts(name, {name.replace("_", " "): fact for name, fact in facts.items()})
+        output.facts("can be used to", uses)
 
-    print_answer(info(folder), json, people)
+    output.answer(info(folder), json, people)
 
 
 def feed_import(
@@ -182,10 +173,10 @@ def feed_import(
     terms = FeedTerms(merchant, day("at", at), tuple(tag or ()), known_only, keep_tracking)
     done = asyncio.run(import_feed(settings(config), file, terms))
     if json:
-        print_json(done)
+        output.json(done)
         return
-    facts = facts_of(done, "complaints", "file")
-    print_facts(f"imported {done.file}", {k.replace("_", " "): v for k, v in facts.items()})
+    facts = output.facts_of(done, "complaints", "file")
+    output.facts(f"imported {done.file}", {k.replace("_", " "): v for k, v in facts.items()})
     for complaint in done.complaints:
         typer.echo(complaint)
 
@@ -196,12 +187,12 @@ def feed_report(config: ConfigFile = DEFAULT, json: Json = False) -> None:
 
     found = ask(config, merchants)
     if json:
-        print_json(found)
+        output.json(found)
         return
     if not found:
         raise InputError("no merchant's feed was imported yet; see `salticus feed import --help`")
     header = ("merchant", "rows", "pages", "visits", "accuracy", "price", "changes", "lag", "90 %")
-    print_table("merchants' feeds", header, map(_merchant, found))
+    output.table("merchants' feeds", header, map(_merchant, found))
     unchecked = sum(each.unchecked_pages for each in found)
     if unchecked:
         typer.echo(f"{unchecked:,} pages are not yet checkable: no visit came after they were told")
@@ -266,13 +257,13 @@ def clicks_import(
 
     tallies = ask(config, counted)
     if json:
-        print_json({"files": [tally.as_json() for tally in tallies]})
+        output.json({"files": [tally.as_json() for tally in tallies]})
     passed = [tally for tally in tallies if tally.earlier and not tally.lines]
     said = "\n".join(map(_earlier, passed))
     if len(passed) == len(tallies):
         raise InputError(f"{said}; nothing was counted; --again counts it once more")
     if passed and not json:
-        typer.echo(clean(said))
+        typer.echo(output.clean(said))
 
 
 def _earlier(tally: LineTally) -> str:
@@ -285,10 +276,10 @@ def _earlier(tally: LineTally) -> str:
 @contextmanager
 def _progress(name: str, size: int) -> Iterator[Callable[[int], None]]:
     if size:
-        with bar(size) as show:
+        with output.bar(size) as show:
             yield show
         return
-    with steps() as say:
+    with output.steps() as say:
         yield lambda done: say(f"{name}: {done / 1e6:,.0f} MB")
 
 
@@ -297,6 +288,6 @@ def _tell_clicks(tally: LineTally) -> None:
 
     if tally.earlier and not tally.lines:
         return
-    print_facts(tally.file, tally.as_facts())
+    output.facts(tally.file, tally.as_facts())
     for url, lines in strangers(tally):
-        typer.echo(clean(f"unknown: {url} ({lines:,})"))
+        typer.echo(output.clean(f"unknown: {url} ({lines:,})"))

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from salticus.cli import output
 from salticus.cli.options import DEFAULT, ConfigFile, Json, Url, Window, arg, ask, opt, span
-from salticus.cli.output import (
-    facts_of,
-    print_answer,
-    print_facts,
-    print_json,
-    print_table,
-    print_wrapped,
-    table_of,
-)
 
 if TYPE_CHECKING:
     from salticus.views.fresh import Fresh
@@ -32,13 +24,13 @@ def fresh(urls: Urls, config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Tell how likely the copies of pages are still right."""
     from salticus.views import fresh
 
-    found = ask(config, lambda crawl: fresh.fresh(crawl, urls, foresee=True))
+    found = ask(config, fresh.fresh, urls, foresee=True)
     known = [page for page in found if isinstance(page, fresh.Fresh)]
     if json:
-        print_json(found)
+        output.json(found)
     elif known:
         header = ("url", "still right", "state", "last visit", "last answer", "next visit")
-        print_table("copies", header, map(_row, known))
+        output.table("copies", header, map(_row, known))
     wrong = [page for page in found if isinstance(page, fresh.Unknown)]
     for page in wrong:
         typer.echo(f"salticus: {page.error}", err=True)
@@ -61,9 +53,9 @@ def why(url: Url, config: ConfigFile = DEFAULT, json: Json = False) -> None:
         typer.echo(told.url)
         for heading, text in in_words(told):
             typer.echo(f"  {heading}")
-            print_wrapped(text, "    ")
+            output.wrapped(text, "    ")
 
-    print_answer(ask(config, lambda crawl: why(crawl, url)), json, people)
+    output.answer(ask(config, why, url), json, people)
 
 
 def freshness(
@@ -83,13 +75,13 @@ def freshness(
     from salticus.views.times import plain
 
     length = span("window", window) or timedelta(days=1)
-    told = ask(config, lambda crawl: freshness.freshness(crawl, length))
+    told = ask(config, freshness.freshness, length)
     if plot is not None:
         from salticus.charts.freshness import write_chart
 
-        past = ask(config, lambda crawl: freshness.freshness_over_time(crawl, length))
+        past = ask(config, freshness.freshness_over_time, length)
         write_chart(plain(past), plot)
-    print_answer(told, json, _print_freshness)
+    output.answer(told, json, _print_freshness)
 
 
 def _print_freshness(told: Freshness) -> None:
@@ -100,15 +92,15 @@ def _print_freshness(told: Freshness) -> None:
         for name, share in (("pages", told.pages), ("clicks", told.clicks))
     ]
     title = f"freshness from {when(told.start)} to {when(told.end)}"
-    print_table(title, ("", "estimate", "95 % from", "to", "predictor alone"), rows)
+    output.table(title, ("", "estimate", "95 % from", "to", "predictor alone"), rows)
     rest = ("exploring visits", "of them failed", "share of the visits", "found over foretold")
-    facts = facts_of(told)
-    print_facts("it rests on", {name: facts[name] for name in rest})
+    facts = output.facts_of(told)
+    output.facts("it rests on", {name: facts[name] for name in rest})
     if told.pages.half_width is None:
         none = "no exploring visit in this time"
-        print_wrapped(f"{none}; is `explore` above 0, and the crawl running?")
+        output.wrapped(f"{none}; is `explore` above 0, and the crawl running?")
     if "target" in facts:
-        print_wrapped(facts["target"].words())
+        output.wrapped(facts["target"].words())
 
 
 def _percent(share: float | None) -> str:
@@ -121,9 +113,9 @@ def insta(window: Window = "24h", config: ConfigFile = DEFAULT, json: Json = Fal
     from salticus.views.times import when
 
     length = span("window", window) or timedelta(days=1)
-    told = ask(config, lambda crawl: insta(crawl, length))
+    told = ask(config, insta, length)
     span_ = f"from {when(told.start)} to {when(told.end)}"
-    print_answer(told, json, lambda _: print_facts(span_, facts_of(told, "from", "to")))
+    output.answer(told, json, lambda _: output.facts(span_, output.facts_of(told, "from", "to")))
 
 
 def arms(config: ConfigFile = DEFAULT, json: Json = False) -> None:
@@ -132,11 +124,11 @@ def arms(config: ConfigFile = DEFAULT, json: Json = False) -> None:
 
     told = ask(config, arms)
     if json:
-        print_json(told)
+        output.json(told)
         return
-    print_table(f"arms of {told.policy}", *table_of(told.arms))
+    output.table(f"arms of {told.policy}", *output.table_of(told.arms))
     steps = [(step.at, step.arm, step.reward) for step in told.steps[-SHOWN:]]
-    print_table("last steps", ("at", "arm", "reward"), steps)
+    output.table("last steps", ("at", "arm", "reward"), steps)
 
 
 def panel_plan(
@@ -154,8 +146,8 @@ def panel_plan(
 
     often = span("every", every) or timedelta(hours=4)
     length = None if days is None else timedelta(days=days)
-    told = ask(config, lambda crawl: plan_panel(crawl, pages, often, length))
-    print_answer(told, json, _print_panel)
+    told = ask(config, plan_panel, pages, often, length)
+    output.answer(told, json, _print_panel)
 
 
 def panel_(context: typer.Context) -> None:
@@ -168,21 +160,21 @@ def panel_show(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Show the panel and what it found."""
     from salticus.views.panel import panel
 
-    print_answer(ask(config, panel), json, _print_panel)
+    output.answer(ask(config, panel), json, _print_panel)
 
 
 def panel_end(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """End the panel; what it found stays."""
     from salticus.views.panel import end_panel
 
-    print_answer(ask(config, end_panel), json, _print_panel)
+    output.answer(ask(config, end_panel), json, _print_panel)
 
 
 def _print_panel(told: PanelView) -> None:
-    facts = facts_of(told)
+    facts = output.facts_of(told)
     strata = facts.pop("strata", [])
     for name in {"pages fresh", "clicks fresh"} & facts.keys():
         facts[name] = facts[name].words()
-    print_facts("panel", facts)
+    output.facts("panel", facts)
     if strata:
-        print_table("strata", *table_of(strata))
+        output.table("strata", *output.table_of(strata))

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from os import cpu_count
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Annotated, Any, TypeVar
 
 import typer
 
+from salticus.cli import output
 from salticus.cli.options import (
     Charts,
     Json,
@@ -23,15 +24,6 @@ from salticus.cli.options import (
     flag,
     from_options,
     opt,
-)
-from salticus.cli.output import (
-    bar,
-    print_answer,
-    print_facts,
-    print_json,
-    print_table,
-    steps,
-    write_json,
 )
 from salticus.config import Budget
 from salticus.errors import ConfigError
@@ -48,25 +40,22 @@ def demo(
     json: Json = False,
 ) -> None:
     """Crawl a mall of its own twice, once evenly and once with leap, and compare the copies."""
-    import tempfile
-    from dataclasses import replace
-
     from salticus.crawl.running import run_fast
     from salticus.lab.demo import FULL, PAGE, SMALL, run_demo, table_of
 
-    where = folder or Path(tempfile.mkdtemp(prefix="salticus-demo-"))
+    where = folder or Path(mkdtemp(prefix="salticus-demo-"))
     course = replace(FULL if compare else SMALL, seed=seed)
     course = replace(course, seconds=seconds or course.seconds, offers=offers or course.offers)
     if not json:
         typer.echo(f"{course}; see {where}")
-    with steps() as told:
+    with output.steps() as told:
         facts = run_fast(run_demo(where, course, told))
     facts["page"] = str(where / PAGE)
     if json:
-        print_json(facts)
+        output.json(facts)
         return
     rows = table_of(facts, course.policies)
-    print_table("what the crawls achieved", ("", *course.policies), rows)
+    output.table("what the crawls achieved", ("", *course.policies), rows)
     typer.echo(f"charts: {facts['page']}")
 
 
@@ -109,7 +98,7 @@ def mall(
             f"  salticus run -c {files['settings']}\n"
             "stop the mall with Ctrl-C"
         )
-        print_answer({"pages": pages, "shops": shops, **files}, json, said)
+        output.answer({"pages": pages, "shops": shops, **files}, json, said)
 
     run_fast(mall_until_stopped(folder, plot, opened))
 
@@ -170,11 +159,11 @@ def _bench(name: str, title: str, json: bool, **chosen: Any) -> None:
     """Run a bench with what was chosen, the rest as it usually is, and print its rows."""
     from salticus.lab.bench import run_bench
 
-    with steps() as told:
+    with output.steps() as told:
         rows = run_bench(name, told, **chosen)
     answer = {"plans": rows} if name == "policies" else rows
     table = tuple(rows[0]), [tuple(row.values()) for row in rows]
-    print_answer(answer, json, lambda _: print_table(title, *table))
+    output.answer(answer, json, lambda _: output.table(title, *table))
 
 
 def make_market(
@@ -188,10 +177,10 @@ def make_market(
     """Make a synthetic market of offers: the truth, its readers, and what a crawler saw of it."""
     from salticus.lab.worlds.market import MarketSize, make_market
 
-    with bar(offers) as told:
+    with output.bar(offers) as told:
         rows = make_market(out, MarketSize(offers, days), seed=seed, preset=preset, told=told)
     answer = {"out": str(out), "rows": rows}
-    print_answer(answer, json, lambda _: print_facts(f"wrote {out}", rows))
+    output.answer(answer, json, lambda _: output.facts(f"wrote {out}", rows))
 
 
 T = TypeVar("T")
@@ -203,21 +192,20 @@ def analyze(
     json: Json = False,
 ) -> None:
     """Study when, how often and where the pages of a log change, and what people click."""
-    from rich.console import Console
-
     from salticus.exchange.folder import Log
     from salticus.lab.analyze.study import facts_of, sheet_of, study
 
     log = Log(folder)
-    with Console(stderr=True).status("opening the log") as status:
-        found = study(log, status.update)
+    with output.steps() as told:
+        told("opening the log")
+        found = study(log, told)
         if out is not None:
-            status.update("drawing")
+            told("drawing")
             sheet_of(found).write(out)
     if json:
-        print_json(found)
+        output.json(found)
         return
-    print_facts(str(found.log["name"]), facts_of(found))
+    output.facts(str(found.log["name"]), facts_of(found))
     for note in found.notes:
         typer.echo(f"  note: {note}")
     if out is not None:
@@ -250,10 +238,10 @@ def calibrate(
         with in_place(out) as part:
             part.write_text(markdown(table), "utf-8")
     if json:
-        print_json({**summary(table), "rows": table})
+        output.json({**summary(table), "rows": table})
         return
     for name in dict.fromkeys(row.preset for row in table):
-        print_table(name, HEADER, [row.cells() for row in table if row.preset == name])
+        output.table(name, HEADER, [row.cells() for row in table if row.preset == name])
     typer.echo(f"{summary(table)['ok']} of {len(table)} hold")
 
 
@@ -277,10 +265,8 @@ def study_traces(
     pages: Annotated[
         list[int] | None, opt("Sample of so many; one for all logs, or one each.", min=1)
     ] = None,
-    budget: Annotated[
-        Texts, opt("Visits; may be repeated. [default: 1, 5, 10, 20, 50 %]", "--budget")
-    ] = None,
-    policy: Annotated[Texts, opt("May be repeated. [default: all of them]", "--policy")] = None,
+    budget: Annotated[Texts, opt("Visits; may be repeated. [default: 1, 5, 10, 20, 50 %]")] = None,
+    policy: Annotated[Texts, opt("May be repeated. [default: all of them]")] = None,
     predictor: Annotated[str, opt("A name, or file.py:Class.")] = "rhythm",
     runs: Annotated[int, opt("Each with its own draw of the demand.", min=1)] = 10,
     jobs: Annotated[int | None, opt("Processes. [default: one a core]", min=1)] = None,
@@ -300,11 +286,11 @@ def study_traces(
         rules=replace(PROTOCOL, predictor=predictor, runs=runs, seed=seed),
     )
     logs = [Trace(*one) for one in zip(log, starts, samples, strict=True)]
-    with steps() as told:
+    with output.steps() as told:
         report = study(logs, field, jobs=jobs or cpu_count() or 1, told=told)
     if plot is not None:
         write_traces(report, plot)
-    if write_json(report, json):
+    if output.write_json(report, json):
         _print_traces(report)
 
 
@@ -322,9 +308,9 @@ def _print_traces(report: dict[str, Any]) -> None:
 
     for trace in report["traces"]:
         rows = [row for row in report["rows"] if row["trace"] == trace["name"]]
-        print_table(f"{trace['name']}, {trace['pages']:,} pages", *traces_table(rows))
+        output.table(f"{trace['name']}, {trace['pages']:,} pages", *traces_table(rows))
     if report["comparisons"]:
-        print_table("against LambdaCrawl", *comparison_table(report["comparisons"]))
+        output.table("against LambdaCrawl", *comparison_table(report["comparisons"]))
 
 
 def study_predict(
@@ -336,16 +322,14 @@ def study_predict(
             "models on a daily log) or cold (by how much is known of a page)."
         ),
     ] = "changes",
-    model: Annotated[Texts, opt("May be repeated. [default: all of them]", "--model")] = None,
+    model: Annotated[Texts, opt("May be repeated. [default: all of them]")] = None,
     examples: Annotated[
         int, opt("At most so many to learn from, and to be judged by.", min=1000)
     ] = 5_000_000,
     start: Annotated[str | None, opt("daily: first day of training.")] = None,
     test: Annotated[str | None, opt("daily: first day of the test.")] = None,
     end: Annotated[str | None, opt("daily: the day after the last.")] = None,
-    without: Annotated[
-        Texts, opt("daily: a merchant to leave out of training.", "--without")
-    ] = None,
+    without: Annotated[Texts, opt("daily: a merchant to leave out of training.")] = None,
     work: Annotated[Path | None, opt("Keep the examples here, to go on from or use again.")] = None,
     quick: Annotated[bool, opt("Tiny models, to see that all works.")] = False,
     seed: Seed = 0,
@@ -361,14 +345,14 @@ def study_predict(
     if table not in TABLES:
         raise ConfigError(f"no table is called {table!r}; known: {', '.join(TABLES)}")
     days = Days(day("start", start), day("test", test), day("end", end), tuple(without or ()))
-    with _place(work) as folder, steps() as told:
+    with _place(work) as folder, output.steps() as told:
         plan = ArenaSettings(folder, examples, seed, tuple(model or ()), quick)
         report = run(table, Log(log), plan, told, days)
     if plot is not None:
         write_prediction(report, plot)
-    if write_json(report, json):
+    if output.write_json(report, json):
         for title, rows in prediction_tables(report):
-            print_table(title, *rows)
+            output.table(title, *rows)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from salticus.cli import output
 from salticus.cli.options import (
     DEFAULT,
     Charts,
@@ -24,14 +25,6 @@ from salticus.cli.options import (
     from_options,
     opt,
     span,
-)
-from salticus.cli.output import (
-    print_answer,
-    print_facts,
-    print_json,
-    print_table,
-    steps,
-    write_json,
 )
 from salticus.config import Share, duration
 from salticus.errors import InputError
@@ -136,7 +129,7 @@ def train(
         unseen=float(flag("unseen", Share.parse, unseen)),
     )
     request = from_options(ModelSpec, locals(), examples=cache)
-    with steps() as told:
+    with output.steps() as told:
         manifest = train_model(source, recipe, request, out, told)
     if _show(manifest, manifest["metrics"], json):
         typer.echo(f"saved: {out}")
@@ -165,7 +158,7 @@ def evaluate(
 
     saved, source = load_model(model), Log(log)
     length = None if days is None else timedelta(days=days)
-    with steps() as told:
+    with output.steps() as told:
         found = judge(saved, source, Judged(day("start", start), length, observe), told)
     facts = _facts(saved.manifest)
     if plot is not None:
@@ -190,13 +183,13 @@ def predict(
     if out is not None and out.suffix not in (".parquet", ".csv"):
         raise typer.BadParameter("--out: name a file that ends in .parquet or .csv")
     saved, source = load_model(model), Log(log)
-    with steps() as told:
+    with output.steps() as told:
         found, when = predict_pages(saved, source, day("at", at), told)
     rows, notes = _wanted(found, page), lacks(saved, source)
     if out is not None:
         _write(rows, out)
     told_at = f"{when:%Y-%m-%dT%H:%M:%SZ}"
-    if write_json({"at": told_at, "notes": notes, "rows": rows.to_dicts()}, json):
+    if output.write_json({"at": told_at, "notes": notes, "rows": rows.to_dicts()}, json):
         for note in notes:
             typer.echo(f"note: {note}")
         _print_pages(rows, saved.manifest, when)
@@ -249,15 +242,15 @@ def _show(manifest: dict[str, Any], found: dict[str, Any], out: Path | None) -> 
     """Print an evaluation; False if standard output is for JSON."""
     from salticus.charts.models import figures_table, stretches_table
 
-    if not write_json({"model": manifest, "evaluation": found}, out):
+    if not output.write_json({"model": manifest, "evaluation": found}, out):
         return False
-    print_facts("model", _facts(manifest))
+    output.facts("model", _facts(manifest))
     for note in found.get("notes", []):
         typer.echo(f"note: {note}")
-    print_table("test", *figures_table(found))
+    output.table("test", *figures_table(found))
     if found["stretches"]:
-        print_table("stretch by stretch", *stretches_table(found))
-    print_table("by known observations", *figures_table(found, ("known",)))
+        output.table("stretch by stretch", *stretches_table(found))
+    output.table("by known observations", *figures_table(found, ("known",)))
     return True
 
 
@@ -288,7 +281,7 @@ def _print_pages(rows: pl.DataFrame, manifest: dict[str, Any], when: datetime) -
     likely = rows.sort(first, descending=True, maintain_order=True).head(_SHOWN)
     more = f", the {_SHOWN} likeliest of {len(rows):,} pages" if len(rows) > _SHOWN else ""
     typer.echo(f"{manifest['task']} from {when:%Y-%m-%d %H:%M} UTC{more}")
-    print_table("", likely.columns, likely.rows())
+    output.table("", likely.columns, likely.rows())
 
 
 def _train_store(path: Path, model: str, features: str, seed: int, json: Path | None) -> None:
@@ -297,9 +290,9 @@ def _train_store(path: Path, model: str, features: str, seed: int, json: Path | 
     from salticus.models.training.run import ModelSpec
 
     spec = ModelSpec(model=model, features=features)
-    with steps() as told:
-        found = ask(path, lambda crawl: train_crawl(crawl, spec, seed=seed, told=told))
-    if write_json(found, json):
+    with output.steps() as told:
+        found = ask(path, train_crawl, spec, seed=seed, told=told)
+    if output.write_json(found, json):
         said = "serves from the next tick on" if found.promoted else "does not take over"
         model = "" if found.version is None else f"model {found.version} {said}: "
         typer.echo(f"{model}{found.why}")
@@ -317,15 +310,15 @@ def models_list(config: ConfigFile = DEFAULT, json: Json = False) -> None:
 
     found = ask(config, models.models)
     if json:
-        print_json(found)
+        output.json(found)
         return
     if not found.models:
         typer.echo("no models yet: `salticus train` makes one, and so does a crawl that goes on")
         return
     header = ("model", "", "trained", "learnt until", "visits", *_FIGURES, "beside", "why")
-    print_table("", header, [_row(each) for each in found.models])
+    output.table("", header, [_row(each) for each in found.models])
     last = [(e.at, e.what, e.version, e.why) for e in found.history[-_EVENTS:]]
-    print_table("history", ("at", "what", "model", "why"), last)
+    output.table("history", ("at", "what", "model", "why"), last)
 
 
 def _row(each: ModelView) -> tuple[Any, ...]:
@@ -357,14 +350,14 @@ def models_compare(
     from salticus.views import models
     from salticus.views.times import when
 
-    found = ask(config, lambda crawl: models.compared(crawl, (first, second)))
+    found = ask(config, models.compared, (first, second))
     if json:
-        print_json(found)
+        output.json(found)
         return
     both = (("A", found.first), ("B", found.second))
     rows = [(name, *(_spelt(each[figure]) for figure in _FIGURES)) for name, each in both]
     span = " to ".join(map(when, found.judged))
-    print_table(f"{found.visits} visits, {span}", ("", *_FIGURES), rows)
+    output.table(f"{found.visits} visits, {span}", ("", *_FIGURES), rows)
     typer.echo(f"A ({first}) beside B ({second}): {found.why}")
 
 
@@ -372,23 +365,23 @@ def models_pin(version: _Version, config: ConfigFile = DEFAULT, json: Json = Fal
     """Let a model serve, whatever is trained later; one that was broken gets another chance."""
     from salticus.views import models
 
-    print_answer(ask(config, lambda crawl: models.pin(crawl, version)), json, _print_serving)
+    output.answer(ask(config, models.pin, version), json, _print_serving)
 
 
 def models_unpin(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Let better models take over again."""
     from salticus.views import models
 
-    print_answer(ask(config, models.unpin), json, _print_serving)
+    output.answer(ask(config, models.unpin), json, _print_serving)
 
 
 def models_roll_back(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Let the model serve that served before, or none."""
     from salticus.views import models
 
-    print_answer(ask(config, models.roll_back), json, _print_serving)
+    output.answer(ask(config, models.roll_back), json, _print_serving)
 
 
 def _print_serving(found: ServingView) -> None:
     name = f"model {found.serving}" if found.serving else "the rhythm alone"
-    print_facts(f"{name} serves from the next tick on", {"pinned": found.pinned})
+    output.facts(f"{name} serves from the next tick on", {"pinned": found.pinned})

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import msgspec
 import typer
@@ -42,13 +42,13 @@ LogFolder = Annotated[Path, arg("A log: a folder of Parquet files.", metavar="LO
 Url = Annotated[str, arg("A page's URL, as it was added.")]
 PageKind = Literal["offer", "article", "page", "source"]
 Pattern = Annotated[str | None, arg("A URL, a part of one, or a pattern: `*` stands for anything.")]
-OfTag = Annotated[str | None, opt("Only pages with this label.", "--tag")]
-OfHost = Annotated[str | None, opt("Only pages of this host; `*` stands for anything.", "--host")]
+OfTag = Annotated[str | None, opt("Only pages with this label.")]
+OfHost = Annotated[str | None, opt("Only pages of this host; `*` stands for anything.")]
 OfKind = Annotated[
-    PageKind | None,
-    opt("Only of this kind: offer, article, page, source.", "--kind", metavar="KIND"),
+    PageKind | None, opt("Only of this kind: offer, article, page, source.", metavar="KIND")
 ]
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -77,13 +77,18 @@ def settings(
     return msgspec.structs.replace(load(path), **found)
 
 
-def ask(config: Path, question: Callable[[Crawl], Awaitable[T]]) -> T:
-    """What the crawl of a settings file answers."""
+def ask(
+    config: Path,
+    question: Callable[Concatenate[Crawl, P], Awaitable[T]],
+    *given: P.args,
+    **named: P.kwargs,
+) -> T:
+    """What the crawl of a settings file answers to a question, which is asked with the rest."""
     from salticus.crawl.opening import open_crawl
 
     async def asked() -> T:
         async with open_crawl(settings(config)) as crawl:
-            return await question(crawl)
+            return await question(crawl, *given, **named)
 
     return asyncio.run(asked())
 

@@ -26,36 +26,46 @@ _WIDE = 140  # columns of a table that is not shown on a terminal
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
 
-def print_json(answer: Any) -> None:
+def json(told: Any) -> None:
     """One JSON document on standard output."""
-    typer.echo(msgspec.json.format(_json(answer)).decode())
+    typer.echo(msgspec.json.format(_encoded(told)).decode())
 
 
-def print_answer(answer: T, json: bool, people: str | Callable[[T], None]) -> None:
+def answer(told: T, as_json: bool, people: str | Callable[[T], None]) -> None:
     """Print an answer: as JSON, or for people this text, or what this prints of it."""
-    if json:
-        print_json(answer)
+    if as_json:
+        json(told)
     elif isinstance(people, str):
         typer.echo(people)
     else:
-        people(answer)
+        people(told)
 
 
-def print_line(answer: Any) -> None:
-    """One JSON document in one line."""
-    _now(_json(answer).decode())
+def json_line(told: Any) -> None:
+    """One JSON document in one line, at once, because others may wait for it."""
+    _write_now(_encoded(told).decode())
 
 
-def _json(answer: Any) -> bytes:
+def line(text: str) -> None:
+    """One line for people, likewise."""
+    _write_now(clean(text))
+
+
+def _write_now(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _encoded(told: Any) -> bytes:
     from salticus.views.times import plain
 
-    return msgspec.json.encode(plain(answer))
+    return msgspec.json.encode(plain(told))
 
 
-def facts_of(answer: msgspec.Struct, *without: str) -> dict[str, Any]:
+def facts_of(told: msgspec.Struct, *without: str) -> dict[str, Any]:
     """The fields of an answer by the names that they have in JSON; those not set are left out."""
-    names = ((field.encode_name, field.name) for field in msgspec.structs.fields(answer))
-    every = {name: getattr(answer, field) for name, field in names if name not in without}
+    names = ((field.encode_name, field.name) for field in msgspec.structs.fields(told))
+    every = {name: getattr(told, field) for name, field in names if name not in without}
     return {name: fact for name, fact in every.items() if fact is not msgspec.UNSET}
 
 
@@ -65,26 +75,15 @@ def table_of(answers: Sequence[msgspec.Struct]) -> tuple[tuple[str, ...], list[t
     return tuple(rows[0]), [tuple(row.values()) for row in rows]
 
 
-def print_now(text: str) -> None:
-    """One line for people."""
-    _now(clean(text))
-
-
-def _now(line: str) -> None:
-    """Write a line at once, because others may wait for it."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
 def write_json(data: Any, path: Path | None) -> bool:
     """One JSON document in the file, if one is named, or on standard output if that is `-`; False
     in this case, since people then want to see nothing else."""
     if str(path) == "-":
-        print_json(data)
+        json(data)
         return False
     try:
         if path is not None:
-            path.write_bytes(msgspec.json.format(_json(data)) + b"\n")
+            path.write_bytes(msgspec.json.format(_encoded(data)) + b"\n")
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
     return True
@@ -126,11 +125,11 @@ def clean(text: str) -> str:
     return _CONTROL.sub("\ufffd", text)
 
 
-def print_facts(title: str, facts: Mapping[str, Any]) -> None:
+def facts(title: str, known: Mapping[str, Any]) -> None:
     """A title and one line a fact."""
     typer.echo(clean(title))
-    width = max(map(len, facts), default=0)
-    for name, fact in facts.items():
+    width = max(map(len, known), default=0)
+    for name, fact in known.items():
         typer.echo(f"  {clean(name):<{width}}  {_shown(fact)}")
 
 
@@ -153,19 +152,19 @@ def _shown(fact: Any) -> str:
     return clean(shorten(str(fact or "-"), 200, placeholder=" …"))
 
 
-def print_table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def table(title: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """A table on standard output."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*header, title=title, title_justify="left")
+    grid = Table(*header, title=title, title_justify="left")
     for row in rows:
-        table.add_row(*(Text(clean(_cell(cell))) for cell in row))
-    Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDE).print(table)
+        grid.add_row(*(Text(clean(_cell(cell))) for cell in row))
+    Console(file=sys.stdout, width=None if sys.stdout.isatty() else _WIDE).print(grid)
 
 
-def print_columns(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def columns(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """A plain table, one line a row, whose last column may be as long as it is: for URLs, which
     must not be cut."""
     cells = [list(header), *([clean(_cell(cell)) for cell in row] for row in rows)]
@@ -175,15 +174,14 @@ def print_columns(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         typer.echo("  ".join([*padded, row[-1]]))
 
 
-def print_wrapped(text: str, first: str = "", others: str | None = None) -> None:
-    """Text in lines of the terminal's width; the first begins with `first`, the others likewise."""
-    width = min(100, get_terminal_size().columns)
-    later = " " * len(first) if others is None else others
+def wrapped(text: str, first: str = "") -> None:
+    """Text in lines of the terminal's width; the first begins with `first`, the others with as
+    many spaces."""
     lines = wrap(
         clean(text),
-        width,
+        min(100, get_terminal_size().columns),
         initial_indent=first,
-        subsequent_indent=later,
+        subsequent_indent=" " * len(first),
         break_long_words=False,
         break_on_hyphens=False,
     )

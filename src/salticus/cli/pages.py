@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from salticus.cli import output
 from salticus.cli.options import (
     DEFAULT,
     ConfigFile,
@@ -27,14 +28,6 @@ from salticus.cli.options import (
     opt,
     settings,
     span,
-)
-from salticus.cli.output import (
-    facts_of,
-    print_answer,
-    print_columns,
-    print_json,
-    print_wrapped,
-    steps,
 )
 from salticus.config import Config
 from salticus.errors import InputError, StoreLocked
@@ -81,7 +74,7 @@ def add(
         NewPage(url, kind=what, tags=tuple(tag or ()), max_interval=days, demand=demand)
         for url, what in [*((url, kind) for url in plain), *((url, "source") for url in sources)]
     ]
-    told = facts_of(ask(config, lambda crawl: add_pages(crawl, wanted)))
+    told = output.facts_of(ask(config, add_pages, wanted))
     if not json:
         typer.echo(f"{told['new']:,} new, {told['known']:,} known already")
     sources += plain if kind == "source" else []
@@ -89,7 +82,7 @@ def add(
     if sources and not no_visit:
         told["sources"], failed = _read(settings(config), sources, json=json)
     if json:
-        print_json(told)
+        output.json(told)
     if failed:
         raise typer.Exit(1)
 
@@ -100,7 +93,7 @@ def _read(config: Config, sources: list[str], *, json: bool) -> tuple[dict[str, 
     from salticus.views.times import counted
 
     try:
-        with steps() as step:
+        with output.steps() as step:
             step("reading")
             read, found, waiting = asyncio.run(read_sources(config, sources))
     except StoreLocked:
@@ -114,8 +107,8 @@ def _read(config: Config, sources: list[str], *, json: bool) -> tuple[dict[str, 
         if waiting:
             typer.echo(f"{counted(waiting, 'source')} that they name will be read by the crawl")
         for page in poor:
-            print_wrapped(f"{page.url} could not be read: {_why(page)}")
-            print_wrapped(f"→ `salticus doctor {page.url}` tells what can be done", "  ")
+            output.wrapped(f"{page.url} could not be read: {_why(page)}")
+            output.wrapped(f"→ `salticus doctor {page.url}` tells what can be done", "  ")
     faults = {page.url: _why(page) for page in poor}
     told = {"read": len(well), "found": found, "waiting": waiting, "failed": faults}
     return told, bool(poor)
@@ -139,13 +132,13 @@ def visit(
     from salticus.views.listing import as_json
 
     chosen = settings(config)
-    with steps() as told:
+    with output.steps() as told:
         told("visiting")
         visited = asyncio.run(visit_now(chosen, given_urls(urls)))
     if json:
-        print_json([as_json(page) for page in visited])
+        output.json([as_json(page) for page in visited])
     for page in () if json else visited:
-        print_wrapped(f"{page.url}  {_outcome(page)}")
+        output.wrapped(f"{page.url}  {_outcome(page)}")
     if any(page.status not in ("ok", "not_modified") for page in visited):
         raise typer.Exit(1)
 
@@ -167,11 +160,10 @@ _NAMED = 10  # pages that are named before they are forgotten
 Sort = Literal["url", "added", "last_visit", "last_change", "changes", "failures", "demand"]
 State = Literal["new", "well", "failing", "gone", "paused", "unlisted", "moved"]
 OfStatus = Annotated[
-    str | None, opt("Only those whose last visit ended so: ok, gone, timeout, ...", "--status")
+    str | None, opt("Only those whose last visit ended so: ok, gone, timeout, ...")
 ]
 OfState = Annotated[
-    State | None,
-    opt("new, well, failing, gone, paused, unlisted or moved.", "--state", metavar="STATE"),
+    State | None, opt("new, well, failing, gone, paused, unlisted or moved.", metavar="STATE")
 ]
 
 
@@ -234,8 +226,8 @@ def _edited(config: Path, query: Query, edit: Edit, *, everything: bool, json: b
     from salticus.views.listing import edit_pages
     from salticus.views.times import counted
 
-    count = ask(config, lambda crawl: edit_pages(crawl, query, edit, everything=everything))
-    print_answer({"edited": count}, json, f"{counted(count, 'page')} edited")
+    count = ask(config, edit_pages, query, edit, everything=everything)
+    output.answer({"edited": count}, json, f"{counted(count, 'page')} edited")
 
 
 def _listed(config: Path, query: Query, *, json: bool) -> None:
@@ -246,10 +238,10 @@ def _listed(config: Path, query: Query, *, json: bool) -> None:
 
     found, now = ask(config, listed)
     if json:
-        print_json([as_json(page) for page in found])
+        output.json([as_json(page) for page in found])
         return
     if found:
-        print_columns(HEADER, [as_row(page, now) for page in found])
+        output.columns(HEADER, [as_row(page, now) for page in found])
     else:
         none = "there are no pages yet; see `salticus add`"
         typer.echo("no page fits" if chooses(query) else none)
@@ -281,10 +273,10 @@ def forget(
     queries = [query(text, host=host, tag=tag, kind=kind, state=state) for text in texts]
     if not all(map(chooses, queries)):
         raise InputError("say which pages: a URL or pattern, --tag, --host, --kind or --state")
-    found = ask(config, lambda crawl: pages_of(crawl, *queries))
-    count = ask(config, lambda crawl: forget_pages(crawl, queries)) if yes else 0
+    found = ask(config, pages_of, *queries)
+    count = ask(config, forget_pages, queries) if yes else 0
     told = {"forgotten": count, "urls": [page.url for page in found]}
-    print_answer(told, json, lambda _: _tell_forgotten(found, count, yes=yes))
+    output.answer(told, json, lambda _: _tell_forgotten(found, count, yes=yes))
     if found and not yes:
         raise typer.Exit(1)
 

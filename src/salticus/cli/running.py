@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from salticus.cli import output
 from salticus.cli.options import DEFAULT, ConfigFile, Json, arg, ask, opt, settings, span
-from salticus.cli.output import facts_of, print_answer, print_facts, print_json, print_wrapped
 from salticus.config import Config, parse
 from salticus.config.file import default_text
 from salticus.errors import InputError
@@ -39,7 +39,7 @@ def init(
         f"wrote {path}. {first}Next: `salticus add URL`, or for a whole shop "
         "`salticus add --sitemap URL`; then `salticus doctor` and `salticus run`."
     )
-    print_answer({"config": str(path)}, json, lambda _: print_wrapped(said))
+    output.answer({"config": str(path)}, json, lambda _: output.wrapped(said))
 
 
 def run(
@@ -73,9 +73,9 @@ def run(
         Run(progress, (desk,), told, once=once, length=length).run(read)
     tally = progress.tally()
     if json:
-        print_json(tally)
+        output.json(tally)
         return
-    print_facts("crawled", tally)
+    output.facts("crawled", tally)
     from salticus.views.alerts import alerts_of
     from salticus.views.times import counted
 
@@ -87,9 +87,9 @@ def status(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Show what the store holds and how the crawl fares."""
     from salticus.views.status import status
 
-    print_answer(
-        ask(config, status), json, lambda found: print_facts(found.store, facts_of(found, "store"))
-    )
+    found = ask(config, status)
+    facts = output.facts_of(found, "store")
+    output.answer(found, json, lambda _: output.facts(found.store, facts))
 
 
 def backup(
@@ -100,14 +100,14 @@ def backup(
     """Copy the store, also while a crawl is running."""
     from salticus.views.export import backup
 
-    ask(config, lambda crawl: backup(crawl, path))
+    ask(config, backup, path)
     size = path.stat().st_size
-    print_answer({"backup": str(path), "bytes": size}, json, f"copied to {path} ({size:,} bytes)")
+    output.answer({"backup": str(path), "bytes": size}, json, f"copied to {path} ({size:,} bytes)")
 
 
 def config_default(json: Json = False) -> None:
     """Print a settings file with all settings, explained."""
-    print_answer({"toml": default_text()}, json, default_text().rstrip("\n"))
+    output.answer({"toml": default_text()}, json, default_text().rstrip("\n"))
 
 
 def config_check(
@@ -123,7 +123,7 @@ def config_check(
 
     found = [each for each in asyncio.run(settings_of(file))[1] if each.level == "fail"]
     if json:
-        print_json({"file": str(file), "ok": not found, "problems": found})
+        output.json({"file": str(file), "ok": not found, "problems": found})
     elif not found:
         typer.echo(f"{file} is in order")
     else:
@@ -137,9 +137,8 @@ def config_show(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     """Print the settings in force, defaults included; secrets are shown as ***."""
     from salticus.views.settings import as_toml, effective
 
-    print_answer(
-        effective(settings(config)), json, lambda told: typer.echo(as_toml(told), nl=False)
-    )
+    told = effective(settings(config))
+    output.answer(told, json, lambda _: typer.echo(as_toml(told), nl=False))
 
 
 def config_reload(config: ConfigFile = DEFAULT, json: Json = False) -> None:
@@ -148,7 +147,7 @@ def config_reload(config: ConfigFile = DEFAULT, json: Json = False) -> None:
 
     process = reload(settings(config))
     said = f"process {process} reads its settings again; its messages say how it went"
-    print_answer({"process": process}, json, said)
+    output.answer({"process": process}, json, said)
 
 
 def doctor(
@@ -165,7 +164,7 @@ def doctor(
     found = asyncio.run(_examined(config, url, json=json))
     counts = Counter(finding.level for finding in found)
     said = f"{counts['ok']} ok, {counts['warn']} to look at, {counts['fail']} failed"
-    print_answer({"ok": not counts["fail"], "findings": found}, json, said)
+    output.answer({"ok": not counts["fail"], "findings": found}, json, said)
     if counts["fail"]:
         raise typer.Exit(1)
 
@@ -182,6 +181,6 @@ async def _examined(config: Path, url: str | None, *, json: bool) -> list[Findin
 
 
 def _print_finding(finding: Finding) -> None:
-    print_wrapped(f"{finding.about}: {finding.said}", f"{finding.level:<4}  ")
+    output.wrapped(f"{finding.about}: {finding.said}", f"{finding.level:<4}  ")
     if finding.advice:
-        print_wrapped(finding.advice, "      → ")
+        output.wrapped(finding.advice, "      → ")

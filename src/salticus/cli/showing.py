@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from salticus.cli import output
 from salticus.cli.options import (
     DEFAULT,
     ConfigFile,
@@ -28,18 +29,6 @@ from salticus.cli.options import (
     from_options,
     moment,
     opt,
-)
-from salticus.cli.output import (
-    clean,
-    facts_of,
-    print_answer,
-    print_columns,
-    print_facts,
-    print_json,
-    print_line,
-    print_now,
-    print_table,
-    print_wrapped,
 )
 from salticus.errors import InputError
 
@@ -66,13 +55,13 @@ def show(
     from salticus.views.page import page_of
 
     def people(page: PageView) -> None:
-        print_facts(page.url, page.facts)
+        output.facts(page.url, page.facts)
         if page.values:
             _print_values(page.values, diffs)
         if page.visits:
             _print_visits(page.visits[-_LAST:])
 
-    print_answer(ask(config, lambda crawl: page_of(crawl, url, diffs=diffs)), json, people)
+    output.answer(ask(config, page_of, url, diffs=diffs), json, people)
 
 
 def _print_values(values: list[HeldValue], diffs: int) -> None:
@@ -86,7 +75,7 @@ def _print_values(values: list[HeldValue], diffs: int) -> None:
         (v.at, shorten(v.value, 200, placeholder=" …"), went.short() if went else "")
         for v, went in zip(values, moves, strict=True)
     ]
-    print_table("values", header, [row[: len(header)] for row in rows[-_LAST:]])
+    output.table("values", header, [row[: len(header)] for row in rows[-_LAST:]])
     pairs = list(zip(pairwise(values), moves[1:], strict=True))
     for (old, new), went in pairs[-diffs:] if diffs else ():
         if went is None:
@@ -102,10 +91,11 @@ def _print_diff(found: list[Piece]) -> None:
     from salticus.views.diff import marked
 
     short = [
-        piece._replace(text=clean(shorten(piece.text, _LONG, placeholder=" …"))) for piece in found
+        piece._replace(text=output.clean(shorten(piece.text, _LONG, placeholder=" …")))
+        for piece in found
     ]
     if not sys.stdout.isatty():
-        print_wrapped(marked(short), "  ")
+        output.wrapped(marked(short), "  ")
         return
     line = Text(" ").join(Text(piece.text, _COLOURS[piece.kind]) for piece in short)
     Console().print(line)
@@ -116,7 +106,7 @@ def _print_visits(visits: list[Seen]) -> None:
     rows = [(v.at, v.purpose, v.status, changed[v.changed], v.fault or "") for v in visits]
     faulty = any(row[-1] for row in rows)
     header = ("at", "purpose", "status", "changed", *(("fault",) if faulty else ()))
-    print_table("last visits", header, [row[: len(header)] for row in rows])
+    output.table("last visits", header, [row[: len(header)] for row in rows])
 
 
 def get(
@@ -128,10 +118,10 @@ def get(
     """Write the latest content of a page to standard output."""
     from salticus.views.page import copy_of
 
-    found = ask(config, lambda crawl: copy_of(crawl, url))
+    found = ask(config, copy_of, url)
     if json:
         content = (found.content or b"").decode("utf-8", "replace")
-        print_json({**facts_of(found), "content": content})
+        output.json({**output.facts_of(found), "content": content})
     elif value:
         typer.echo(found.value or "")
     elif found.content is None:
@@ -148,14 +138,14 @@ def alerts(
     """Show which hosts have a problem, and what to do."""
     from salticus.views.alerts import alerts_of, headline
 
-    found = ask(config, lambda crawl: alerts_of(crawl, past=all_))
+    found = ask(config, alerts_of, past=all_)
     if json:
-        print_json(found)
+        output.json(found)
         return
     for alert in found:
-        print_wrapped(headline(alert))
+        output.wrapped(headline(alert))
         for said in filter(None, (f"what was seen: {alert.fault}", alert.advice)):
-            print_wrapped(said, "  ")
+            output.wrapped(said, "  ")
     if not found:
         typer.echo("no alerts" if all_ else "no open alerts; all hosts are as they should be")
 
@@ -177,9 +167,9 @@ def search(
 
     hits, now = ask(config, found)
     if json:
-        print_json(hits)
+        output.json(hits)
     elif hits:
-        print_columns(*_table(hits, now))
+        output.columns(*_table(hits, now))
     else:
         typer.echo("nothing was found")
 
@@ -246,9 +236,9 @@ def changes(
         async with _until_stopped() if follow else nullcontext() as stopped:
             async for change in changes(crawl, wanted, diff=diff, stopped=stopped):
                 if human and not json:
-                    print_now(change.words())
+                    output.line(change.words())
                 else:
-                    print_line(change)
+                    output.json_line(change)
 
     try:
         ask(config, told)
@@ -270,8 +260,8 @@ async def _until_stopped() -> AsyncIterator[asyncio.Event]:
 
 
 async def _watch(stopped: asyncio.Event) -> None:
-    output = select.poll()
-    output.register(sys.stdout.fileno(), 0)
-    while not output.poll(0):  # noqa: ASYNC110 the kernel tells nobody that a reader has left
+    stdout = select.poll()
+    stdout.register(sys.stdout.fileno(), 0)
+    while not stdout.poll(0):  # noqa: ASYNC110 the kernel tells nobody that a reader has left
         await asyncio.sleep(_LOOK_S)
     stopped.set()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from salticus.cli import output
 from salticus.cli.options import (
     Charts,
     Json,
@@ -22,14 +23,6 @@ from salticus.cli.options import (
     from_options,
     opt,
     span,
-)
-from salticus.cli.output import (
-    facts_of,
-    print_answer,
-    print_columns,
-    print_table,
-    steps,
-    write_json,
 )
 from salticus.config import Budget, Share
 from salticus.errors import ConfigError
@@ -53,18 +46,18 @@ def policies(
     if name is None:
         every = policies()
         rows = [(one.name, one.summary) for one in every]
-        print_answer(every, json, lambda _: print_columns(("policy", "what it does"), rows))
+        output.answer(every, json, lambda _: output.columns(("policy", "what it does"), rows))
         return
     about = _about(name, plot)
     where = "" if about["where"] == about["name"] else f" ({about['where']})"
     words = [f"{about['name']}{where}", about["summary"], about["text"]]
-    print_answer(about, json, "\n\n".join(filter(None, words)))
+    output.answer(about, json, "\n\n".join(filter(None, words)))
 
 
 def _about(name: str, plot: Path | None) -> dict[str, Any]:
     from salticus.views.schedulers import policy
 
-    about = facts_of(policy(name))
+    about = output.facts_of(policy(name))
     if plot is None:
         return about
     from salticus.charts.sheet import checked
@@ -72,7 +65,7 @@ def _about(name: str, plot: Path | None) -> dict[str, Any]:
     from salticus.lab.simulate.spending import habits
 
     checked(plot)
-    with steps() as told:
+    with output.steps() as told:
         told(f"letting {name} settle")
         found = [asdict(habit) for habit in habits(name)]
     write_habits(about, found, plot)
@@ -173,8 +166,8 @@ def simulate(
         report = _contest(source, rules, budgets, policies, plotted=plot is not None)
     if plot is not None:
         write(report, plot)
-    if write_json(report, json):
-        print_table(report["log"]["name"], *table(report))
+    if output.write_json(report, json):
+        output.table(report["log"]["name"], *table(report))
         for note in report["notes"]:
             typer.echo(f"note: {note}")
 
@@ -203,7 +196,7 @@ def _contest(
 
     visits = [flag("budget", Budget.parse, text) for text in budgets]
     competing = in_company(policies) if plotted else policies
-    with steps() as told:
+    with output.steps() as told:
         return simulate(log, rules, competing, visits, told).report(policies)
 
 
@@ -213,5 +206,5 @@ def _requests(
     from salticus.lab.simulate.contest import BASELINE, replay_requests
 
     shares = [flag("budget", Share.parse, text) for text in budgets]
-    with steps() as told:
+    with output.steps() as told:
         return replay_requests(log, rules, shares, gates or [BASELINE], told)
