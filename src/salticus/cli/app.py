@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -75,64 +76,33 @@ for heading, commands in _PANELS.items():
         app.command(rich_help_panel=heading)(command)
 
 
-_GROUPS: dict[tuple[str, str], tuple[Command, ...]] = {
-    ("Its pages and its data", "Take in merchants' feeds, and judge them."): (
-        exchange.feed_import,
-        exchange.feed_report,
-    ),
-    ("Its pages and its data", "Take in what readers did."): (exchange.clicks_import,),
-    ("A crawl", "Watch a sample of pages closely."): (
-        explaining.panel_plan,
-        explaining.panel_show,
-        explaining.panel_end,
-    ),
-    ("A crawl", "Print, check and reload the settings."): (
-        running.config_default,
-        running.config_check,
-        running.config_show,
-        running.config_reload,
-    ),
-    ("Models", "The models of the crawl: list, compare, pin, roll back."): (
-        models.models_list,
-        models.models_compare,
-        models.models_pin,
-        models.models_unpin,
-        models.models_roll_back,
-    ),
-    ("To try things out", "Measure Salticus beside other tools."): (
-        lab.bench_fetch,
-        lab.bench_simulate,
-        lab.bench_policies,
-        lab.bench_learn,
-        lab.bench_tick,
-    ),
-    ("Logs and policies", "Measure policies as the papers did."): (
-        lab.study_traces,
-        lab.study_predict,
-    ),
-    ("Logs and policies", "Check, describe, convert and make logs."): (
-        exchange.log_check,
-        exchange.log_info,
-        exchange.log_convert,
-    ),
-}
+_GROUPS = (
+    ("feed", exchange, "Its pages and its data", "Take in merchants' feeds, and judge them."),
+    ("clicks", exchange, "Its pages and its data", "Take in what readers did."),
+    ("panel", explaining, "A crawl", "Watch a sample of pages closely."),
+    ("config", running, "A crawl", "Print, check and reload the settings."),
+    ("models", models, "Models", "The models of the crawl: list, compare, pin, roll back."),
+    ("bench", lab, "To try things out", "Measure Salticus beside other tools."),
+    ("study", lab, "Logs and policies", "Measure policies as the papers did."),
+    ("log", exchange, "Logs and policies", "Check, describe, convert and make logs."),
+)
 _ALONE: dict[str, Command] = {"panel": explaining.panel_, "models": models.models}
 
 
-def _group(to: typer.Typer, about: str, members: tuple[Command, ...], **more: Any) -> typer.Typer:
-    """Commands of two words, as in the names of the functions, under the first of them; this alone
-    does what `_ALONE` says, or tells what there is."""
-    first = members[0].__name__.partition("_")[0]
+def _group(to: typer.Typer, first: str, home: ModuleType, about: str, **more: Any) -> typer.Typer:
+    """Commands of two words: the functions of a module whose names begin with the first of them.
+    This alone does what `_ALONE` says, or tells what there is."""
     group = typer.Typer(help=about, no_args_is_help=first not in _ALONE)
     if first in _ALONE:
         group.callback(invoke_without_command=True)(_ALONE[first])
-    for member in members:
-        group.command(member.__name__.partition("_")[2].replace("_", "-"))(member)
+    for name, command in vars(home).items():
+        if name.startswith(f"{first}_") and command is not _ALONE.get(first):
+            group.command(name.removeprefix(f"{first}_").replace("_", "-"))(command)
     to.add_typer(group, name=first, **more)
     return group
 
 
-for (heading, about), members in _GROUPS.items():
-    group = _group(app, about, members, rich_help_panel=heading)
-_group(group, "Make synthetic logs.", (lab.make_market,))  # the last one is `log`
+for first, home, heading, about in _GROUPS:
+    group = _group(app, first, home, about, rich_help_panel=heading)
+_group(group, "make", lab, "Make synthetic logs.")  # the last one is `log`
 app.command("import", rich_help_panel="Its pages and its data")(exchange.import_)

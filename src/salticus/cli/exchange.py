@@ -39,41 +39,6 @@ Format = Literal["log", "csv", "jsonl", "warc"]
 _UNITS = (("days", 86_400), ("h", 3_600), ("min", 60))
 
 
-def log_convert(
-    sources: Annotated[list[Path], arg("Files, or folders of them.")],
-    out: Annotated[Path, arg("A new folder for the log.")],
-    format_: Annotated[
-        str, opt("prices, scrapy, digests, changedetection or heissepreise.", "--from")
-    ],
-    url_column: Annotated[str | None, opt("The column with the URL.")] = None,
-    time_column: Annotated[str | None, opt("The column with the time.")] = None,
-    value_column: Annotated[str | None, opt("The column with the price, value or digest.")] = None,
-    timezone: Annotated[str | None, opt("Of times that state none, e.g. Europe/Berlin.")] = None,
-    at: Annotated[str | None, opt("The time of rows without one; for a single file.")] = None,
-    resolution: Annotated[
-        str | None, opt("How finely times are known, e.g. 1d; found if not given.")
-    ] = None,
-    name: Annotated[str | None, opt("Of the log; OUT's if not given.")] = None,
-    complete: Annotated[
-        bool, opt("The rows are every change: write values too.", "--complete")
-    ] = False,
-    skip_bad: Annotated[bool, opt("Leave bad rows out instead of stopping.", "--skip-bad")] = False,
-    json: Json = False,
-) -> None:
-    """Convert other people's data to a log: prices, feeds of Scrapy, digests, and more."""
-    from salticus.exchange.convert.base import ConvertOptions
-    from salticus.exchange.convert.build import convert_log
-
-    options = from_options(ConvertOptions, locals(), resolution=span("resolution", resolution))
-    output.answer(convert_log(sources, out, format_, options), json, _print_converted)
-
-
-def _print_converted(told: dict[str, Any]) -> None:
-    origin = told.pop("resolution_from")
-    facts = told.pop("rows") | {"resolution": f"{told.pop('resolution')} (from {origin})"}
-    output.facts(f"wrote {told.pop('out')}", facts | {k: v for k, v in told.items() if v})
-
-
 def import_(
     log: Folder,
     without_values: Annotated[
@@ -149,6 +114,41 @@ def log_info(folder: Folder, json: Json = False) -> None:
         output.facts("can be used to", uses)
 
     output.answer(info(folder), json, people)
+
+
+def log_convert(
+    sources: Annotated[list[Path], arg("Files, or folders of them.")],
+    out: Annotated[Path, arg("A new folder for the log.")],
+    format_: Annotated[
+        str, opt("prices, scrapy, digests, changedetection or heissepreise.", "--from")
+    ],
+    url_column: Annotated[str | None, opt("The column with the URL.")] = None,
+    time_column: Annotated[str | None, opt("The column with the time.")] = None,
+    value_column: Annotated[str | None, opt("The column with the price, value or digest.")] = None,
+    timezone: Annotated[str | None, opt("Of times that state none, e.g. Europe/Berlin.")] = None,
+    at: Annotated[str | None, opt("The time of rows without one; for a single file.")] = None,
+    resolution: Annotated[
+        str | None, opt("How finely times are known, e.g. 1d; found if not given.")
+    ] = None,
+    name: Annotated[str | None, opt("Of the log; OUT's if not given.")] = None,
+    complete: Annotated[
+        bool, opt("The rows are every change: write values too.", "--complete")
+    ] = False,
+    skip_bad: Annotated[bool, opt("Leave bad rows out instead of stopping.", "--skip-bad")] = False,
+    json: Json = False,
+) -> None:
+    """Convert other people's data to a log: prices, feeds of Scrapy, digests, and more."""
+    from salticus.exchange.convert.base import ConvertOptions
+    from salticus.exchange.convert.build import convert_log
+
+    options = from_options(ConvertOptions, locals(), resolution=span("resolution", resolution))
+    output.answer(convert_log(sources, out, format_, options), json, _print_converted)
+
+
+def _print_converted(told: dict[str, Any]) -> None:
+    origin = told.pop("resolution_from")
+    facts = told.pop("rows") | {"resolution": f"{told.pop('resolution')} (from {origin})"}
+    output.facts(f"wrote {told.pop('out')}", facts | {k: v for k, v in told.items() if v})
 
 
 def feed_import(
