@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,14 +13,13 @@ from salticus.freshness.estimate import (
     SPAN,
     Estimate,
     Market,
-    Needed,
     by_demand,
     by_pages,
     drift_of,
     needed,
 )
 from salticus.types import Findings, Gauge, Pages
-from salticus.views.times import moment
+from salticus.views.times import moment, spaced
 
 DAY = timedelta(days=1)
 _SAMPLE = 50_000  # pages from which the budget of a target is found
@@ -71,15 +69,13 @@ class TargetView(msgspec.Struct, frozen=True):
 class Freshness(
     msgspec.Struct,
     frozen=True,
-    rename={
-        "exploring_visits": "exploring visits",
-        "failed": "of them failed",
-        "share_of_visits": "share of the visits",
-        "by_model_only": "share of pages by model only",
-        "start": "from",
-        "end": "to",
-        "found_over_foretold": "found over foretold",
-    },
+    rename=spaced(
+        failed="of them failed",
+        share_of_visits="share of the visits",
+        by_model_only="share of pages by model only",
+        start="from",
+        end="to",
+    ),
 ):
     """How fresh the copy was from `start` to `end`, and the sample that this rests on."""
 
@@ -182,33 +178,25 @@ async def foreseen(crawl: Crawl) -> tuple[Pages, list[str]]:
 
 
 async def _target(crawl: Crawl, estimate: Estimate, target: float) -> TargetView | None:
-    """What the target needs, by the curves that the last run had learnt."""
+    """What the target needs, by the curves that the last run had learnt. If there are many pages, a
+    sample of them is looked at; hosts and budgets shrink with it."""
     pages, hosts = await foreseen(crawl)
     if not len(pages):
         return None
     config = crawl.config
     budget = config.per_day(len(pages), int(pages.found.sum()))
     delays = np.array([max(config.delay(host), 1e-3) for host in hosts])
-    room = 86_400 / config.clock.speed / delays
-    found = _needed(pages, room, (budget, estimate.freshness, target), config.tick / DAY)
-    return TargetView(
-        target=found.target,
-        budget=round(budget, 1),
-        needed=None if found.budget is None else round(found.budget, 1),
-        reachable=round(found.best, 4),
-    )
-
-
-def _needed(
-    pages: Pages, room: np.ndarray[Any, Any], now: tuple[float, float, float], tick: float
-) -> Needed:
-    """From a sample of the pages, if they are many; hosts and budgets shrink with it."""
-    step = -(-len(pages) // _SAMPLE)
-    some = pages.take(np.arange(0, len(pages), step))
+    some = pages.take(np.arange(0, len(pages), -(-len(pages) // _SAMPLE)))
     part = len(some) / len(pages)
+    room = 86_400 / config.clock.speed / delays * part
     assert some.survival is not None
     demand = some.demand if some.demand.any() else np.ones(len(some))
-    market = Market(some.survival.rates(), demand, some.cost, some.host, room * part, tick)
-    budget, freshness, target = now
-    found = needed(market, budget * part, freshness, target)
-    return Needed(target, None if found.budget is None else found.budget / part, found.best)
+    rates, tick = some.survival.rates(), config.tick / DAY
+    market = Market(rates, demand, some.cost, some.host, room, tick)
+    found = needed(market, budget * part, estimate.freshness, target)
+    return TargetView(
+        target=target,
+        budget=round(budget, 1),
+        needed=None if found.budget is None else round(found.budget / part, 1),
+        reachable=round(found.best, 4),
+    )

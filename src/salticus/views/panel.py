@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
-from math import nan, sqrt
+from math import sqrt
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ from salticus.crawl.opening import Crawl
 from salticus.errors import InputError
 from salticus.types import Floats, Member, Sighting
 from salticus.views.freshness import foreseen, percent_within
-from salticus.views.times import moment
+from salticus.views.times import moment, spaced
 
 _DAY_US = 86_400_000_000
 _MICRO = timedelta(microseconds=1)
@@ -25,7 +25,7 @@ _Z = 1.96
 _KINDS = ("uniform", "click")
 
 
-class Stratum(msgspec.Struct, frozen=True, rename={"changes_a_day": "changes a day"}):
+class Stratum(msgspec.Struct, frozen=True, rename=spaced()):
     """The pages of the panel that were drawn together; `caught` is the share of their changes of
     which the crawl's own visits saw the value."""
 
@@ -48,16 +48,7 @@ class Measured(msgspec.Struct, frozen=True):
         return percent_within(self.freshness, self.half_width)
 
 
-class PanelView(
-    msgspec.Struct,
-    frozen=True,
-    rename={
-        "every_h": "every (h)",
-        "visits_a_day": "visits a day",
-        "pages_fresh": "pages fresh",
-        "clicks_fresh": "clicks fresh",
-    },
-):
+class PanelView(msgspec.Struct, frozen=True, rename=spaced(every_h="every (h)")):
     """The panel, and what it found, if that was asked for."""
 
     pages: int
@@ -189,9 +180,10 @@ def _fresh(lives: Sequence[Life], weight: Floats) -> Measured:
     if not len(share) or w.sum() <= 0:
         return Measured(None, None)
     mean, n = float(w @ share / w.sum()), len(share)
-    spread = float(w**2 @ (share - mean) ** 2) * n / (n - 1) if n > 1 else nan
-    half = _Z * sqrt(spread) / float(w.sum()) if n > 1 else nan
-    return Measured(round(mean, 4), None if n < 2 else round(half, 4))
+    if n < 2:
+        return Measured(round(mean, 4), None)
+    spread = float(w**2 @ (share - mean) ** 2) * n / (n - 1)
+    return Measured(round(mean, 4), round(_Z * sqrt(spread) / float(w.sum()), 4))
 
 
 def _open(members: Sequence[Member], now: int) -> bool:

@@ -17,7 +17,7 @@ from salticus.crawl.parts import make_policy
 from salticus.crawl.snapshot import Snapshot
 from salticus.errors import InputError
 from salticus.store.base import VisitStore
-from salticus.views.times import moment
+from salticus.views.times import moment, spaced
 
 
 class PolicyView(msgspec.Struct, frozen=True):
@@ -51,20 +51,18 @@ _MICRO = timedelta(microseconds=1)
 class InstaView(
     msgspec.Struct,
     frozen=True,
-    rename={
-        "start": "from",
-        "end": "to",
-        "asked": "clicks that asked",
-        "let_through": "let through",
-        "visits_at_once": "visits at once",
-        "changes_at_once": "changes found by them",
-        "chance_let_through": "chance of a change, let through",
-        "chance_others": "chance of a change, others",
-        "saved": "visits saved",
-        "other_visits": "visits to pages nobody clicked",
-        "other_changes": "changes found there",
-        "gained": "changes that saved visits found there",
-    },
+    rename=spaced(
+        start="from",
+        end="to",
+        asked="clicks that asked",
+        changes_at_once="changes found by them",
+        chance_let_through="chance of a change, let through",
+        chance_others="chance of a change, others",
+        saved="visits saved",
+        other_visits="visits to pages nobody clicked",
+        other_changes="changes found there",
+        gained="changes that saved visits found there",
+    ),
 ):
     """What became of the clicks from `start` to `end`, and of the visits that the gate saved."""
 
@@ -159,10 +157,7 @@ def _mean(requests: list[dict[str, Any]], *, sent: bool) -> float | None:
 
 
 async def arms(crawl: Crawl) -> ArmsView:
-    """The arms of the crawl's bandit, how likely each is drawn now, and what the steps earned.
-
-    InputError if the policy is no bandit.
-    """
+    """The arms of the crawl's bandit, and what its steps earned; InputError if there is none."""
     name = crawl.config.policy
     policy = make_policy(crawl.config)
     if not isinstance(policy, Bandit):

@@ -15,23 +15,17 @@ from salticus.store.nouns import Query
 from salticus.types import Pages, Tick, instant
 from salticus.views.freshness import freshness
 from salticus.views.models import predictor_told
-from salticus.views.times import known
+from salticus.views.times import known, spaced
 
 
 class StatusView(
     msgspec.Struct,
     frozen=True,
-    rename={
-        "never_visited": "never visited",
-        "last_visit": "last visit",
-        "last_status": "last status",
-        "budget_a_day": "budget a day",
-        "visit_price": "visit price",
-        "freshness": "freshness of the last day",
-        "overdue": "beyond maximum interval",
-        "open_alerts": "open alerts",
-        "backing_off": "hosts backing off",
-    },
+    rename=spaced(
+        freshness="freshness of the last day",
+        overdue="beyond maximum interval",
+        backing_off="hosts backing off",
+    ),
 ):
     """Counts, budget, pages beyond their maximum interval, hosts that asked for patience."""
 
