@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from os import cpu_count
 from pathlib import Path
@@ -345,22 +343,13 @@ def study_predict(
     if table not in TABLES:
         raise ConfigError(f"no table is called {table!r}; known: {', '.join(TABLES)}")
     days = Days(day("start", start), day("test", test), day("end", end), tuple(without or ()))
-    with _place(work) as folder, output.steps() as told:
-        plan = ArenaSettings(folder, examples, seed, tuple(model or ()), quick)
+    if work is not None:
+        work.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="salticus-study-") as spare, output.steps() as told:
+        plan = ArenaSettings(work or Path(spare), examples, seed, tuple(model or ()), quick)
         report = run(table, Log(log), plan, told, days)
     if plot is not None:
         write_prediction(report, plot)
     if output.write_json(report, json):
         for title, rows in prediction_tables(report):
             output.table(title, *rows)
-
-
-@contextmanager
-def _place(work: Path | None) -> Iterator[Path]:
-    """The folder to work in: the one given, or one that is thrown away."""
-    if work is not None:
-        work.mkdir(parents=True, exist_ok=True)
-        yield work
-        return
-    with TemporaryDirectory(prefix="salticus-study-") as folder:
-        yield Path(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from inspect import signature
 from pathlib import Path
@@ -110,15 +111,12 @@ def moment(name: str, text: str | None, now: datetime) -> datetime | None:
     """The time given to the flag `name`, if any: a day, a time, or how long before `now`."""
     if text is None:
         return None
-    try:
+    with suppress(ValueError):
         return now - duration(text)
-    except ValueError:
-        pass
-    try:
+    with suppress(typer.BadParameter):
         return day(name, text)
-    except typer.BadParameter:
-        what = f"--{name}: {text!r} is no time; write 2h, 3d, 2026-01-31 or 2026-01-31T12:00"
-        raise typer.BadParameter(what) from None
+    what = f"--{name}: {text!r} is no time; write 2h, 3d, 2026-01-31 or 2026-01-31T12:00"
+    raise typer.BadParameter(what)
 
 
 def flag(name: str, parse: Callable[[str], T], text: str) -> T:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -34,7 +35,7 @@ from salticus.errors import InputError, StoreLocked
 
 if TYPE_CHECKING:
     from salticus.crawl.opening import Crawl
-    from salticus.views.listing import Edit, PageState, Query
+    from salticus.views.listing import PageState, Query
 
 
 def add(
@@ -65,8 +66,7 @@ def add(
     from salticus.crawl.manual import NewPage
     from salticus.crawl.manual import add as add_pages
 
-    limit = span("max-interval", max_interval)
-    days = None if limit is None else limit / timedelta(days=1)
+    days = _days("max-interval", max_interval)
     named = [*(sitemap or ()), *(feed or ())]
     plain = given_urls(urls or [], file) if urls or file or not named else []
     sources = given_urls(named) if named else []
@@ -85,6 +85,12 @@ def add(
         output.json(told)
     if failed:
         raise typer.Exit(1)
+
+
+def _days(name: str, text: str | None) -> float | None:
+    """The length of time given to the flag `name`, if any, in days."""
+    length = span(name, text)
+    return None if length is None else length / timedelta(days=1)
 
 
 def _read(config: Config, sources: list[str], *, json: bool) -> tuple[dict[str, Any], bool]:
@@ -201,33 +207,27 @@ def pages(
 
     The options whose help begins with "Edit" change the pages.
     """
-    from salticus.views.listing import Edit, days, query
+    from salticus.views.listing import Edit, edit_pages, query
+    from salticus.views.times import counted
 
     if pause and resume:
         raise InputError("--pause and --resume exclude each other")
-    limit_ = "none" if set_max_interval == "none" else span("set-max-interval", set_max_interval)
+    clears = set_max_interval == "none"
     some = {"host": host, "tag": tag, "kind": kind, "status": status, "state": state}
     wanted = query(pattern, **some, sort=sort, descending=desc, limit=limit)
     edit = Edit(
         add_tags=tuple(set_tag or ()),
         remove_tags=tuple(drop_tag or ()),
         kind=set_kind,
-        max_interval=days(limit_),
+        max_interval=math.inf if clears else _days("set-max-interval", set_max_interval),
         demand=set_demand,
         paused=pause if pause or resume else None,
     )
     if edit != Edit():
-        _edited(config, wanted, edit, everything=all_, json=json)
+        count = ask(config, edit_pages, wanted, edit, everything=all_)
+        output.answer({"edited": count}, json, f"{counted(count, 'page')} edited")
     else:
         _listed(config, wanted, json=json)
-
-
-def _edited(config: Path, query: Query, edit: Edit, *, everything: bool, json: bool) -> None:
-    from salticus.views.listing import edit_pages
-    from salticus.views.times import counted
-
-    count = ask(config, edit_pages, query, edit, everything=everything)
-    output.answer({"edited": count}, json, f"{counted(count, 'page')} edited")
 
 
 def _listed(config: Path, query: Query, *, json: bool) -> None:

@@ -98,9 +98,7 @@ def backup(
     json: Json = False,
 ) -> None:
     """Copy the store, also while a crawl is running."""
-    from salticus.views.export import backup
-
-    ask(config, backup, path)
+    ask(config, lambda crawl: crawl.store.backup(path))
     size = path.stat().st_size
     output.answer({"backup": str(path), "bytes": size}, json, f"copied to {path} ({size:,} bytes)")
 

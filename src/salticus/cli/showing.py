@@ -221,7 +221,7 @@ def changes(
     One JSON object a line, oldest first. With --follow and neither --since nor
     --after, only changes from now on.
     """
-    from salticus.views.changes import Wanted, changes, cursor
+    from salticus.views.changes import Wanted, changes
     from salticus.views.listing import pattern
 
     chosen = {"tag": tag, "kind": kind, "first": first, "limit": limit}
@@ -231,7 +231,7 @@ def changes(
         start = moment("since", since, crawl.now())
         micros = None if start is None else int(start.timestamp() * 1e6)
         from_now = follow and after is None and since is None
-        last = await cursor(crawl) if from_now else after or 0
+        last = await crawl.store.last_change() if from_now else after or 0
         wanted = from_options(Wanted, chosen, after=last, since=micros, url=address)
         async with _until_stopped() if follow else nullcontext() as stopped:
             async for change in changes(crawl, wanted, diff=diff, stopped=stopped):

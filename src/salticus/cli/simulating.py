@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -28,8 +27,6 @@ from salticus.config import Budget, Share
 from salticus.errors import ConfigError
 
 if TYPE_CHECKING:
-    from salticus.exchange.folder import Log
-    from salticus.lab.simulate import SimulationSettings
     from salticus.lab.simulate.stage import InstaSettings
 
 
@@ -136,7 +133,7 @@ def simulate(
         write_requests,
     )
     from salticus.exchange.folder import Log
-    from salticus.lab.simulate.contest import usual_policies
+    from salticus.lab.simulate import contest
     from salticus.lab.simulate.stage import SimulationSettings, usual_tick
 
     source = Log(log)
@@ -157,15 +154,20 @@ def simulate(
         raise typer.BadParameter("--insta: leave out --requests, which has no policy beside it")
     if not requests and gate and insta is None:
         raise typer.BadParameter("--gate: gates decide on clicks; add --insta or --requests")
-    if requests:
-        table, write = requests_table, write_requests
-        report = _requests(source, rules, budgets, gate)
-    else:
-        table, write = contest_table, write_contest
-        policies = policy or usual_policies(source)
-        report = _contest(source, rules, budgets, policies, plotted=plot is not None)
+    with output.steps() as told:
+        if requests:
+            shares = [flag("budget", Share.parse, text) for text in budgets]
+            report = contest.replay_requests(
+                source, rules, shares, gate or [contest.BASELINE], told
+            )
+        else:
+            visits = [flag("budget", Budget.parse, text) for text in budgets]
+            policies = policy or contest.usual_policies(source)
+            competing = policies if plot is None else contest.in_company(policies)
+            report = contest.simulate(source, rules, competing, visits, told).report(policies)
+    table = requests_table if requests else contest_table
     if plot is not None:
-        write(report, plot)
+        (write_requests if requests else write_contest)(report, plot)
     if output.write_json(report, json):
         output.table(report["log"]["name"], *table(report))
         for note in report["notes"]:
@@ -182,29 +184,3 @@ def _insta(share: str | None, gates: list[str] | None, gate_share: str) -> Insta
     gate = (gates or ["instacrawl"])[0]
     parts = flag("insta", Share.parse, share), flag("gate-share", Share.parse, gate_share)
     return InstaSettings(float(parts[0]), gate, float(parts[1]))
-
-
-def _contest(
-    log: Log,
-    rules: SimulationSettings,
-    budgets: list[str],
-    policies: Sequence[str],
-    *,
-    plotted: bool,
-) -> dict[str, Any]:
-    from salticus.lab.simulate.contest import in_company, simulate
-
-    visits = [flag("budget", Budget.parse, text) for text in budgets]
-    competing = in_company(policies) if plotted else policies
-    with output.steps() as told:
-        return simulate(log, rules, competing, visits, told).report(policies)
-
-
-def _requests(
-    log: Log, rules: SimulationSettings, budgets: list[str], gates: list[str] | None
-) -> dict[str, Any]:
-    from salticus.lab.simulate.contest import BASELINE, replay_requests
-
-    shares = [flag("budget", Share.parse, text) for text in budgets]
-    with output.steps() as told:
-        return replay_requests(log, rules, shares, gates or [BASELINE], told)

@@ -56,10 +56,8 @@ class Wanted(msgspec.Struct, frozen=True):
 async def stream(
     store: ChangeStore, wanted: Wanted, stopped: asyncio.Event | None = None
 ) -> AsyncIterator[Change]:
-    """Changes in the order in which they were stored; with `stopped`, on until that is set.
-
-    A store that is busy is asked again.
-    """
+    """Changes in the order in which they were stored; with `stopped`, on until that is set, and a
+    store that is busy is asked again."""
     left, after = wanted.limit, wanted.after
     while stopped is None or not stopped.is_set():
         found = await _asked(store, after, patient=stopped is not None)
@@ -70,11 +68,12 @@ async def stream(
                 left = None if left is None else left - 1
             if left == 0:
                 return
-        if len(found) < CHUNK and stopped is None:
+        if len(found) == CHUNK:
+            continue
+        if stopped is None:
             return
-        if len(found) < CHUNK and stopped is not None:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stopped.wait(), LOOK_S)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopped.wait(), LOOK_S)
 
 
 async def _asked(store: ChangeStore, after: int, *, patient: bool) -> list[Change]:
@@ -95,8 +94,7 @@ class Side(msgspec.Struct, frozen=True):
 
 class Changed(msgspec.Struct, frozen=True):
     """A change of a page. `seq` is the cursor to go on from; `changed` and `before` are None for
-    the first value of a page. `content` is what the page is now, if it was asked for and is kept.
-    """
+    the first value of a page. `content` is what the page is now, if asked for and kept."""
 
     seq: int
     at: datetime
@@ -133,11 +131,6 @@ async def changes(
             body, kind = await crawl.store.content(change.page) or (None, None)
             told = msgspec.structs.replace(told, content=body, content_type=kind)
         yield told
-
-
-async def cursor(crawl: Crawl) -> int:
-    """The number of the newest change; 0 if there is none."""
-    return await crawl.store.last_change()
 
 
 def _told(change: Change, *, diff: bool) -> Changed:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 from salticus.crawl.opening import Crawl
 from salticus.errors import InputError
@@ -24,8 +24,7 @@ Format = Literal["log", "csv", "jsonl", "warc"]
 async def export(
     crawl: Crawl, out: Path, format_: Format, query: Query | None = None
 ) -> dict[str, int]:
-    """Write a log, a table of visits (csv, jsonl) or a WARC file of the pages that fit; how many
-    rows of what."""
+    """Write a log, a table of visits (csv, jsonl) or WARC of the pages that fit; returns counts."""
     if format_ != "warc" and query not in (None, Query()):
         raise InputError("only content can be exported in part: --format warc")
     if format_ == "log":
@@ -33,11 +32,6 @@ async def export(
     if format_ != "warc":
         return {"visits": export_rows(crawl.store.scan("visits"), out, format_)}
     return {"records": await export_warc(crawl.store, out, query=query)}
-
-
-async def backup(crawl: Crawl, path: Path) -> None:
-    """Copy the store, also while a crawl is running; `path` must not exist yet."""
-    await crawl.store.backup(path)
 
 
 FORMAT = "WARC file version 1.1"
@@ -51,8 +45,24 @@ async def export_warc(store: Store, out: Path, *, query: Query | None = None) ->
     it, without the headers that it once came with. Compressed if the name ends in ``.gz``. The
     file appears when it is complete; one that is there already is left alone.
     """
+    from warcio.warcwriter import WARCWriter
+
+    count = 0
     with _new_file(out) as file:
-        return await _write(store, Warc(file, out.name), query)
+        writer = WARCWriter(file, gzip=out.name.endswith(".gz"), warc_version="1.1")
+        about = {"software": f"salticus/{VERSION}", "format": FORMAT}
+        writer.write_record(writer.create_warcinfo_record(out.name, about))
+        chosen = None if query is None else {page.page for page in await store.find(query)}
+        # content is kept when a value is new, so the latest value's time is its own
+        times = {row["page_id"]: row["at"] for row in store.scan("values")}
+        for page in store.scan("pages"):
+            number = page["page_id"]
+            wanted = number in times and (chosen is None or number in chosen)
+            content = await store.content(number) if wanted else None
+            if content is not None:
+                writer.write_record(_record(writer, page["url"], times[number], *content))
+                count += 1
+    return count
 
 
 @contextmanager
@@ -63,47 +73,21 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
-async def _write(store: Store, warc: Warc, query: Query | None) -> int:
-    chosen = None if query is None else {page.page for page in await store.find(query)}
-    # content is kept when a value is new, so the latest value's time is its own
-    times = {row["page_id"]: row["at"] for row in store.scan("values")}
-    count = 0
-    for page in store.scan("pages"):
-        number = page["page_id"]
-        wanted = number in times and (chosen is None or number in chosen)
-        content = await store.content(number) if wanted else None
-        if content is not None:
-            warc.write(page["url"], times[number], *content)
-            count += 1
-    return count
-
-
-class Warc:
-    """A WARC file that is being written; it begins with a record about itself."""
-
-    def __init__(self, file: BinaryIO, name: str) -> None:
-        from warcio.warcwriter import WARCWriter
-
-        self._writer = WARCWriter(file, gzip=name.endswith(".gz"), warc_version="1.1")
-        about = {"software": f"salticus/{VERSION}", "format": FORMAT}
-        self._writer.write_record(self._writer.create_warcinfo_record(name, about))
-
-    def write(self, url: str, at: int, body: bytes, content_type: str) -> None:
-        """One page's content, as of µs `at`. Its id follows from page and time."""
-        date = str(iso(at))
-        headers = {
-            "WARC-Record-ID": f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{url} {date}')}>",
-            "WARC-Date": date,
-        }
-        record = self._writer.create_warc_record(
-            url,
-            "resource",
-            payload=BytesIO(body),
-            length=len(body),
-            warc_content_type=_plain(content_type) or UNKNOWN_TYPE,
-            warc_headers_dict=headers,
-        )
-        self._writer.write_record(record)
+def _record(writer: Any, url: str, at: int, body: bytes, content_type: str) -> Any:
+    """One page's content, as of µs `at`. Its id follows from page and time."""
+    date = str(iso(at))
+    headers = {
+        "WARC-Record-ID": f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{url} {date}')}>",
+        "WARC-Date": date,
+    }
+    return writer.create_warc_record(
+        url,
+        "resource",
+        payload=BytesIO(body),
+        length=len(body),
+        warc_content_type=_plain(content_type) or UNKNOWN_TYPE,
+        warc_headers_dict=headers,
+    )
 
 
 def _plain(content_type: str) -> str:

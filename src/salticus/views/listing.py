@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from textwrap import shorten
 from typing import Any
 
@@ -53,13 +52,6 @@ def chooses(query: Query) -> bool:
     return any(each is not None for each in conditions)
 
 
-def days(limit: timedelta | str | None) -> float | None:
-    """A maximum interval as pages have it: in days, inf to have none."""
-    if isinstance(limit, str):
-        return math.inf
-    return None if limit is None else limit / timedelta(days=1)
-
-
 async def pages(crawl: Crawl, *queries: Query) -> list[PageState]:
     """Pages that fit any of the queries, each once."""
     found: dict[int, PageState] = {}
@@ -81,11 +73,13 @@ async def forget_pages(crawl: Crawl, queries: Sequence[Query]) -> int:
 
 
 def as_row(page: PageState, now: datetime) -> tuple[Any, ...]:
-    """A page for people: the columns of `HEADER`."""
+    """A page for people: the columns of `HEADER`. What a feed says is marked; it is there if it is
+    newer than the last answer."""
+    value = f"feed: {page.told.value.text}" if page.told else page.value or "-"
     return (
         page.kind,
         page.state,
-        shorten(_value(page), _SHORT, placeholder="…"),
+        shorten(value, _SHORT, placeholder="…"),
         ago(known(page.last_visit), now),
         ago(known(page.last_change), now),
         page.changes,
@@ -97,8 +91,3 @@ def as_json(page: PageState) -> dict[str, Any]:
     """A page for machines: all that is known, with its state in one word."""
     known = {**msgspec.structs.asdict(page), "state": page.state}
     return known | {name: iso(known[name]) for name in _TIMES}
-
-
-def _value(page: PageState) -> str:
-    """What a feed says, marked, if that is newer than the last answer; else what was seen."""
-    return f"feed: {page.told.value.text}" if page.told else page.value or "-"
