@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from difflib import SequenceMatcher
 from itertools import takewhile
@@ -88,34 +88,29 @@ def pieces(before: str, after: str, around: int | None = AROUND) -> list[Piece]:
     runs = [(kind, words) for kind, words in _compared(old, new) if words]
     last = len(runs) - 1
     return [
-        Piece(kind, _shown(words, around, at == 0, at == last) if kind == "same" else _text(words))
+        Piece(
+            kind, " ".join(_shown(words, around, at == 0, at == last) if kind == "same" else words)
+        )
         for at, (kind, words) in enumerate(runs)
     ]
 
 
-def _text(words: Iterable[str]) -> str:
-    return " ".join(words)
-
-
-def _compared(old: list[str], new: list[str]) -> Iterator[tuple[Kind, Sequence[str]]]:
+def _compared(old: list[str], new: list[str]) -> list[tuple[Kind, list[str]]]:
     """Runs of words. What is equal at both ends is set aside, since most edits are small."""
     head = _equal(zip(old, new, strict=False))
     tail = _equal(zip(reversed(old[head:]), reversed(new[head:]), strict=False))
     inner_old, inner_new = old[head : len(old) - tail], new[head : len(new) - tail]
-    runs: list[tuple[Kind, Sequence[str]]] = [("same", old[:head])]
-    if len(inner_old) + len(inner_new) > MOST:
-        runs += [("gone", inner_old), ("new", inner_new)]
-    else:
-        runs += _matched(inner_old, inner_new)
-    runs.append(("same", old[len(old) - tail :]))
-    yield from runs
+    inner: list[tuple[Kind, list[str]]] = [("gone", inner_old), ("new", inner_new)]
+    if len(inner_old) + len(inner_new) <= MOST:
+        inner = list(_matched(inner_old, inner_new))
+    return [("same", old[:head]), *inner, ("same", old[len(old) - tail :])]
 
 
 def _equal(pairs: Iterable[tuple[str, str]]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _matched(old: list[str], new: list[str]) -> Iterator[tuple[Kind, Sequence[str]]]:
+def _matched(old: list[str], new: list[str]) -> Iterator[tuple[Kind, list[str]]]:
     for what, a, b, c, d in SequenceMatcher(None, old, new).get_opcodes():
         if what == "equal":
             yield "same", old[a:b]
@@ -124,14 +119,13 @@ def _matched(old: list[str], new: list[str]) -> Iterator[tuple[Kind, Sequence[st
             yield "new", new[c:d]
 
 
-def _shown(words: Sequence[str], around: int | None, first: bool, last: bool) -> str:
+def _shown(words: list[str], around: int | None, first: bool, last: bool) -> list[str]:
     """Equal words with the middle left out; at the ends of the text, the outer ones."""
     if around is None:
-        return _text(words)
+        return words
     head = [] if first else words[:around]
     tail = [] if last else words[max(0, len(words) - around) :]
-    whole = len(words) <= len(head) + len(tail) + 1
-    return _text(words) if whole else _text([*head, "…", *tail])
+    return words if len(words) <= len(head) + len(tail) + 1 else [*head, "…", *tail]
 
 
 def marked(found: Iterable[Piece]) -> str:
@@ -152,15 +146,8 @@ def difference(before: str, after: str) -> dict[str, Any]:
     went = move(before, after)
     if went is None:
         return {"text": marked(pieces(before, after))}
-    return {
-        "price": {
-            "before": float(went.before),
-            "after": float(went.after),
-            "by": float(went.by),
-            "percent": went.percent,
-            "currency": went.currency,
-        }
-    }
+    amounts = {name: float(getattr(went, name)) for name in ("before", "after", "by")}
+    return {"price": {**amounts, "percent": went.percent, "currency": went.currency}}
 
 
 def in_words(before: str, after: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -56,11 +55,8 @@ async def _store(config: Config) -> AsyncIterator[Finding]:
                 if health.free is not None:
                     yield _disk(health.free)
                 holder = await store.holder()
-                who = (
-                    "no crawl is running"
-                    if holder is None
-                    else f"a crawl is running (process {holder})"
-                )
+                running = f"a crawl is running (process {holder})"
+                who = "no crawl is running" if holder is None else running
                 yield good("running", who)
                 async for finding in _held(Crawl(config, store, clock_of(config))):
                     yield finding
@@ -138,10 +134,8 @@ async def burden(crawl: Crawl) -> list[Finding]:
 
 def _room(config: Config, host: str, asked: float) -> float:
     """Visits that a host can take in a real day, at a crawl-delay of `asked` seconds."""
-    delay, open_s = max(config.delay(host), asked), _DAY_S
-    if (hours := config.hours(host)) is not None:
-        start, end = (datetime.combine(datetime.now(UTC), t) for t in (hours.start, hours.end))
-        open_s = ((end - start) % timedelta(days=1)).total_seconds()
+    delay, hours = max(config.delay(host), asked), config.hours(host)
+    open_s = _DAY_S if hours is None else hours.length.total_seconds()
     return open_s / delay if delay else np.inf
 
 

@@ -37,8 +37,7 @@ def shown(visit: Visit | None) -> NextVisit | None:
 
 
 async def outdated(crawl: Crawl, ids: Ints, answered: Times) -> Floats:
-    """The chance that the copy of each page, last answered then, is out of date now; 1 for pages
-    without a copy."""
+    """How likely each page's copy, last answered then, is out of date now; 1 if there is none."""
     standing = await crawl.standing()
     return copies_of(standing, ids, answered).outdated(instant(standing.now))
 
@@ -52,9 +51,8 @@ async def outdated_or_unknown(crawl: Crawl, ids: Ints, answered: Times) -> Float
 
 
 def copies_of(standing: Standing, ids: Ints, answered: Times) -> Pages:
-    """These pages, which must be in the store, last answered then, with the curves of the last
-    plan, as the crawl has them: so all who are asked whether a copy is out of date give one
-    answer."""
+    """These pages of the store, last answered then, with the curves that the crawl planned by last:
+    so all who are asked whether a copy is out of date give one answer."""
     start = standing.open.tick.start
     return standing.census.copies(ids, standing.parts.predictor, start, answered)
 
@@ -69,8 +67,7 @@ VANISHED = ("gone", "soft_404")  # statuses of pages that their host says are no
 
 
 class Fresh(msgspec.Struct, frozen=True):
-    """How likely a copy is still right, from 0 to 1, and when its page is visited again; None if
-    that is not known."""
+    """How likely a copy is still right (0 to 1), and its page's next visit (None = not known)."""
 
     url: str
     state: str

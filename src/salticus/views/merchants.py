@@ -67,8 +67,7 @@ class Merchant:
 
 
 class MerchantView(msgspec.Struct, frozen=True):
-    """What is known of a merchant's feed, as figures; lags in seconds, None where nothing can be
-    said."""
+    """What is known of a merchant's feed, in figures; lags in seconds, None = nothing is known."""
 
     merchant: str
     rows: int

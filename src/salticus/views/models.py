@@ -42,8 +42,7 @@ class ModelsView(ServingView, frozen=True):
 
 
 class Compared(msgspec.Struct, frozen=True, rename={"first": "A", "second": "B"}):
-    """Two models on the latest fifth of the crawl's time: what each scored, and whether the first
-    is better."""
+    """Two models on the latest fifth of the crawl's time: scores, and if the first is better."""
 
     first: dict[str, float | None]
     second: dict[str, float | None]

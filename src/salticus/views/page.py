@@ -64,8 +64,7 @@ class PageView(msgspec.Struct, frozen=True):
 
 
 class Copy(msgspec.Struct, frozen=True):
-    """What is held of a page. The value is what a merchant's feed says, if that is newer than the
-    last answer: see `origin`."""
+    """What is held of a page; `origin` is a merchant's feed if that is newer than what was seen."""
 
     url: str
     value: str | None
@@ -84,7 +83,9 @@ async def page_of(crawl: Crawl, url: str, *, diffs: int = 0) -> PageView:
     rows = crawl.store.scan("values", page.page)
     values = [HeldValue(row["page_id"], moment(row["at"]), row["value"] or "") for row in rows]
     facts = _facts(page, rate_of(visits), await _next(crawl, page))
-    return PageView(page.url, facts, values, visits, _diffs(values, diffs))
+    pairs = list(pairwise(values))[-diffs:] if diffs else []
+    last = [{"at": new.at, **difference(old.value, new.value)} for old, new in reversed(pairs)]
+    return PageView(page.url, facts, values, visits, last)
 
 
 async def copy_of(crawl: Crawl, url: str) -> Copy:
@@ -101,11 +102,6 @@ async def copy_of(crawl: Crawl, url: str) -> Copy:
         content_type=content_type,
         content=body,
     )
-
-
-def _diffs(values: list[HeldValue], last: int) -> list[dict[str, Any]]:
-    pairs = list(pairwise(values))[-last:] if last else []
-    return [{"at": new.at, **difference(old.value, new.value)} for old, new in reversed(pairs)]
 
 
 async def _next(crawl: Crawl, page: PageState) -> datetime | None:

@@ -190,24 +190,20 @@ def bounds(standing: Standing, case: Case) -> list[Bound]:
 def binding(standing: Standing, case: Case) -> str:
     """What keeps the page from being visited in the coming tick; "none" if nothing does."""
     pages, visit = case.pages, case.visit
-    if visit is not None and (visit.planned or visit.tick == standing.coming.number):
-        return "none"
-    if case.rests:
-        paused = case.page.state == "paused" or (case.rule is not None and case.rule.pause)
-        return "pause" if paused else "rest"
-    if not np.isnan(pages.interval[0]):
-        return "pin"
-    if not pages.open[0]:
-        return "hours"
-    if not optional(pages)[0]:
-        return "min_interval"
-    if pages.capacity[pages.host[0]] <= 0:
-        return "host"
-    if case.reached is False:
-        return "price"
-    if case.full:
-        return "host"
-    return "policy" if case.reached is None else "budget"
+    paused = case.page.state == "paused" or (case.rule is not None and case.rule.pause)
+    reasons = (
+        ("none", visit is not None and (visit.planned or visit.tick == standing.coming.number)),
+        ("pause", case.rests and paused),
+        ("rest", case.rests),
+        ("pin", not np.isnan(pages.interval[0])),
+        ("hours", not pages.open[0]),
+        ("min_interval", not optional(pages)[0]),
+        ("host", pages.capacity[pages.host[0]] <= 0),
+        ("price", case.reached is False),
+        ("host", case.full),
+        ("policy", case.reached is None),
+    )
+    return next((name for name, holds in reasons if holds), "budget")
 
 
 def cause(case: Case) -> str | None:

@@ -20,7 +20,6 @@ from salticus.store import open_store
 from salticus.views.trial import Finding, bad, doubtful, good
 
 MASK = "***"
-_SECRET = ("headers", "cookies")  # tables whose values may be secrets
 _SPANS = (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1))
 _ROLES = ("policy", "predictor", "spacing", "gate", "proposer")
 _SIZES = (("GB", 10**9), ("MB", 10**6), ("KB", 10**3))
@@ -37,11 +36,8 @@ def effective(config: Config) -> dict[str, Any]:
 
 
 def _masked(host: dict[str, Any]) -> dict[str, Any]:
-    hidden: dict[str, Any] = {}
-    hidden |= {name: {key: _hidden(v) for key, v in host.get(name, {}).items()} for name in _SECRET}
-    hidden |= {"auth": _hidden(host["auth"])} if "auth" in host else {}
-    hidden |= {"proxy": _no_password(host["proxy"])} if "proxy" in host else {}
-    return host | {name: value for name, value in hidden.items() if value}
+    masks = {"headers": _hidden, "cookies": _hidden, "auth": _hidden, "proxy": _no_password}
+    return host | {name: mask(host[name]) for name, mask in masks.items() if name in host}
 
 
 def _program(command: str) -> str:
@@ -54,8 +50,10 @@ def _program(command: str) -> str:
     return f"{program} {MASK}" if rest else program
 
 
-def _hidden(secret: str) -> str:
-    """A secret that may be shown: only where it comes from."""
+def _hidden(secret: Any) -> Any:
+    """A secret, or a table of them, that may be shown: only where it comes from."""
+    if isinstance(secret, dict):
+        return {name: _hidden(each) for name, each in secret.items()}
     return secret if secret.startswith("env:") else MASK
 
 
@@ -116,17 +114,17 @@ def as_toml(settings: Mapping[str, Any]) -> str:
 
 
 def _lines(settings: Mapping[str, Any]) -> Iterator[str]:
-    sections = {name: v for name, v in settings.items() if isinstance(v, dict) or _tables(v)}
-    yield from _pairs({name: v for name, v in settings.items() if name not in sections})
-    for name, section in sections.items():
-        head = f"[{name}]" if isinstance(section, dict) else f"[[{name}]]"
-        for each in [section] if isinstance(section, dict) else section:
-            yield f"\n{head}"
-            yield from _pairs(each)
+    yield from _pairs({name: value for name, value in settings.items() if not _tables(value)})
+    for name, section in settings.items():
+        for table in _tables(section):
+            yield f"\n[[{name}]]" if isinstance(section, list) else f"\n[{name}]"
+            yield from _pairs(table)
 
 
-def _tables(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+def _tables(value: Any) -> list[dict[str, Any]]:
+    return [
+        each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)
+    ]
 
 
 def _pairs(settings: Mapping[str, Any]) -> Iterator[str]:
@@ -142,9 +140,6 @@ def _toml(value: Any) -> str:
         inner = ", ".join(f"{json.dumps(name)} = {_toml(each)}" for name, each in value.items())
         return f"{{ {inner} }}"
     return json.dumps(value, ensure_ascii=False)
-
-
-# ----------------------------------------------------------------------------------------- checks
 
 
 async def settings_of(path: Path) -> tuple[Config | None, list[Finding]]:
@@ -208,27 +203,21 @@ def _role(said: str) -> str:
 
 def _problems(config: Config) -> Iterator[tuple[str, str]]:
     """What is wrong with rules, identities and hooks: (section, problem)."""
+    from salticus.crawl.hooks import action_of
     from salticus.extract.rules import check_rules
     from salticus.fetch.identity import Identities
 
+    hook = config.on_change
     checks: dict[str, Callable[[], object]] = {
         "[[pages]]": lambda: check_rules(config.pages),
         "[[hosts]]": lambda: Identities(config),
-        "[on_change]": lambda: _hook(config),
+        "[on_change]": lambda: hook and action_of(hook, Path(config.folder)),  # nothing is run
     }
     for section, check in checks.items():
         try:
             check()
         except SalticusError as error:
             yield section, str(error)
-
-
-def _hook(config: Config) -> None:
-    """Refuse what cannot be run on changes; nothing is run."""
-    from salticus.crawl.hooks import action_of
-
-    if config.on_change is not None:
-        action_of(config.on_change, Path(config.folder))
 
 
 def _browser(named: str | None) -> Finding:

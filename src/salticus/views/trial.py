@@ -1,13 +1,11 @@
-"""A trial visit of one page: what robots.txt says, what comes back, what would be read of it.
-
-Nothing of it is stored.
-"""
+"""A trial visit of one page, not stored: what robots.txt says, what comes back, what is read."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from textwrap import shorten
 from typing import Literal
 
@@ -42,23 +40,13 @@ class Finding(msgspec.Struct, frozen=True):
     advice: str = ""
 
 
-def good(about: str, said: str) -> Finding:
-    """All is well with this."""
-    return Finding("ok", about, said)
-
-
-def doubtful(about: str, said: str, advice: str = "") -> Finding:
-    """This works, but perhaps not as wished."""
-    return Finding("warn", about, said, advice)
-
-
-def bad(about: str, said: str, advice: str = "") -> Finding:
-    """This does not work."""
-    return Finding("fail", about, said, advice)
-
+good = partial(Finding, "ok")
+doubtful = partial(Finding, "warn")  # it works, but perhaps not as wished
+bad = partial(Finding, "fail")
 
 _LOOKED_AT = 2_000_000  # bytes
 _FEW = 30  # words; a page with fewer is a shell
+_SHELL = "The page is an empty shell that needs JavaScript: [[pages]] with render = true."
 _UNSEEN = ["script", "style", "noscript", "template", "svg"]
 _STYLES = {
     "JSON-LD": re.compile(rb"application/ld\+json", re.IGNORECASE),
@@ -104,17 +92,11 @@ def shell(body: bytes) -> bool:
 def why_no_price(body: bytes) -> str:
     """What to do about a page without a price."""
     if shell(body):
-        return "The page is an empty shell that needs JavaScript: [[pages]] with render = true."
-    found = styles(body)
-    if not found:
-        return (
-            "The page has no JSON-LD, microdata or OpenGraph. Say where the price stands: "
-            '[[pages]] with select = { "price" = "css:..." }.'
-        )
-    return (
-        f"The page has {' and '.join(found)}, but no price in it. Say where it stands: "
-        '[[pages]] with select = { "price" = "css:..." }.'
-    )
+        return _SHELL
+    said = "The page has no JSON-LD, microdata or OpenGraph. Say where the price stands"
+    if found := styles(body):
+        said = f"The page has {' and '.join(found)}, but no price in it. Say where it stands"
+    return f'{said}: [[pages]] with select = {{ "price" = "css:..." }}.'
 
 
 def doubt(body: bytes, kind: str | None, value: Value | None) -> tuple[str, str] | None:
@@ -124,9 +106,8 @@ def doubt(body: bytes, kind: str | None, value: Value | None) -> tuple[str, str]
     if value is None:
         if kind == "offer":
             return "no price was found", why_no_price(body)
-        empty = "The page is an empty shell that needs JavaScript: [[pages]] with render = true."
         other = "It may be an image, a file or an error page. Look at it in a browser."
-        return "no value was found", empty if shell(body) else other
+        return "no value was found", _SHELL if shell(body) else other
     if value.kind != "offer" and kind is None and sells(body):
         return "it looks like an offer, but no price was found", why_no_price(body)
     return None
@@ -258,9 +239,6 @@ def _fetch(target: Target, fetched: Fetched) -> Finding:
     return good("fetch", f"{said}; {way} to {fetched.url}")
 
 
-# ----------------------------------------------------------------------------------- what is read
-
-
 async def _read(config: Config, target: Target, fetched: Fetched) -> list[Finding]:
     from salticus.extract.pool import Extraction
 
@@ -300,9 +278,6 @@ def _more(target: Target, reading: Reading) -> Iterator[Finding]:
         yield good("links", f"it names {len(reading.entries):,} pages ({rest})")
     elif target.kind == "source":
         yield bad("links", "it names no page", "Is it really a sitemap, a feed or a list of links?")
-
-
-# --------------------------------------------------------------------------------------- robots.txt
 
 
 def deciding(robots: str, url: str) -> str | None:

@@ -45,7 +45,7 @@ async def why_all(crawl: Crawl, urls: Sequence[str]) -> list[Why]:
     """An explanation for each page; raises UnknownPage."""
     pages = [await crawl.store.page(url) for url in urls]
     study = Study(crawl, await crawl.foreseeing())
-    await study.look(pages)
+    study.look(pages)
     return [study.explain(page) for page in pages]
 
 
@@ -59,9 +59,8 @@ class Study:
     def __init__(self, crawl: Crawl, standing: Standing) -> None:
         self.crawl = crawl
         self.standing = standing
-        self.days: dict[int, float] = {}  # from the first answer of a page to its last
 
-    async def look(self, pages: Sequence[PageState]) -> None:
+    def look(self, pages: Sequence[PageState]) -> None:
         """Gather what is needed to explain these pages."""
         standing = self.standing
         self.ids, first = np.unique([page.page for page in pages], return_index=True)
@@ -69,32 +68,15 @@ class Study:
         copies, now = copies_of(standing, self.ids, answered), instant(standing.now)
         self.outdated = {days: copies.outdated(now + days * DAY) for days in (0, *AHEAD)}
         standing.study()
-        self.predictor = standing.parts.predictor
-        self.coming = _with_curves(self.predictor, standing.pages(standing.coming))
-        self.everyone = _with_curves(self.predictor, standing.everyone(standing.coming))
-        self.grant = self._granted()
-        self.explore = self._chances()
-        self.policy = standing.parts.policy
-        for page in pages:
-            self.days[page.page] = self._answered_for(page.page)
+        parts, tick = standing.parts, standing.coming
+        self.predictor, self.policy = parts.predictor, parts.policy
+        self.coming = _with_curves(self.predictor, standing.pages(tick))
+        self.everyone = _with_curves(self.predictor, standing.everyone(tick))
+        granted = parts.ledger.grant(self.coming, tick)
+        self.grant = granted.less(parts.insta.share, tick.number)[0].visits
+        chance = parts.explore.chance(self.coming, self.grant)
+        self.explore = dict(zip(self.coming.ids.tolist(), chance.tolist(), strict=True))
         self.forecast = standing.next_visits(self.ids)
-
-    def _granted(self) -> int:
-        """Visits of the coming tick."""
-        parts, tick = self.standing.parts, self.standing.coming
-        grant = parts.ledger.grant(self.coming, tick)
-        return grant.less(parts.insta.share, tick.number)[0].visits
-
-    def _chances(self) -> dict[int, float]:
-        """With what probability the lot falls on each page in the coming tick."""
-        chance = self.standing.parts.explore.chance(self.coming, self.grant)
-        return dict(zip(self.coming.ids.tolist(), chance.tolist(), strict=True))
-
-    def _answered_for(self, page: int) -> float:
-        """Days from a page's first answer to its last."""
-        rows = self.crawl.store.scan("visits", page)
-        answers = [row["at"] for row in rows if STATUS[row["status"]] in ANSWERED]
-        return (answers[-1] - answers[0]) / 86_400e6 if answers else 0.0
 
     def explain(self, page: PageState) -> Why:
         """All about one of the pages."""
@@ -132,8 +114,6 @@ class Study:
         load = np.count_nonzero(pages.host[pages.rows(self.forecast.coming.page)] == host)
         return bool(load + 1 > row.capacity[host])
 
-    # ------------------------------------------------------------------------------------- demand
-
     def _demand(self, case: Case) -> PageDemand:
         importance = None if case.rule is None else case.rule.importance
         now = instant(self.standing.now)
@@ -150,8 +130,6 @@ class Study:
             importance=1.0 if importance is None else importance,
         )
 
-    # ------------------------------------------------------------------------------- the estimate
-
     def _copy(self, page: PageState) -> CopyAge:
         row = int(np.searchsorted(self.ids, page.page))
         return CopyAge(
@@ -164,10 +142,13 @@ class Study:
     def _estimate(self, page: PageState) -> RateEstimate:
         assert self.everyone.survival is not None
         curves = self.everyone.survival.take(self.everyone.rows(np.array([page.page])))
+        visits = self.crawl.store.scan("visits", page.page)
+        answers = [visit["at"] for visit in visits if STATUS[visit["status"]] in ANSWERED]
+        days = (answers[-1] - answers[0]) / 86_400e6 if answers else 0.0
         return RateEstimate(
             predictor=type(self.predictor).__name__.lower(),
             changes_a_day=float(curves.rates()[0]),
-            seen=PageRecord(page.visits, page.changes, self.days[page.page]),
+            seen=PageRecord(page.visits, page.changes, days),
             parts=self._parts(page.page),
             hours=self._hours(page.page),
             features=self._features(page.page),
@@ -200,8 +181,6 @@ class Study:
         if not isinstance(self.predictor, Explained):
             return None
         return [(name, float(part)) for name, part in self.predictor.contributions(page)]
-
-    # -------------------------------------------------------------------------------------- price
 
     def _reached(self, row: Pages) -> bool | None:
         if not isinstance(self.policy, Priced) or np.isnan(self.policy.price_):
