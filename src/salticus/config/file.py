@@ -83,7 +83,7 @@ def _decode(kind: type, raw: Any) -> Any:
 
 
 def _check(config: Config) -> None:
-    positive = {
+    positive: dict[str, float | None] = {
         "tick": config.tick.total_seconds(),
         "fetch.concurrency": config.fetch.concurrency,
         "fetch.per_host": config.fetch.per_host,
@@ -96,17 +96,15 @@ def _check(config: Config) -> None:
         **{f"caps.{name}": cap for name, cap in msgspec.structs.asdict(config.caps).items()},
     }
     for host in config.hosts:
-        positive[f"concurrency of hosts that match {host.match!r}"] = (
-            1 if host.concurrency is None else host.concurrency
-        )
+        positive[f"concurrency of hosts that match {host.match!r}"] = host.concurrency
     for rule in config.pages:
         said = f"of {rule.named}"
-        positive[f"cost {said}"] = rule.cost or 1
+        positive[f"cost {said}"] = rule.cost or None
         for name in ("interval", "max_interval", "min_interval"):
             span = getattr(rule, name)
-            positive[f"{name} {said}"] = 1 if span is None else span.total_seconds()
+            positive[f"{name} {said}"] = None if span is None else span.total_seconds()
     for key, value in positive.items():
-        if value <= 0:
+        if value is not None and value <= 0:
             raise ConfigError(f"{key} must be more than 0, not {value}")
     if config.on_change and bool(config.on_change.command) == bool(config.on_change.python):
         raise ConfigError("on_change needs either a command or a python callable")

@@ -34,7 +34,6 @@ from salticus.errors import ConfigError, InputError, SalticusError, UnknownPage
 from salticus.scrapy.fetcher import (
     VISIT,
     ScrapyFetcher,
-    broken,
     fetched_of,
     first_url,
     reading,
@@ -159,7 +158,9 @@ class Revisits:
     ) -> None:
         """Whatever the callback made before it failed, the visit has come to nothing."""
         if not isinstance(exception, CloseSpider):
-            fetched = broken(fetched_of(response, self._now()), words_for(exception))
+            fetched = fetched_of(response, self._now())
+            if fetched.status is Status.OK:
+                fetched.status, fetched.fault = Status.BROKEN, words_for(exception)
             noted = asyncio.ensure_future(self._ended(response.request, fetched, []))
             self._noted.add(noted)
             noted.add_done_callback(self._noted.discard)
@@ -293,25 +294,22 @@ class ScrapyCrawl:
 
     async def _unplanned(self, request: Request, page: PageState | None, fetched: Fetched) -> None:
         """Store a visit that the spider made on its own account."""
+        page = page or await self._added(request, fetched)
         if page is None:
-            page = await self._added(request, fetched)
-        known = [] if page is None else [page.page]
-        for target in await self.world.targets(np.array(known, dtype=np.int64)):
+            return
+        for target in await self.world.targets(np.array([page.page])):
             plan = by_hand([target.page], self._now())
             await self.world.take(Job(0, plan, target, 0.0), fetched)
 
     async def _added(self, request: Request, fetched: Fetched) -> PageState | None:
         """Add the page of a request, if there is anything to keep of it."""
         value = fetched.reading.value if fetched.reading else None
-        if value is None:
+        target = _stranger(request)
+        if value is None or not target.host:
             return None
-        try:
-            url, _ = canonical(first_url(request))
-        except InputError:
-            return None
-        page = NewPage(url, kind=value.kind, tags=self._tags(request))
+        page = NewPage(target.url, kind=value.kind, tags=self._tags(request))
         await self.world.store.add([page], at=fetched.at)
-        return await self.world.store.page(url)
+        return await self.world.store.page(target.url)
 
     def _tags(self, request: Request) -> tuple[str, ...]:
         name = callback_name(request, self.crawler.spider)
@@ -337,7 +335,7 @@ def callback_name(request: Request, spider: Any) -> str | None:
 
 
 def _stranger(request: Request) -> Target:
-    """The page of a request that is not stored."""
+    """The page of a request that is not stored; without a host if it has no address."""
     try:
         return Target(0, *canonical(first_url(request)))
     except InputError:

@@ -129,13 +129,6 @@ def fetched_of(response: Response, at: int) -> Fetched:
     )
 
 
-def broken(fetched: Fetched, fault: str) -> Fetched:
-    """The same answer, of which nothing could be made."""
-    if fetched.status is Status.OK:
-        fetched.status, fetched.fault = Status.BROKEN, fault
-    return fetched
-
-
 def first_url(request: Request) -> str:
     """The URL that was asked for before all redirects."""
     urls: list[str] = request.meta.get("redirect_urls", [])
@@ -170,9 +163,6 @@ def words_for(error: BaseException) -> str:
     if isinstance(error, IgnoreRequest) and said:
         return in_one_line(said)
     return in_one_line(f"{type(error).__name__}: {said}" if said else type(error).__name__)
-
-
-# -------------------------------------------------------------------------------------- items
 
 
 def reading(items: Sequence[Any], rule: Rule | None = None, kind: str | None = None) -> Reading:

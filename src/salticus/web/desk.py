@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Collection, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,7 +19,8 @@ from salticus.crawl.live import Live
 from salticus.crawl.loop import Loop
 from salticus.errors import ConfigError, InputError
 from salticus.store.nouns import Hit
-from salticus.types import NEVER, Count, Floats, Ints, Request, Signal, instant
+from salticus.types import Count, Floats, Ints, Request, Signal, instant
+from salticus.views.fresh import times
 from salticus.views.search import Found, found
 from salticus.views.times import plain
 from salticus.web.guard import BODY, Guard, is_loopback
@@ -73,11 +74,8 @@ async def _opened(clicks: Clicks, listen: str, hosts: Collection[str]) -> AsyncI
     guard = Guard(_Desk(clicks).app, host, hosts)
     await guard.runner.setup()
     try:
-        server = await _listening(guard, host, int(port))
-        try:
+        with closing(await _listening(guard, host, int(port))):
             yield
-        finally:
-            server.close()
     finally:
         await guard.close()
 
@@ -96,10 +94,8 @@ class _Desk:
     def __init__(self, clicks: Clicks) -> None:
         self._clicks = clicks
         self.app = web.Application()
-        self.app.router.add_post("/clicks", self.clicks)
-        self.app.router.add_post("/push", self.push)
-        self.app.router.add_get("/search", self.search)
-        self.app.router.add_get("/go", self.go)
+        posts = [web.post("/clicks", self.clicks), web.post("/push", self.push)]
+        self.app.add_routes([*posts, web.get("/search", self.search), web.get("/go", self.go)])
 
     async def clicks(self, request: web.Request) -> web.Response:
         """Take ``[{"url": …, "clicks": 1, "impressions": 0, "at": …}, …]`` or one such object."""
@@ -162,16 +158,14 @@ class Clicks:
         requests, plan = await self.loop.urge(lambda: insta.ask(clicked, instant(self.clock.now())))
         self._counts += counts
         self._requests += requests
-        self._flush_soon()
+        if self._due is None or self._due.done():
+            self._due = asyncio.create_task(self._flush_later(), name="counts")
         sent = sum(request.sent for request in requests)
         return {"taken": len(counts), "asked": len(requests), "sent": sent, "visits": len(plan)}
 
     def counted(self, row: Row) -> Count:
         """A row as it is counted: a click, unless it says otherwise, and now unless it says when.
-
-        InputError for counts below zero or absurd, and for times that are none, to come, or before
-        1970.
-        """
+        InputError for counts or times that cannot be."""
         now, url, clicks, impressions = self.clock.now(), row.url, row.clicks, row.impressions
         when = now if row.at is None else _time(row.at)
         if clicks is None:
@@ -186,10 +180,7 @@ class Clicks:
         return Count(url, int(when.timestamp() * 1e6), clicks, impressions)
 
     async def search(self, words: str, limit: int) -> list[Found]:
-        """What the words find in the copy, each with the chance that it is out of date.
-
-        That they were shown is counted.
-        """
+        """What the words find, each with its chance to be out of date; they count as shown."""
         hits, now = await self.store.search(words, limit), self.clock.now()
         outdated = self._outdated(hits, now)
         at = int(now.timestamp() * 1e6)
@@ -199,8 +190,7 @@ class Clicks:
     def _outdated(self, hits: Sequence[Hit], now: datetime) -> Floats:
         """The chance that each copy is out of date, by the curves of the last plan."""
         pages = np.array([hit.page for hit in hits], dtype=np.int64)
-        answers = [NEVER if hit.last_answer is None else hit.last_answer for hit in hits]
-        answered = np.array(answers, dtype="M8[us]")
+        answered = times([hit.last_answer for hit in hits])
         chance = self.loop.parts.insta.outdated(pages, answered, instant(now))
         others = np.flatnonzero(np.isnan(chance))  # such as pages that a rule pauses
         if len(others):
@@ -210,17 +200,14 @@ class Clicks:
 
     async def followed(self, url: str) -> str | None:
         """Count a click on a page; its URL as it is stored, or None if it is not known."""
-        found = await self.store.targets(await self.store.ids([url]))
-        for target in found:
+        for target in await self.store.targets(await self.store.ids([url])):
             await self.take([Count(target.url, int(self.clock.now().timestamp() * 1e6), clicks=1)])
             return target.url
         return None
 
     async def pushed(self, urls: Sequence[str]) -> int:
-        """Store that owners say their pages have changed; how many are known.
-
-        A notice of a page that was not read since the last one says nothing new.
-        """
+        """Store that owners say their pages have changed; how many are known. A notice of a page
+        that was not read since the last one says nothing new."""
         at = int(self.clock.now().timestamp() * 1e6)
         pages = await self.store.ids(urls)
         known = pages[pages >= 0]
@@ -239,8 +226,6 @@ class Clicks:
         if requests:
             await self.store.ask(requests)
 
-    # ------------------------------------------------------------------------------------ inside
-
     async def _clicked(self, counts: Sequence[Count]) -> Ints:
         """The pages clicked just now, once for each row; unknown ones are left out."""
         if not self.loop.parts.insta.share:
@@ -250,11 +235,7 @@ class Clicks:
         ids = await self.store.ids(fresh)
         return ids[ids >= 0]
 
-    def _flush_soon(self) -> None:
-        if self._due is None or self._due.done():
-            self._due = asyncio.create_task(self._later(), name="counts")
-
-    async def _later(self) -> None:
+    async def _flush_later(self) -> None:
         await asyncio.sleep(_FLUSH_S)
         try:
             await self.flush()
