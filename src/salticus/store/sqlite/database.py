@@ -21,15 +21,7 @@ _SMALLEST = 512  # bytes; SQLite takes anything shorter for empty, and overwrite
 PATIENCE_S = 30.0  # other commands hold the file only for short transactions
 
 # what a writing connection needs beyond the schema, for itself alone
-_PARTS = (
-    "visit_view",
-    "visit_trigger",
-    "before_table",
-    "named_table",
-    "chosen_table",
-    "costs_table",
-    "stated_table",
-)
+_PARTS = [text for text in QUERIES.values() if text.startswith("CREATE TEMP")]
 
 
 @contextmanager
@@ -71,7 +63,7 @@ def create(path: Path, steps: Sequence[str]) -> sqlite3.Connection:
         db.execute("PRAGMA secure_delete = OFF")  # some builds overwrite what is freed; a tenth
         upgrade(db, path, steps)
         for part in _PARTS:
-            db.execute(QUERIES[part])
+            db.execute(part)
     except BaseException:
         db.close()
         raise

@@ -34,6 +34,8 @@ CHUNK = 10_000  # rows a transaction: others wait a tenth of a second for it at 
 FORGOTTEN = 1000  # pages forgotten in a transaction, with all their visits
 SHOWN = 200  # characters of a value
 
+_FORGET = [name for name in QUERIES if name.startswith("forget_")]  # in order, pages last
+
 
 def add(db: sqlite3.Connection, pages: Sequence[NewPage], *, at: int) -> int:
     """Add pages, edit known ones; nothing is written if a URL is wrong."""
@@ -148,29 +150,12 @@ def forget(db: sqlite3.Connection, query: Query) -> int:
     return sum(_forget(db, ids[start : start + FORGOTTEN]) for start in starts)
 
 
-_FORGET = (
-    "mark_forgotten",
-    "forget_aliases",
-    "name_linked",
-    "forget_content",
-    "forget_values",
-    "forget_observations",
-    "forget_signals",
-    "forget_demand",
-    "forget_requests",
-    "forget_sources",
-    "forget_links",
-    "forget_words",
-    "forget_pages",
-)
-
-
 def _forget(db: sqlite3.Connection, ids: list[int]) -> int:
     with transaction(db):
         for step in ("bump_revision", "clear_chosen", "clear_named"):
             db.execute(QUERIES[step])
         db.execute(QUERIES["choose_ids"], {"ids": rows(ids)})
-        for step in _FORGET:
+        for step in ("mark_forgotten", "name_linked", *_FORGET):
             gone = db.execute(QUERIES[step]).rowcount
         for step in ("clear_chosen", "choose_named", "relist"):
             db.execute(QUERIES[step])
@@ -179,12 +164,14 @@ def _forget(db: sqlite3.Connection, ids: list[int]) -> int:
 
 def charge(db: sqlite3.Connection, costs: Sequence[tuple[Scope, float]], after: int) -> int:
     """Set the costs of pages edited after a revision; the revision up to which they are set."""
+    asked = {
+        "scopes": rows([spelling(scope) for scope, _ in costs]),
+        "costs": rows([cost for _, cost in costs]),
+        "after": after,
+    }
     with transaction(db):
         db.execute(QUERIES["bump_revision"])
-        db.execute(QUERIES["clear_costs"])
-        for scope, cost in costs:
-            db.execute(QUERIES["insert_cost"], spelling(scope) | {"cost": cost})
-        db.execute(QUERIES["charge"], {"after": after})
+        db.execute(QUERIES["charge"], asked)
         return int(db.execute(QUERIES["revision"]).fetchone()[0])
 
 

@@ -497,7 +497,7 @@ UPDATE pages SET
 FROM before, pages AS now LEFT JOIN "values" AS latest ON latest.visit = now.value
 WHERE pages.id = before.id AND now.id = before.id;
 
--- name: forget_states
+-- name: clear_before
 DELETE FROM before;
 
 -- name: hosts
@@ -754,41 +754,20 @@ INSERT OR IGNORE INTO chosen SELECT id FROM before;
 -- name: choose_named
 INSERT OR IGNORE INTO chosen SELECT page FROM named;
 
--- name: costs_table
-CREATE TEMP TABLE costs (place INTEGER PRIMARY KEY, url TEXT, host TEXT, tag TEXT, cost REAL);
-
--- name: clear_costs
-DELETE FROM costs;
-
--- name: insert_cost
-INSERT INTO costs (url, host, tag, cost) VALUES (:url, :host, :tag, :cost);
-
 -- name: charge
+WITH {scopes}
 UPDATE pages SET
     cost = wanted.cost,
     revision = (SELECT meta.value FROM meta WHERE name = 'revision')
 FROM (
-    SELECT id, coalesce(
-        own_cost,
-        (SELECT scope.cost FROM costs AS scope WHERE {in_scope} ORDER BY place LIMIT 1),
-        1.0
-    ) AS cost
+    SELECT
+        id, coalesce(own_cost, json_extract(:costs, '$[' || {first_scope} || ']'), 1.0) AS cost
     FROM pages WHERE revision > :after
 ) AS wanted
 WHERE pages.id = wanted.id AND pages.cost <> wanted.cost;
 
--- name: in_scope
-pages.url GLOB scope.url
-    AND (scope.tag IS NULL OR EXISTS (
-        SELECT 1 FROM json_each(pages.tags) AS tags WHERE tags.value = scope.tag
-    ))
-    AND (scope.host IS NULL OR pages.host GLOB scope.host OR (
-        rtrim(pages.host, '0123456789') GLOB '*:'  -- without its port
-        AND rtrim(rtrim(pages.host, '0123456789'), ':') GLOB scope.host
-    ))
-
--- name: first_scopes
-WITH scope AS MATERIALIZED (
+-- name: scopes
+scope AS MATERIALIZED (
     SELECT
         key,
         json_extract(value, '$[0]') AS url,
@@ -796,8 +775,24 @@ WITH scope AS MATERIALIZED (
         json_extract(value, '$[2]') AS tag
     FROM json_each(:scopes)
 )
+
+-- name: first_scope
+(
+    SELECT min(scope.key) FROM scope
+    WHERE pages.url GLOB scope.url
+        AND (scope.tag IS NULL OR EXISTS (
+            SELECT 1 FROM json_each(pages.tags) AS tags WHERE tags.value = scope.tag
+        ))
+        AND (scope.host IS NULL OR pages.host GLOB scope.host OR (
+            rtrim(pages.host, '0123456789') GLOB '*:'  -- without its port
+            AND rtrim(rtrim(pages.host, '0123456789'), ':') GLOB scope.host
+        ))
+)
+
+-- name: first_scopes
+WITH {scopes}
 SELECT json_group_array(place) FROM (
-    SELECT coalesce((SELECT min(scope.key) FROM scope WHERE {in_scope}), -1) AS place
+    SELECT coalesce({first_scope}, -1) AS place
     FROM json_each(:ids) AS asked LEFT JOIN pages ON pages.id = asked.value
     ORDER BY asked.key
 );

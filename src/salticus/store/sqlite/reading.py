@@ -71,7 +71,7 @@ def _columns(db: sqlite3.Connection, ids: Ints) -> tuple[Any, ...]:
 
 def fitting(db: sqlite3.Connection, pages: Ints, scopes: Sequence[Scope]) -> Ints:
     """The place of the first scope that each page is in; -1 = none."""
-    spelt = [tuple(spelling(scope).values()) for scope in scopes]
+    spelt = [*map(spelling, scopes)]
     places = [np.empty(0, dtype=np.int64)]
     for start in range(0, len(pages), CHUNK):
         ids = pages[start : start + CHUNK].tolist()
@@ -79,13 +79,10 @@ def fitting(db: sqlite3.Connection, pages: Ints, scopes: Sequence[Scope]) -> Int
     return np.concatenate(places)
 
 
-def spelling(scope: Scope) -> dict[str, str | None]:
-    """A scope as the database is asked about it."""
-    return {
-        "url": glob(clean(scope.match)),
-        "host": None if scope.host is None else glob(clean(scope.host)),
-        "tag": clean(scope.tag),
-    }
+def spelling(scope: Scope) -> tuple[str | None, ...]:
+    """A scope as the database is asked about it: patterns of URL and host, and a tag."""
+    host = None if scope.host is None else glob(clean(scope.host))
+    return glob(clean(scope.match)), host, scope.tag
 
 
 def _shared(chunks: tuple[list[str], ...]) -> list[str]:

@@ -222,7 +222,7 @@ def load(
             end += len(batch)
         db.execute(QUERIES["restore_states"], {"never": NEVER_US})
         reindex(db, "choose_before")
-        db.execute(QUERIES["forget_states"])
+        db.execute(QUERIES["clear_before"])
     return Loaded(new, end - first, first, end)
 
 
