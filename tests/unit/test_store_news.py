@@ -111,7 +111,7 @@ def test_a_full_disk_leaves_every_kind_of_write_undone(tmp_path: Path) -> None:
     async def work(store: SqliteStore) -> None:
         async def pages_of_file(most: int) -> None:
             limit = f"PRAGMA max_page_count = {most}"
-            await store._writes.run(lambda: store._writer.execute(limit).fetchall())
+            await store._writes.run(lambda: store._writes.db.execute(limit).fetchall())
 
         writes = [
             lambda: store.record([news(1, 1, entries=named)]),

@@ -99,7 +99,7 @@ def test_hostile_headers_do_not_stop_a_batch(tmp_path: Path) -> None:
 def test_a_full_disk_is_told_and_nothing_is_kept_by_halves(tmp_path: Path) -> None:
     async def work(store: SqliteStore) -> None:
         def pragma(text: str) -> None:
-            store._writer.execute(f"PRAGMA {text}").fetchall()
+            store._writes.db.execute(f"PRAGMA {text}").fetchall()
 
         await store._writes.run(pragma, "max_page_count = 1")  # as large as it is now
         big = Value("page", "".join(map(chr, range(256, 20_000))))

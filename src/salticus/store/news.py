@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -16,6 +17,7 @@ from salticus.types import Count, Entry, Told
 from salticus.types.dates import HOUR_US
 from salticus.urls import canonical
 
+_origin = attrgetter("origin")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -66,19 +68,15 @@ def iso(micros: int | None) -> str | None:
         return None
 
 
-def by_origin(stated: Sequence[Told]) -> list[tuple[str, list[Told]]]:
-    """The rows of each origin with canonical URLs; of several for one page the last counts."""
+def by_kind(stated: Sequence[Told]) -> list[tuple[str, list[Told]]]:
+    """The rows of each origin with canonical URLs, by the kind of their signals, ``feed:origin``;
+    of several rows for one page the last counts."""
     last = {}
     for row in stated:
         url = canonical(row.url)[0]
         last[row.origin, url] = msgspec.structs.replace(row, url=url)
-    ordered = sorted(last.values(), key=lambda row: row.origin)
-    return [(origin, list(group)) for origin, group in groupby(ordered, lambda row: row.origin)]
-
-
-def kind_of(origin: str) -> str:
-    """The kind of the signals from a merchant's feed."""
-    return f"feed:{origin}"
+    groups = groupby(sorted(last.values(), key=_origin), _origin)
+    return [(f"feed:{origin}", list(group)) for origin, group in groups]
 
 
 def by_hour(counted: Sequence[Count]) -> tuple[dict[tuple[str, int], list[int]], dict[str, int]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from salticus.store.memory.page import row_of
 from salticus.store.memory.pages import PageBook
-from salticus.store.news import by_hour, by_origin, kind_of, place_of
+from salticus.store.news import by_hour, by_kind, place_of
 from salticus.store.nouns import MOST_CLICKS, MOST_IMPRESSIONS
 from salticus.types import Count, Counted, Counts, Ints, Mark, Request, Signal, Told
 from salticus.urls import canonical
@@ -84,9 +84,9 @@ class ReaderBook(PageBook):
         self._signals += signals
 
     async def told(self, rows: Sequence[Told]) -> int:
-        groups = by_origin(rows)
+        groups = by_kind(rows)
         self._revision += 1
-        return sum(self._tell(row, kind_of(origin)) for origin, group in groups for row in group)
+        return sum(self._tell(row, kind) for kind, group in groups for row in group)
 
     def _tell(self, row: Told, kind: str) -> bool:
         """Take up what a feed states, unless it stated so before."""

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from salticus.store.news import by_hour, by_origin, kind_of, place_of
+from salticus.store.news import by_hour, by_kind, place_of
 from salticus.store.nouns import HIT_FIELDS, MOST_CLICKS, MOST_IMPRESSIONS, Hit
 from salticus.store.sqlite.database import transaction
 from salticus.store.sqlite.packing import clean, rows
@@ -134,18 +134,14 @@ def notice(db: sqlite3.Connection, signals: Sequence[Signal]) -> None:
 
 def told(db: sqlite3.Connection, rows: Sequence[Told]) -> int:
     """Store what feeds state that they did not state before. Returns how many rows that were."""
-    groups = by_origin(rows)
+    groups = by_kind(rows)
     with transaction(db):
         db.execute(QUERIES["bump_revision"])
-        return sum(_told(db, origin, group) for origin, group in groups)
+        return sum(_told(db, kind, group) for kind, group in groups)
 
 
-def _told(db: sqlite3.Connection, origin: str, group: list[Told]) -> int:
-    about = {
-        "rows": rows([_stated(row) for row in group]),
-        "kind": kind_of(clean(origin)),
-        "never": NEVER_US,
-    }
+def _told(db: sqlite3.Connection, kind: str, group: list[Told]) -> int:
+    about = {"rows": rows([*map(_stated, group)]), "kind": clean(kind), "never": NEVER_US}
     db.execute(QUERIES["clear_stated"])
     for step in ("insert_stated", "state_rows", "tell_pages"):
         db.execute(QUERIES[step], about)

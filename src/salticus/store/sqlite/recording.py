@@ -37,14 +37,13 @@ _visit = attrgetter(*_VISIT.split(), "elapsed_s", "etag", "last_modified", "chan
 class Recorder:
     """Writes records through one connection; lives in one thread."""
 
-    def __init__(self, db: sqlite3.Connection, *, keep_content: bool, caps: Caps) -> None:
+    def __init__(self, db: sqlite3.Connection, *, keep_content: bool) -> None:
         self.db = db
-        self.caps = caps
         self.keep_content = keep_content
         self._compressor = zstandard.ZstdCompressor(level=1)
 
-    def record(self, records: Sequence[Record]) -> None:
-        """Commit the records whose visits are not stored yet."""
+    def record(self, records: Sequence[Record], caps: Caps) -> None:
+        """Commit the records whose visits are not stored yet; entries as far as the caps allow."""
         bodies = [self._bodies(record) for record in records]
         packed, spans = pack(self._compressor, [body for some in bodies for body in some])
         each = iter(spans)
@@ -59,18 +58,18 @@ class Recorder:
         batch = {"rows": rows(table), "packed": packed}
         if any(map(_reaches_out, records)):
             with transaction(self.db):
-                self._record_news(records, batch)
+                self._record_news(records, batch, caps)
         else:
             self.db.execute(QUERIES["record"], batch)
 
-    def _record_news(self, records: Sequence[Record], batch: dict[str, bytes]) -> None:
+    def _record_news(self, records: Sequence[Record], batch: dict[str, bytes], caps: Caps) -> None:
         """Record visits that say more than how their own page is."""
         news = [record for record in self._fresh(records) if _reaches_out(record)]
         self.db.execute(QUERIES["record"], batch)
         self.db.execute(QUERIES["bump_revision"])
         for record in news:
             if record.entries is not None:
-                link(self.db, record, self.caps)
+                link(self.db, record, caps)
             move(self.db, record)
             unite(self.db, record)
             put_alerts(self.db, record.alerts)
@@ -170,24 +169,21 @@ def relist(db: sqlite3.Connection, source: int) -> None:
 
 def move(db: sqlite3.Connection, record: Record) -> None:
     """Merge a page into the one that it has become, which is added if it is new."""
-    place, seen = place_of(record.moved), record.observation
-    if place is None:
-        return
-    url, host = place
-    about = {"url": url, "host": host, "page": seen.page, "at": seen.at}
-    db.execute(QUERIES["insert_moved"], about)
-    (other,) = db.execute(QUERIES["page_of_url"], about).fetchone()
-    merge(db, seen.page, other)
+    if (place := place_of(record.moved)) is not None:
+        seen = record.observation
+        about = {"url": place[0], "host": place[1], "page": seen.page, "at": seen.at}
+        db.execute(QUERIES["insert_moved"], about)
+        (other,) = db.execute(QUERIES["page_of_url"], about).fetchone()
+        merge(db, seen.page, other)
 
 
 def unite(db: sqlite3.Connection, record: Record) -> None:
     """Merge a page into the one whose URL it calls its own, if they are known to be alike."""
-    place, page = place_of(record.canonical), record.observation.page
-    if place is None:
-        return
-    found = db.execute(QUERIES["same_page"], {"url": place[0], "page": page}).fetchone()
-    if found is not None:
-        merge(db, page, found[0])
+    if (place := place_of(record.canonical)) is not None:
+        page = record.observation.page
+        found = db.execute(QUERIES["same_page"], {"url": place[0], "page": page}).fetchone()
+        if found is not None:
+            merge(db, page, found[0])
 
 
 def merge(db: sqlite3.Connection, page: int, other: int) -> None:
@@ -196,12 +192,10 @@ def merge(db: sqlite3.Connection, page: int, other: int) -> None:
     What was asked for the one holds for the other from now on, and its links go along.
     """
     both = {"page": page, "other": other}
-    if not db.execute(QUERIES["alias_page"], both).rowcount:
-        return
-    db.execute(QUERIES["inherit"], both)
-    db.execute(QUERIES["hand_over_links"], both)
-    db.execute(QUERIES["drop_links"], both)
-    relist(db, other)
+    if db.execute(QUERIES["alias_page"], both).rowcount:
+        for step in ("inherit", "hand_over_links", "drop_links"):
+            db.execute(QUERIES[step], both)
+        relist(db, other)
 
 
 def load(
@@ -218,7 +212,7 @@ def load(
         for batch in _fresh(db, history(ids)):
             for number, seen in enumerate(batch, end):
                 seen.visit = number
-            recorder.record([Record(seen) for seen in batch])
+            recorder.record([Record(seen) for seen in batch], Caps())
             end += len(batch)
         db.execute(QUERIES["restore_states"], {"never": NEVER_US})
         reindex(db, "choose_before")

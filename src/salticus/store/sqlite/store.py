@@ -21,7 +21,6 @@ from salticus.store.sqlite.recording import Recorder, load
 from salticus.store.sqlite.trouble import explained
 from salticus.types import Count, Ints, NewPage, Outcomes, Record
 
-DEFAULT_CAPS = Caps()
 MOVED = 500  # visits between two moves into the main file
 
 P = ParamSpec("P")
@@ -31,11 +30,13 @@ Method = Callable[Concatenate["SqliteStore", P], Coroutine[Any, Any, T]]
 
 
 class Lane:
-    """A thread with a connection of its own: runs what it is given one after the other, in the
+    """A thread with a connection `db` of its own: runs what it is given one after the other, in the
     order given, off the event loop.
 
     Whatever SQLite complains of is raised as StoreError.
     """
+
+    db: sqlite3.Connection
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -55,22 +56,13 @@ class Lane:
         self._thread.shutdown()
 
 
-def _reads(work: Work[P, T]) -> Method[P, T]:
-    """A function of a connection as a method of the store, run in the thread that reads."""
+def _method(work: Work[P, T], *, writes: bool = False) -> Method[P, T]:
+    """A function of a connection as a method of the store, run in the thread that it is for."""
 
     @wraps(work)
     async def method(store: SqliteStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await store._reads.run(work, store._reader, *args, **kwargs)
-
-    return method
-
-
-def _writes(work: Work[P, T]) -> Method[P, T]:
-    """The same, run in the thread that writes."""
-
-    @wraps(work)
-    async def method(store: SqliteStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await store._writes.run(work, store._writer, *args, **kwargs)
+        lane = store._writes if writes else store._reads
+        return await lane.run(work, lane.db, *args, **kwargs)
 
     return method
 
@@ -86,10 +78,8 @@ class SqliteStore:
     def __init__(self, path: str | Path, *, keep_content: bool = True) -> None:
         self.path = Path(path)
         self.keep_content = keep_content
+        self.caps = Caps()
         self._writes, self._reads, self._moves = (Lane(self.path) for _ in range(3))
-        self._writer: sqlite3.Connection
-        self._reader: sqlite3.Connection
-        self._mover: sqlite3.Connection
         self._moving: asyncio.Task[None] | None = None
         self._unmoved = 0
         self._recorder: Recorder
@@ -103,18 +93,18 @@ class SqliteStore:
         if not create and not await asyncio.to_thread(store.path.exists):
             raise StoreMissing(f"{place}: there is no store yet; `salticus add URL` makes it")
         try:
-            store._writer = await store._writes.run(database.create, store.path, migrations())
-            store._reader = await store._reads.run(database.connect, store.path)
-            store._mover = await store._moves.run(database.connect, store.path)
+            store._writes.db = await store._writes.run(database.create, store.path, migrations())
+            for lane in (store._reads, store._moves):
+                lane.db = await lane.run(database.connect, store.path)
         except BaseException:
             for lane in (store._writes, store._reads, store._moves):
                 lane.close()
             raise
-        store._recorder = Recorder(store._writer, keep_content=keep_content, caps=DEFAULT_CAPS)
+        store._recorder = Recorder(store._writes.db, keep_content=keep_content)
         return store
 
     async def health(self) -> Health:
-        wrong = await self._reads.run(database.damaged, self._reader)
+        wrong = await self._reads.run(database.damaged, self._reads.db)
         free = await asyncio.to_thread(shutil.disk_usage, self.path.parent)
         return Health(wrong, (await self.summary()).bytes, free.free)
 
@@ -126,54 +116,40 @@ class SqliteStore:
             if self._moving is not None:
                 await self._moving
         finally:
-            for lane, db in (
-                (self._moves, self._mover),
-                (self._reads, self._reader),
-                (self._writes, self._writer),
-            ):
-                await lane.run(db.close)
+            for lane in (self._moves, self._reads, self._writes):
+                await lane.run(lane.db.close)
                 lane.close()
 
     # ------------------------------------------------------------------------------------ pages
 
-    @property
-    def caps(self) -> Caps:
-        return self._recorder.caps
-
-    @caps.setter
-    def caps(self, caps: Caps) -> None:
-        self._recorder.caps = caps
-
     async def charge(self, costs: Sequence[tuple[Scope, float]]) -> None:
         costs = tuple(costs)
-        before, after = self._charged
-        done = await self._writes.run(
-            pages.charge, self._writer, costs, after if costs == before else -1
-        )
+        after = self._charged[1] if costs == self._charged[0] else -1
+        done = await self._writes.run(pages.charge, self._writes.db, costs, after)
         self._charged = costs, done
 
     async def summary(self) -> Summary:
-        return await self._reads.run(pages.summary, self._reader, self.path)
+        return await self._reads.run(pages.summary, self._reads.db, self.path)
 
-    add = _writes(pages.add)
-    table = _reads(reading.table)
-    fitting = _reads(reading.fitting)
-    targets = _reads(pages.targets)
-    page = _reads(pages.page)
-    find = _reads(pages.find)
-    edit = _writes(pages.edit)
-    forget = _writes(pages.forget)
+    add = _method(pages.add, writes=True)
+    table = _method(reading.table)
+    fitting = _method(reading.fitting)
+    targets = _method(pages.targets)
+    page = _method(pages.page)
+    find = _method(pages.find)
+    edit = _method(pages.edit, writes=True)
+    forget = _method(pages.forget, writes=True)
 
     # ----------------------------------------------------------------------- visits and changes
 
     async def record(self, records: Sequence[Record]) -> None:
-        await self._writes.run(self._recorder.record, records)
+        await self._writes.run(self._recorder.record, records, self.caps)
         self._unmoved += len(records)
         if self._unmoved >= MOVED and (self._moving is None or self._moving.done()):
             if self._moving is not None:
                 await self._moving  # it has ended: raises if the disk refused it
             self._unmoved = 0
-            self._moving = asyncio.create_task(self._moves.run(database.checkpoint, self._mover))
+            self._moving = asyncio.create_task(self._moves.run(database.checkpoint, self._moves.db))
 
     async def load(
         self, pages: Iterable[Sequence[NewPage]], history: History, *, at: int, most: int
@@ -191,29 +167,29 @@ class SqliteStore:
 
     async def done(self, reader: str, seq: int | None = None) -> int:
         if seq is not None:
-            await self._writes.run(visits.set_done, self._writer, reader, seq)
-        return await self._reads.run(visits.done, self._reader, reader)
+            await self._writes.run(visits.set_done, self._writes.db, reader, seq)
+        return await self._reads.run(visits.done, self._reads.db, reader)
 
-    prune = _writes(visits.prune)
-    changes = _reads(visits.changes)
-    last_change = _reads(visits.last_change)
-    value = _reads(visits.value)
-    content = _reads(visits.content)
+    prune = _method(visits.prune, writes=True)
+    changes = _method(visits.changes)
+    last_change = _method(visits.last_change)
+    value = _method(visits.value)
+    content = _method(visits.content)
 
     # ---------------------------------------------------------------------------------- readers
 
     async def count(self, rows: Sequence[Count]) -> int:
         return (await self.take(rows)).rows
 
-    take = _writes(readers.take)
-    marks = _reads(readers.marks)
-    ids = _reads(readers.ids)
-    search = _reads(readers.search)
-    counts = _reads(readers.counts)
-    ask = _writes(readers.ask)
-    asked = _reads(readers.asked)
-    notice = _writes(readers.notice)
-    told = _writes(readers.told)
+    take = _method(readers.take, writes=True)
+    marks = _method(readers.marks)
+    ids = _method(readers.ids)
+    search = _method(readers.search)
+    counts = _method(readers.counts)
+    ask = _method(readers.ask, writes=True)
+    asked = _method(readers.asked)
+    notice = _method(readers.notice, writes=True)
+    told = _method(readers.told, writes=True)
 
     # ------------------------------------------------------------------------ run and freshness
 
@@ -225,16 +201,16 @@ class SqliteStore:
     async def holder(self) -> str | None:
         return await asyncio.to_thread(database.holder_of, self.path)
 
-    remember = _writes(visits.remember)
-    recall = _reads(visits.recall)
-    stamp = _reads(visits.stamp)
-    outcomes = _reads(visits.outcomes)
-    outcomes_after = _reads(visits.outcomes_after)
-    hosts = _reads(visits.hosts)
-    gauge = _writes(freshness.gauge)
-    gauged = _reads(freshness.gauged)
-    empanel = _writes(freshness.empanel)
-    panel = _reads(freshness.panel)
-    sightings = _reads(freshness.sightings)
-    alerts = _reads(freshness.alerts)
-    sound = _writes(freshness.sound)
+    remember = _method(visits.remember, writes=True)
+    recall = _method(visits.recall)
+    stamp = _method(visits.stamp)
+    outcomes = _method(visits.outcomes)
+    outcomes_after = _method(visits.outcomes_after)
+    hosts = _method(visits.hosts)
+    gauge = _method(freshness.gauge, writes=True)
+    gauged = _method(freshness.gauged)
+    empanel = _method(freshness.empanel, writes=True)
+    panel = _method(freshness.panel)
+    sightings = _method(freshness.sightings)
+    alerts = _method(freshness.alerts)
+    sound = _method(freshness.sound, writes=True)
