@@ -32,6 +32,7 @@ from salticus.fetch.base import Engine, Fetcher
 from salticus.types import Fetched, HostState, Status, Target
 
 Make = Callable[[Config, Clock], Fetcher]
+C = TypeVar("C", Fetch, Config)
 T = TypeVar("T", Engine, Fetcher)
 
 _ROUTES: dict[str, Route] = {path: route for path, (route, _) in MISCHIEF.items()}
@@ -43,15 +44,11 @@ _HONEST: dict[str, Route] = {
     "/zstd": reply(zstandard.compress(BODY), Content_Encoding="zstd"),
 }
 
-
 _PATIENCE_S = 20.0  # for what should happen at once, on a machine that is busy
-_VISITS = {
-    "/circle": {Status.REDIRECTS},
-    "/nowhere": {Status.REDIRECTS},
-    "/mail": {Status.REDIRECTS},
-    "/teapot": {Status.HTTP},
-    "/error": {Status.HTTP},
-}  # where a visit ends otherwise than its exchange
+_VISITS = {  # where a visit ends otherwise than its exchange
+    **dict.fromkeys(("/circle", "/nowhere", "/mail"), {Status.REDIRECTS}),
+    **dict.fromkeys(("/teapot", "/error"), {Status.HTTP}),
+}
 
 
 def settings(
@@ -75,7 +72,9 @@ def settings(
 
 
 @asynccontextmanager
-async def _closing(made: T) -> AsyncIterator[T]:
+async def _made(make: Callable[[C, Clock], T], config: C) -> AsyncIterator[T]:
+    """A part on the clock of the system, closed in the end."""
+    made = make(config, SystemClock())
     try:
         yield made
     finally:
@@ -88,7 +87,7 @@ async def _closing(made: T) -> AsyncIterator[T]:
 async def check_engine(make: Callable[[Fetch, Clock], Engine]) -> None:
     """Run all laws of `Engine` on engines made by `make`, in about five seconds."""
     async with Server({**_HONEST, **_ROUTES}) as server:
-        async with _closing(make(settings().fetch, SystemClock())) as engine:
+        async with _made(make, settings().fetch) as engine:
             await _reads(engine, server)
             for path, (_, expected) in MISCHIEF.items():
                 await _survives(engine, server, path, expected)
@@ -127,7 +126,7 @@ async def _stays_out(make: Callable[[Fetch, Clock], Engine], server: Server) -> 
     """No spelling of a private address is connected to."""
     before = len(server.arrivals)
     names = ("127.0.0.1", "localhost", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "2130706433")
-    async with _closing(make(settings(allow=()).fetch, SystemClock())) as engine:
+    async with _made(make, settings(allow=()).fetch) as engine:
         for name in (*names, "0x7f.1", "017700000001", "127.1"):
             answer = await engine.get(f"http://{name}:{server.port}/plain", {})
             assert answer.status is Status.UNSAFE, f"law: {name} is off limits, not {answer.fault}"
@@ -143,7 +142,7 @@ async def _hurries(make: Callable[[Fetch, Clock], Engine]) -> None:
         "/404": dripping("404 Not Found", Retry_After="30"),
     }
     patient = settings(timeout=4 * _PATIENCE_S).fetch
-    async with Server(routes) as server, _closing(make(patient, SystemClock())) as engine:
+    async with Server(routes) as server, _made(make, patient) as engine:
         for path in routes:
             asked = asyncio.create_task(engine.get(server.url(path), {}))
             await asyncio.wait({asked}, timeout=_PATIENCE_S)
@@ -163,7 +162,7 @@ async def check_fetcher(make: Callable[[Config, Clock], Fetcher]) -> None:
 
 
 async def _visits(make: Make, config: Config, targets: Iterable[Target]) -> list[Fetched]:
-    async with _closing(make(config, SystemClock())) as fetcher:
+    async with _made(make, config) as fetcher:
         found = await asyncio.gather(*(fetcher.fetch(target) for target in targets))
     assert all(found), "law: with time enough every turn comes"
     return [fetched for fetched in found if fetched is not None]
@@ -202,9 +201,8 @@ async def _law_follows(make: Make) -> None:
 
 async def _law_keeps_gaps(make: Make) -> None:
     delay = 0.05
-    async with Server(
-        {"/p": reply(BODY), "/r": reply(status="302 Found", Location="/p")}
-    ) as server:
+    routes = {"/p": reply(BODY), "/r": reply(status="302 Found", Location="/p")}
+    async with Server({**routes}) as server:
         targets = [server.target(path) for path in ("/p", "/r", "/p")]
         start = time.monotonic()
         await _visits(make, settings(delay=delay, per_host=4), targets)
@@ -227,7 +225,7 @@ async def _law_keeps_apart(make: Make) -> None:
 
 async def _law_is_patient(make: Make) -> None:
     busy_host = Server({"/busy": reply(status="429 Slow down", Retry_After="30")})
-    async with busy_host as server, _closing(make(settings(retries=2), SystemClock())) as fetcher:
+    async with busy_host as server, _made(make, settings(retries=2)) as fetcher:
         busy = await fetcher.fetch(server.target("/busy"))
         assert busy is not None, "law: without a deadline every visit is made"
         assert busy.status is Status.BUSY, "law: 429 is BUSY"
@@ -253,8 +251,8 @@ async def _law_is_patient_at_once(make: Make) -> None:
         return reply(BODY)
 
     routes = {"/429": dripping("429 Slow down", Retry_After="3600"), "/slow": slow}
-    made = make(settings(per_host=2, timeout=4 * _PATIENCE_S), SystemClock())
-    async with Server({**routes, "/p": reply(BODY)}) as server, _closing(made) as fetcher:
+    config = settings(per_host=2, timeout=4 * _PATIENCE_S)
+    async with Server({**routes, "/p": reply(BODY)}) as server, _made(make, config) as fetcher:
         soon = time.time() + 1800
         begun = [asyncio.create_task(fetcher.fetch(server.target(path))) for path in routes]
         await server.asked("/429")
@@ -273,8 +271,8 @@ async def _law_keeps_hours(make: Make) -> None:
     now = datetime.now(UTC)
     start, end = ((now + timedelta(hours=h)).time().replace(tzinfo=None) for h in (6, 7))
     closed = Host("*", hours=Hours(start, end, ZoneInfo("UTC")))
-    made = make(msgspec.structs.replace(settings(delay=1.0), hosts=(closed,)), SystemClock())
-    async with Server({"/p": reply(BODY)}) as server, _closing(made) as fetcher:
+    config = msgspec.structs.replace(settings(delay=1.0), hosts=(closed,))
+    async with Server({"/p": reply(BODY)}) as server, _made(make, config) as fetcher:
         visit = await fetcher.fetch(server.target("/p"), time.time() + 3600)
         assert visit is None, "law: no visit outside of the hours"
         assert fetcher.capacity(server.host, time.time(), 3600) == 0, "law: no capacity then"
@@ -296,8 +294,6 @@ async def _law_heeds_robots(make: Make) -> None:
         server.routes["/robots.txt"] = reply(status="500 Oops")
         (fetched,) = await _visits(make, settings(), [server.target("/p")])
         assert fetched.status is Status.HTTP, "law: without robots.txt the visit fails"
-        asked = [path for path, _ in server.arrivals]
-        assert asked.count("/p") == 1, "law: without robots.txt nothing is allowed"
         assert len(server.times("/p")) == 1, "law: without robots.txt nothing is requested"
 
 
@@ -321,15 +317,15 @@ async def _law_remembers(make: Make) -> None:
         (first,) = await _visits(make, settings(), [server.target("/p")])
         (again,) = await _visits(make, settings(), [server.target("/p", first.etag)])
         assert again.status is Status.NOT_MODIFIED, "law: a conditional request is understood"
-        async with _closing(make(settings(delay=0.1), SystemClock())) as fetcher:
+        async with _made(make, settings(delay=0.1)) as fetcher:
             fetcher.restore([HostState(server.host, next_at=time.time() + 30)])
             made = await fetcher.fetch(server.target("/p"), time.time() + 20)
             assert made is None, "law: what was remembered of a host holds"
 
 
 async def _law_stops(make: Make) -> None:
-    made = make(settings(delay=30.0), SystemClock())
-    async with Server({"/p": reply(BODY)}) as server, _closing(made) as fetcher:
+    config = settings(delay=30.0)
+    async with Server({"/p": reply(BODY)}) as server, _made(make, config) as fetcher:
         waiting = [asyncio.create_task(fetcher.fetch(server.target("/p"))) for _ in range(3)]
         await asyncio.sleep(0)
         fetcher.stop()

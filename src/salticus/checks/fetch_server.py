@@ -132,19 +132,7 @@ async def hang(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
 
 def breaking_off(data: bytes) -> Route:
     """Send something that is less than an answer, and close."""
-
-    async def route(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
-        writer.write(data)
-        await writer.drain()
-        return b""
-
-    return route
-
-
-async def stall(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
-    """Send the headers and the start of a body, then nothing."""
-    writer.write(reply(BODY)[:200])
-    return await hang(headers, writer)
+    return then(data, b"")
 
 
 def dripping(status: str, **headers: str) -> Route:
@@ -196,7 +184,7 @@ MISCHIEF: dict[str, tuple[Route, set[Status]]] = {
     "/reset": (reset, {Status.NETWORK}),
     "/silent-close": (breaking_off(b""), {Status.NETWORK}),
     "/hang": (hang, {Status.TIMEOUT}),
-    "/stall": (stall, {Status.TIMEOUT}),
+    "/stall": (then(reply(BODY)[:200], hang), {Status.TIMEOUT}),
     "/truncated": (breaking_off(reply(BODY)[:-9]), {Status.BROKEN}),
     "/cut-headers": (breaking_off(b"HTTP/1.1 200 OK\r\nContent-"), {Status.NETWORK}),
     "/cut-chunk": (breaking_off(_CHUNKED + b"ff\r\nabc"), {Status.BROKEN}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from salticus.testing import a_step
 from salticus.types import Floats, Pages
 
 _SLACK = 1e-6
+_close = partial(np.allclose, atol=_SLACK)
 
 
 def check_policy(make: Callable[[], Policy], *, seeds: int = 5) -> None:
@@ -44,15 +46,19 @@ def check_policy(make: Callable[[], Policy], *, seeds: int = 5) -> None:
         check_nan(make, pages)
     for pages in extreme_pages():
         check_answer(make, pages, 2.5)
-    _takes_no_pages(make)
+    none = some_pages(1, seed=0).take(np.empty(0, dtype=np.int64))
+    assert make().expected(none, 5.0).shape == (0,), "law: no pages, no visits"
 
 
 def check_answer(make: Callable[[], Policy], pages: Pages, visits: float) -> None:
     """The laws of a single answer, on pages of your own."""
     expected = make().expected(pages, visits)
     _spends(make(), expected, pages, visits)
-    _keeps_order(make, pages, visits, expected)
-    _treats_equals_alike(make, pages, visits)
+    order = np.random.default_rng(3).permutation(len(pages))
+    moved = make().expected(pages.take(order), visits)
+    assert _close(moved, expected[order]), "law: a permutation of the pages permutes the answer"
+    both = make().expected(twins(pages), 2 * visits)
+    assert _close(both[::2], both[1::2]), "law: pages that are alike get alike"
 
 
 def check_hosts(make: Callable[[], Policy], pages: Pages, visits: float) -> None:
@@ -90,7 +96,7 @@ def check_nan(make: Callable[[], Policy], pages: Pages) -> None:
             continue
         for value in (0.01, 100.0):
             known = make().expected(with_value(pages, column, row, value), len(pages) / 3)
-            assert np.allclose(known, spoilt, atol=_SLACK), f"law: NaN in {column} is rejected"
+            assert _close(known, spoilt), f"law: NaN in {column} is rejected"
 
 
 def _answered(policy: Policy, pages: Pages) -> Floats | str:
@@ -114,14 +120,6 @@ def _spends(policy: Policy, expected: Floats, pages: Pages, visits: float) -> No
         assert got > wanted - slack, f"law: the visits are spent exactly {shown}"
 
 
-def _keeps_order(make: Callable[[], Policy], pages: Pages, visits: float, expected: Floats) -> None:
-    order = np.random.default_rng(3).permutation(len(pages))
-    moved = make().expected(pages.take(order), visits)
-    assert np.allclose(moved, expected[order], atol=_SLACK), (
-        "law: a permutation of the pages permutes the answer"
-    )
-
-
 def _survives_learning(policy: Policy, pages: Pages, visits: float) -> None:
     a_step(policy, pages, visits)
     policy.learn(some_outcomes(pages, seed=1))
@@ -137,7 +135,7 @@ def _answers_again(policy: Policy, pages: Pages, visits: float) -> None:
     expected = policy.expected(pages, visits)
     some = np.arange(0, len(pages), 3)
     _spends(policy, policy.expected(pages.take(some), 5.0), pages.take(some), 5.0)
-    assert np.allclose(policy.expected(pages, visits), expected, atol=_SLACK), (
+    assert _close(policy.expected(pages, visits), expected), (
         "law: to be asked again, or about some of the pages, changes nothing"
     )
     later = replace(pages.tick, number=pages.tick.number + 7)
@@ -153,18 +151,5 @@ def _remembers(make: Callable[[], Policy], pages: Pages, visits: float) -> None:
     if new := restarted(old, make()):
         for policy in (old, new):
             policy.learn(some_outcomes(pages, seed=5))
-        assert np.allclose(old.expected(pages, visits), new.expected(pages, visits), atol=_SLACK), (
-            "law: restored from its state, a policy decides alike"
-        )
-
-
-def _treats_equals_alike(make: Callable[[], Policy], pages: Pages, visits: float) -> None:
-    expected = make().expected(twins(pages), 2 * visits)
-    assert np.allclose(expected[::2], expected[1::2], atol=_SLACK), (
-        "law: pages that are alike get alike"
-    )
-
-
-def _takes_no_pages(make: Callable[[], Policy]) -> None:
-    none = some_pages(1, seed=0).take(np.empty(0, dtype=np.int64))
-    assert make().expected(none, 5.0).shape == (0,), "law: no pages, no visits"
+        before, after = (policy.expected(pages, visits) for policy in (old, new))
+        assert _close(before, after), "law: restored from its state, a policy decides alike"

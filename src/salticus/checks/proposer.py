@@ -46,26 +46,21 @@ def check_draw(make: Callable[[], Proposer], pages: Pages, visits: int) -> None:
     for taken in (none, np.sort(fitting(pages, everything[::2], visits // 2, none))):
         grant = a_grant(visits, taken=taken)
         _changes_nothing(make(), pages, grant)
-        _is_repeatable(make, pages, grant)
+        first, second = (make().draw(pages, grant, pages.tick) for _ in range(2))
+        assert _alike(first, second), "law: one seed, one draw"
         for number in range(3):
             proposer, tick = make(), a_tick(number)
             draw = proposer.draw(replace(pages, tick=tick), grant, tick)
-            _sound(draw, pages)
-            _keeps_within(draw, pages, grant, charged=proposer.purpose.charged)
-            assert draw.reserve == 0 or isinstance(proposer, Urgent), (
-                "law: only one that is given the purse sets visits aside"
-            )
+            _is_sound(draw, pages, grant, charged=proposer.purpose.charged)
+            urgent = draw.reserve == 0 or isinstance(proposer, Urgent)
+            assert urgent, "law: only one that is given the purse sets visits aside"
 
 
-def _sound(draw: Draw, pages: Pages) -> None:
-    rows = draw.rows
+def _is_sound(draw: Draw, pages: Pages, grant: Grant, *, charged: bool) -> None:
     is_draw(draw, pages)
-    assert pages.open[rows].all(), "law: only pages that are open"
-    assert len(draw.due) in (0, len(rows)), "law: a time for each visit, or for none"
+    assert pages.open[draw.rows].all(), "law: only pages that are open"
+    assert len(draw.due) in (0, len(draw.rows)), "law: a time for each visit, or for none"
     assert 0 <= draw.reserve <= 1, "law: a share is set aside"
-
-
-def _keeps_within(draw: Draw, pages: Pages, grant: Grant, *, charged: bool) -> None:
     together: Ints = np.union1d(grant.taken, draw.rows)
     if charged:
         cost = float(pages.cost[together].sum())
@@ -82,11 +77,6 @@ def _changes_nothing(proposer: Proposer, pages: Pages, grant: Grant) -> None:
     assert _alike(first, again), "law: to be asked changes nothing"
     assert remembered(proposer) == before, "law: to be asked changes nothing that is remembered"
     assert _columns(pages) == columns, "law: the pages stay as they are"
-
-
-def _is_repeatable(make: Callable[[], Proposer], pages: Pages, grant: Grant) -> None:
-    first, second = (make().draw(pages, grant, pages.tick) for _ in range(2))
-    assert _alike(first, second), "law: one seed, one draw"
 
 
 def _alike(first: Draw, second: Draw) -> bool:

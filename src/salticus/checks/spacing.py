@@ -26,8 +26,7 @@ def check_spacing(make: Callable[[], Spacing], *, seeds: int = 5) -> None:
         expected[:5] = 0.0
         for visits in (0, 1, 13, 60, 100):
             _draws(make(), pages, expected, visits)
-            _keeps_to_hosts(make(), pages, expected, visits)
-            _keeps_to_the_budget(make(), pages, expected, visits)
+            _keeps_within(make, pages, expected, visits)
         _does_not_mind_order(make, pages, expected)
         _is_repeatable(make, pages, expected)
 
@@ -46,16 +45,13 @@ def _draws(spacing: Spacing, pages: Pages, expected: Floats, visits: int) -> Non
         spacing.learn(some_outcomes(pages, seed=number))
 
 
-def _keeps_to_hosts(spacing: Spacing, pages: Pages, expected: Floats, visits: int) -> None:
+def _keeps_within(make: Callable[[], Spacing], pages: Pages, expected: Floats, visits: int) -> None:
     tight = replace(pages, capacity=np.array([0.0, 1.0, 3.0, 2.5]))
-    draw = spacing.draw(tight, expected, visits, a_tick())
+    draw = make().draw(tight, expected, visits, a_tick())
     load = np.bincount(tight.host[draw.rows], minlength=4)
     assert np.all(load <= np.ceil(tight.capacity)), "law: no host beyond its capacity"
-
-
-def _keeps_to_the_budget(spacing: Spacing, pages: Pages, expected: Floats, visits: int) -> None:
     cost = np.random.default_rng(5).integers(1, 6, len(pages)).astype(np.float64)
-    draw = spacing.draw(replace(pages, cost=cost), expected, visits, a_tick())
+    draw = make().draw(replace(pages, cost=cost), expected, visits, a_tick())
     assert cost[draw.rows].sum() <= visits, "law: no more than the visits given cover"
 
 
@@ -63,9 +59,8 @@ def _does_not_mind_order(make: Callable[[], Spacing], pages: Pages, expected: Fl
     order = np.random.default_rng(3).permutation(len(pages))
     here = make().draw(pages, expected, 9, a_tick()).rows
     there = make().draw(pages.take(order), expected[order], 9, a_tick()).rows
-    assert np.array_equal(np.sort(here), np.sort(order[there])), (
-        "law: depends on ids, not on the order of rows"
-    )
+    same = np.array_equal(np.sort(here), np.sort(order[there]))
+    assert same, "law: depends on ids, not on the order of rows"
 
 
 def _is_repeatable(make: Callable[[], Spacing], pages: Pages, expected: Floats) -> None:

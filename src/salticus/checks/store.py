@@ -90,9 +90,8 @@ async def _law_keeps_page_states(store: Store) -> None:
 async def _law_keeps_a_visit_once(store: Store) -> None:
     one, two, *_ = await filled(store)
     await record(store, visit(1, one))
-    again = Record(
-        visit(1, one, at=NOON + 9, changed=True), (HostState("shop0.example", strikes=7),)
-    )
+    host = HostState("shop0.example", strikes=7)
+    again = Record(visit(1, one, at=NOON + 9, changed=True), (host,))
     later = [visit(2, one, changed=True), visit(2, two), visit(3, one)]
     await store.record([again, *map(Record, later)])
     page = await store.page(URLS[0])
@@ -160,9 +159,8 @@ async def _law_keeps_the_latest_content(store: Store) -> None:
     one, two, *_ = await filled(store)
     assert await store.content(one) is None, "law: no content before a visit"
     bodies = [b"", b"old", b"<p>\xff\0" * 5000]
-    await store.record(
-        [Record(visit(n, one), (), body, "text/html") for n, body in enumerate(bodies)]
-    )
+    html = [Record(visit(n, one), (), body, "text/html") for n, body in enumerate(bodies)]
+    await store.record(html)
     await store.record([Record(visit(5, one)), Record(visit(6, two), (), b"", "text/plain")])
     assert await store.content(one) == (bodies[2], "text/html"), "law: the latest content is kept"
     assert await store.content(two) == (b"", "text/plain"), "law: empty content is content"
@@ -289,9 +287,8 @@ async def _law_loads_what_is_older_behind(store: Store) -> None:
     (target, _) = await store.targets(np.array([one, two]))
     assert (target.digest, target.etag) == ("n", "e"), "law: digest and validators too"
     assert (other.status, other.fault) == ("timeout", "slow"), "law: a later failure stays"
-    assert (other.value, other.last_answer) == ("old", NOON - DAY_US), (
-        "law: what is new is taken up"
-    )
+    new = (other.value, other.last_answer)
+    assert new == ("old", NOON - DAY_US), "law: what is new is taken up"
 
 
 async def _law_loads_all_or_nothing(store: Store) -> None:

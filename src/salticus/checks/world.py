@@ -64,9 +64,8 @@ def _settles(planned: list[Plan], outcomes: list[Outcomes]) -> None:
     assert len(np.unique(got)) == len(got), "law: one outcome a visit"
     assert np.array_equal(np.sort(got), visits), "law: every visit of a plan has an outcome"
     rows = np.searchsorted(visits, got)
-    assert np.array_equal(np.concatenate([b.page for b in outcomes]), pages[rows]), (
-        "law: an outcome speaks of the page that was planned"
-    )
+    same = np.array_equal(np.concatenate([batch.page for batch in outcomes]), pages[rows])
+    assert same, "law: an outcome speaks of the page that was planned"
     made = np.concatenate([batch.made for batch in outcomes])
     early = np.concatenate([batch.at for batch in outcomes]) < due[rows]
     assert not np.any(early & made), "law: no visit before it is due"

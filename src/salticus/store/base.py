@@ -95,8 +95,7 @@ class PageStore(Protocol):
         """What is needed to visit these pages, in the order given, without those that are gone."""
 
     async def fitting(self, pages: Ints, scopes: Sequence[Scope]) -> Ints:
-        """The place of the first scope that each page is in; -1 = none, or the page is not
-        there."""
+        """The place of the first scope that each page is in; -1 = none, or no such page."""
 
     async def charge(self, costs: Sequence[tuple[Scope, float]]) -> None:
         """Let every page without a cost of its own cost what the first scope that it is in says,

@@ -166,14 +166,9 @@ def hit_of(page: PageState, words: str) -> Hit | None:
         return None
     if not any(word.startswith(asked[-1]) for word in said):
         return None
-    return Hit(
-        page=page.page,
-        url=page.url,
-        **{name: fields.get(name) for name in HIT_FIELDS},
-        last_visit=page.last_visit,
-        last_answer=page.last_answer,
-        told=page.told,
-    )
+    known = ("page", "url", "last_visit", "last_answer", "told")
+    shown: dict[str, Any] = {name: fields.get(name) for name in HIT_FIELDS}
+    return Hit(**shown, **{name: getattr(page, name) for name in known})
 
 
 def _split(text: str) -> list[str]:

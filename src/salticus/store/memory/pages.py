@@ -151,17 +151,14 @@ class PageBook:
 
     async def charge(self, costs: Sequence[tuple[Scope, float]]) -> None:
         self._revision += 1
+        scopes, each = [scope for scope, _ in costs], [*(cost for _, cost in costs), 1.0]
         for page in self._pages.values():
-            fitting = (cost for scope, cost in costs if scope.fits(page.target))
-            cost = next(fitting, 1.0) if page.own_cost is None else page.own_cost
+            cost = each[_first(scopes, page)] if page.own_cost is None else page.own_cost
             if cost != page.state.cost:
                 page.state.cost, page.revision = cost, self._revision
 
     async def fitting(self, pages: Ints, scopes: Sequence[Scope]) -> Ints:
-        places = [
-            next((k for k, scope in enumerate(scopes) if page and scope.fits(page.target)), -1)
-            for page in map(self._pages.get, pages.tolist())
-        ]
+        places = [_first(scopes, self._pages.get(page)) for page in pages.tolist()]
         return np.array(places, dtype=np.int64)
 
     # ------------------------------------------------------------------------------------ links
@@ -279,6 +276,12 @@ class PageBook:
             if linked != new:
                 self._links.setdefault((linked, new), link)
         self._touch({old, new} | before ^ self._unlisted_ones())
+
+
+def _first(scopes: Sequence[Scope], page: Page | None) -> int:
+    """The place of the first scope that a page is in; -1 = none, or there is no page."""
+    fitting = (k for k, scope in enumerate(scopes) if page and scope.fits(page.target))
+    return next(fitting, -1)
 
 
 def _origin(source: Page) -> int:

@@ -337,8 +337,8 @@ class MemoryStore(ReaderBook):
     def scan(self, table: str, page: int | None = None) -> Iterator[dict[str, Any]]:
         tables: dict[str, Callable[[], Iterable[dict[str, Any]]]] = {
             "pages": self._page_rows,
-            "visits": lambda: map(_visit_row, _in_time(self._observations.values())),
-            "values": lambda: map(_value_row, _in_time(self._values.values())),
+            "visits": lambda: _rows(_VISIT, self._observations),
+            "values": lambda: _rows("at value", self._values),
             "signals": self._signal_rows,
             "links": self._link_rows,
             "demand": self._demand_rows,
@@ -391,9 +391,6 @@ def _in_time(observations: Iterable[Observation]) -> list[Observation]:
     return sorted(observations, key=lambda seen: (seen.at, seen.visit))
 
 
-def _visit_row(seen: Observation) -> dict[str, Any]:
-    return row_of(_VISIT, seen, policy=None, value=seen.value and seen.value.text)
-
-
-def _value_row(seen: Observation) -> dict[str, Any]:
-    return row_of("at value", seen, value=seen.value and seen.value.text)
+def _rows(columns: str, kept: dict[int, Observation]) -> Iterator[dict[str, Any]]:
+    for seen in _in_time(kept.values()):
+        yield row_of(columns, seen, policy=None, value=seen.value and seen.value.text)

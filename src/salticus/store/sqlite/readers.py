@@ -107,15 +107,10 @@ def match(words: str) -> str:
 
 
 def _hit(row: sqlite3.Row) -> Hit:
-    fields: dict[str, str] = msgspec.json.decode(row["fields"])
-    return Hit(
-        page=row["page"],
-        url=row["url"],
-        **{name: fields.get(name) for name in HIT_FIELDS},
-        last_visit=row["last_visit"],
-        last_answer=row["last_answer"],
-        told=row["told"] and msgspec.json.decode(row["told"], type=Told),
-    )
+    known = dict(row)
+    fields = msgspec.json.decode(known.pop("fields"))
+    known["told"] = known["told"] and msgspec.json.decode(known["told"], type=Told)
+    return Hit(**known, **{name: fields.get(name) for name in HIT_FIELDS})
 
 
 def reindex(db: sqlite3.Connection, choose: str) -> None:

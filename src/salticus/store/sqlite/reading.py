@@ -26,23 +26,9 @@ def table(db: sqlite3.Connection, after: int = -1) -> PageTable:
     ids = _edited(db, after)
     starts = range(0, max(1, len(ids)), CHUNK)
     chunks = (_columns(db, ids[start : start + CHUNK]) for start in starts)
-    host, *times, kind, demand, cost, max_interval, idle, rests, found = zip(*chunks, strict=True)
-    added, last_visit, last_answer = map(np.concatenate, times)
-    return PageTable(
-        ids=ids,
-        host=_shared(host),
-        added=added,
-        last_visit=last_visit,
-        last_answer=last_answer,
-        kind=np.concatenate(kind),
-        demand=np.concatenate(demand),
-        cost=np.concatenate(cost),
-        max_interval=np.nan_to_num(np.concatenate(max_interval), nan=np.inf),
-        idle=np.concatenate(idle),
-        rests=np.concatenate(rests),
-        found=np.concatenate(found),
-        revision=revision,
-    )
+    host, *columns = zip(*chunks, strict=True)
+    everything: list[Any] = [ids, _shared(host), *map(np.concatenate, columns), revision]
+    return PageTable(*everything)
 
 
 def _edited(db: sqlite3.Connection, after: int) -> Ints:
@@ -53,20 +39,18 @@ def _edited(db: sqlite3.Connection, after: int) -> Ints:
 
 
 def _columns(db: sqlite3.Connection, ids: Ints) -> tuple[Any, ...]:
+    """The columns of a `PageTable` for these pages, from the hosts on, in its order."""
     asked = {"ids": rows(ids.tolist()), "never": NEVER_US}
-    columns = db.execute(QUERIES["page_columns"], asked).fetchone()
-    host, added, visited, answered, kind, demand, cost, max_interval, idlers, idled, *marked = (
-        columns
-    )
+    host, *columns = db.execute(QUERIES["page_columns"], asked).fetchone()
     names = msgspec.json.decode(host, type=list[str])
-    times = map(_times, (added, visited, answered))
-    floats = map(_floats, (demand, cost, max_interval))
+    times, kind = map(_times, columns[:3]), _ints(columns[3]).astype(np.int8)
+    demand, cost, longest = map(_floats, columns[4:7])
+    idlers, idled, resting, discovered = map(_ints, columns[7:])
     idle = np.zeros(len(ids), dtype=np.int64)
     rests, found = np.zeros((2, len(ids)), dtype=np.bool_)
-    idle[_ints(idlers)] = _ints(idled)
-    rests[_ints(marked[0])] = True
-    found[_ints(marked[1])] = True
-    return names, *times, _ints(kind).astype(np.int8), *floats, idle, rests, found
+    idle[idlers], rests[resting], found[discovered] = idled, True, True
+    max_interval = np.nan_to_num(longest, nan=np.inf)
+    return names, *times, kind, demand, cost, max_interval, idle, rests, found
 
 
 def fitting(db: sqlite3.Connection, pages: Ints, scopes: Sequence[Scope]) -> Ints:

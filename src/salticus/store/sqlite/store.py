@@ -75,9 +75,8 @@ class SqliteStore:
     no commit waits for the disk. `open` makes the file if there is none.
     """
 
-    def __init__(self, path: str | Path, *, keep_content: bool = True) -> None:
+    def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.keep_content = keep_content
         self.caps = Caps()
         self._writes, self._reads, self._moves = (Lane(self.path) for _ in range(3))
         self._moving: asyncio.Task[None] | None = None
@@ -89,7 +88,7 @@ class SqliteStore:
     async def open(
         cls, place: str | Path, *, keep_content: bool = True, create: bool = True
     ) -> Self:
-        store = cls(place, keep_content=keep_content)
+        store = cls(place)
         if not create and not await asyncio.to_thread(store.path.exists):
             raise StoreMissing(f"{place}: there is no store yet; `salticus add URL` makes it")
         try:

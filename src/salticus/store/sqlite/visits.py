@@ -32,7 +32,18 @@ Row = dict[str, Any]
 
 def scan(path: Path, table: str, page: int | None) -> Iterator[Row]:
     """Rows of a table over a connection of its own, in order of time."""
-    order, finish = _table(table)
+    tables: dict[str, tuple[str, Callable[[sqlite3.Row], Row]]] = {  # their order, and their rows
+        "pages": ("page_id", _page),
+        "visits": ("observations.at, observations.visit", _visit),
+        "values": ("at, visit", _value),
+        "signals": ("at, id", dict),
+        "links": ("appeared, source_id, page_id", dict),
+        "demand": ("at, page_id", dict),
+        "requests": ("at, id", _request),
+    }
+    if table not in tables:
+        raise InputError(f"the store has no table {table!r}; it has {', '.join(tables)}")
+    order, finish = tables[table]
     where = "" if page is None else "WHERE page_id = :page"
     query = f"{QUERIES[f'scan_{table}']} {where} {_TOGETHER.get(table, '')} ORDER BY {order}"
     return _stream(path, query, {"page": page}, finish)
@@ -83,22 +94,6 @@ def _columns(cursor: sqlite3.Cursor, most: int) -> list[list[Any]]:
         for column, values in zip(columns, zip(*few, strict=True), strict=True):
             column.extend(values)
     return columns
-
-
-def _table(name: str) -> tuple[str, Callable[[sqlite3.Row], Row]]:
-    """How a table is ordered, and how its rows are turned into those of the exchange format."""
-    tables: dict[str, tuple[str, Callable[[sqlite3.Row], Row]]] = {
-        "pages": ("page_id", _page),
-        "visits": ("observations.at, observations.visit", _visit),
-        "values": ("at, visit", _value),
-        "signals": ("at, id", dict),
-        "links": ("appeared, source_id, page_id", dict),
-        "demand": ("at, page_id", dict),
-        "requests": ("at, id", _request),
-    }
-    if name not in tables:
-        raise InputError(f"the store has no table {name!r}; it has {', '.join(tables)}")
-    return tables[name]
 
 
 def _page(row: sqlite3.Row) -> Row:
