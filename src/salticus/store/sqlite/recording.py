@@ -7,7 +7,7 @@ the whole batch is one INSERT into a view, which runs without the lock; its trig
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -26,7 +26,7 @@ from salticus.store.sqlite.pages import put, row
 from salticus.store.sqlite.queries import QUERIES
 from salticus.store.sqlite.readers import reindex
 from salticus.store.sqlite.reading import NEVER_US, listed
-from salticus.types import Alert, HostState, Ints, NewPage, Observation, Record
+from salticus.types import Alert, HostState, NewPage, Record
 
 Row = tuple[Any, ...]
 
@@ -207,33 +207,20 @@ def load(
         before = db.execute(QUERIES["first_visit"]).fetchone()[0] or 0
         first = min(0, before) - most
         db.execute(QUERIES["keep_states"])
-        new, ids = _add(db, pages, at)
-        end = first
-        for batch in _fresh(db, history(ids)):
-            for number, seen in enumerate(batch, end):
+        new, ids, end = 0, [np.empty(0, dtype=np.int64)], first
+        for some in pages:
+            table = [row(page) for page in some]
+            new += put(db, table, at)
+            ids.append(listed(db, "ids_of_urls", urls=[url for url, *_ in table]))
+        for batch in history(np.concatenate(ids)):
+            known = listed(db, "known_visits", rows=[(seen.page, seen.at) for seen in batch])
+            stored = {*known.tolist()}
+            fresh = [seen for place, seen in enumerate(batch) if place not in stored]
+            for number, seen in enumerate(fresh, end):
                 seen.visit = number
-            recorder.record([Record(seen) for seen in batch], Caps())
-            end += len(batch)
+            recorder.record([Record(seen) for seen in fresh], Caps())
+            end += len(fresh)
         db.execute(QUERIES["restore_states"], {"never": NEVER_US})
         reindex(db, "choose_before")
         db.execute(QUERIES["clear_before"])
     return Loaded(new, end - first, first, end)
-
-
-def _add(db: sqlite3.Connection, pages: Iterable[Sequence[NewPage]], at: int) -> tuple[int, Ints]:
-    new, ids = 0, [np.empty(0, dtype=np.int64)]
-    for batch in pages:
-        table = [row(page) for page in batch]
-        new += put(db, table, at)
-        ids.append(listed(db, "ids_of_urls", urls=[url for url, *_ in table]))
-    return new, np.concatenate(ids)
-
-
-def _fresh(
-    db: sqlite3.Connection, batches: Iterable[Sequence[Observation]]
-) -> Iterator[list[Observation]]:
-    """The visits that are not in the store yet."""
-    for batch in batches:
-        made = [(seen.page, seen.at) for seen in batch]
-        known = {*listed(db, "known_visits", rows=made).tolist()}
-        yield [seen for place, seen in enumerate(batch) if place not in known]

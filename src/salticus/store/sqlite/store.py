@@ -30,11 +30,8 @@ Method = Callable[Concatenate["SqliteStore", P], Coroutine[Any, Any, T]]
 
 
 class Lane:
-    """A thread with a connection `db` of its own: runs what it is given one after the other, in the
-    order given, off the event loop.
-
-    Whatever SQLite complains of is raised as StoreError.
-    """
+    """A thread with a connection `db` of its own: runs what it is given in order, off the event
+    loop. Whatever SQLite complains of is raised as StoreError."""
 
     db: sqlite3.Connection
 

@@ -25,28 +25,25 @@ PRUNED = 10_000  # rows deleted in a transaction
 _FACTS = 20_000  # rows that are held at once
 _FEW = 500  # of them as objects
 
-_TOGETHER = {"demand": "GROUP BY at, page"}  # what was counted at several times
-
 Row = dict[str, Any]
 
 
 def scan(path: Path, table: str, page: int | None) -> Iterator[Row]:
     """Rows of a table over a connection of its own, in order of time."""
     tables: dict[str, tuple[str, Callable[[sqlite3.Row], Row]]] = {  # their order, and their rows
-        "pages": ("page_id", _page),
-        "visits": ("observations.at, observations.visit", _visit),
-        "values": ("at, visit", _value),
-        "signals": ("at, id", dict),
-        "links": ("appeared, source_id, page_id", dict),
-        "demand": ("at, page_id", dict),
-        "requests": ("at, id", _request),
+        "pages": ("ORDER BY page_id", _page),
+        "visits": ("ORDER BY observations.at, observations.visit", _visit),
+        "values": ("ORDER BY at, visit", _value),
+        "signals": ("ORDER BY at, id", dict),
+        "links": ("ORDER BY appeared, source_id, page_id", dict),
+        "demand": ("GROUP BY at, page ORDER BY at, page_id", dict),  # counted at several times
+        "requests": ("ORDER BY at, id", _request),
     }
     if table not in tables:
         raise InputError(f"the store has no table {table!r}; it has {', '.join(tables)}")
     order, finish = tables[table]
     where = "" if page is None else "WHERE page_id = :page"
-    query = f"{QUERIES[f'scan_{table}']} {where} {_TOGETHER.get(table, '')} ORDER BY {order}"
-    return _stream(path, query, {"page": page}, finish)
+    return _stream(path, f"{QUERIES[f'scan_{table}']} {where} {order}", {"page": page}, finish)
 
 
 def _stream(
