@@ -22,6 +22,10 @@ demo: $(VENV)/core
 	$(BIN)/salticus demo
 
 # Three at once: most machines have two cores, and many tests wait. Each speaks when it is done.
+# One thread each, because threads that wait for one another spin: with two, training a model in
+# one part while others run takes six times the processor time.
+$(PARTS) soak: export OMP_NUM_THREADS := 1
+$(PARTS) soak: export OPENBLAS_NUM_THREADS := 1
 test: $(VENV)/dev browser
 	@$(MAKE) --no-print-directory --output-sync=target -j3 $(PARTS) check
 
