@@ -17,10 +17,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from salticus.errors import InputError
-from salticus.exchange.cells import harmless_columns
 from salticus.exchange.check import check
 from salticus.exchange.truth import read_pages
-from salticus.exchange.write import export_log, export_rows, resolution_of, write_log
+from salticus.exchange.write import (
+    export_log,
+    export_rows,
+    harmless_columns,
+    resolution_of,
+    write_log,
+)
 
 FIRST = 1_767_225_600_000_000  # 2026-01-01, in microseconds
 VISIT = {

@@ -266,8 +266,8 @@ def _wanted(found: pl.DataFrame, page: list[str] | None) -> pl.DataFrame:
 
 
 def _write(rows: pl.DataFrame, path: Path) -> None:
-    from salticus.exchange.cells import harmless_columns
     from salticus.exchange.place import in_place
+    from salticus.exchange.write import harmless_columns
 
     with in_place(path) as part:
         if path.suffix == ".csv":

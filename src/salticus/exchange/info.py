@@ -64,10 +64,9 @@ def _span(log: Log) -> tuple[datetime, datetime] | None:
 def _pages(log: Log) -> dict[str, Any]:
     """How many pages of each kind and so on; how many merchants."""
     pages, columns = log.scan("pages"), log.columns("pages")
+    known = [column for column in ("kind", "stratum", "country") if column in columns]
     facts: dict[str, Any] = {"pages": log.rows("pages")}
-    for column in ("kind", "stratum", "country"):
-        if column in columns:
-            facts[f"pages_by_{column}"] = _counts(log, "pages", column)
+    facts |= {f"pages_by_{column}": _counts(log, "pages", column) for column in known}
     if "merchant" in columns:
         count = pl.col("merchant").drop_nulls().n_unique()
         facts |= _row(log, "pages", pages, merchants=count)
@@ -82,34 +81,26 @@ def _changes(log: Log, end: datetime) -> dict[str, Any]:
     table, column = ("values", "value") if log.has("values") else ("texts", "text")
     if not log.has(table):
         return {}
-    at, gone = pl.col("at"), pl.col("gone")
-    pages = (
-        log.scan(table)
-        .group_by("page_id")
-        .agg(
-            changes=pl.len() - 1,
-            first=at.min(),
-            last=at.max(),
-            gone=at.filter(pl.col(column).is_null()).max(),
-        )
-    )
+    at, gone, changes = pl.col("at"), pl.col("gone"), pl.col("changes")
+    ended = at.filter(pl.col(column).is_null()).max()
+    rows = log.scan(table).group_by("page_id")
+    pages = rows.agg(changes=pl.len() - 1, first=at.min(), last=at.max(), gone=ended)
     until = pl.when(gone == pl.col("last")).then(gone).otherwise(pl.lit(end))
     lived = ((until - pl.col("first")).dt.total_microseconds().clip(0) / _MICROS).sum()
-    changes = pl.col("changes")
-    figures = {
+    counts = {
         "median": changes.median(),
         "p90": changes.quantile(0.9, "nearest"),
         "max": changes.max(),
-        "rate": changes.cast(pl.Float64).sum() / lived,
-        "never": (changes == 0).mean(),
-        "pages": pl.len(),
     }
-    found = _row(log, table, pages, **figures)
+    rates = {
+        "changes_per_page_day": changes.cast(pl.Float64).sum() / lived,
+        "share_never_changed": (changes == 0).mean(),
+    }
+    found = _row(log, table, pages, pages=pl.len(), **counts, **rates)
     return {
         f"pages_with_{table}": found["pages"],
-        "changes_per_page": {key: found[key] for key in ("median", "p90", "max")},
-        "changes_per_page_day": found["rate"],
-        "share_never_changed": found["never"],
+        "changes_per_page": {key: found[key] for key in counts},
+        **{key: found[key] for key in rates},
     }
 
 
@@ -179,10 +170,8 @@ def _simulate(log: Log) -> str:
     resolution = log.about.rest.get("resolution")
     for table in ("values", "texts"):
         if log.has(table):
-            ticks = (
-                f"ticks of {resolution} or more" if resolution else "log.json lacks `resolution`"
-            )
-            return f"yes ({table}.parquet; {ticks})"
+            told = f"ticks of {resolution} or more" if resolution else "log.json lacks `resolution`"
+            return f"yes ({table}.parquet; {told})"
     if not log.has("visits"):
         return "no, because values.parquet, texts.parquet and visits.parquet are missing"
     if "changed" not in log.columns("visits"):

@@ -14,10 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import polars as pl
+from typing import Any
 
 Question = tuple[str, list[str] | None]
 """A file, and the columns to read: none given = all, None = only name them."""
@@ -35,27 +32,19 @@ def damage(paths: Sequence[Path]) -> dict[Path, dict[str | None, str]]:
     Column None stands for the file as a whole: it is no Parquet file, or its columns can be read
     one by one but not together.
     """
-    wholes: list[Question] = []
-    for path in paths:
-        wholes += [(str(path), None), (str(path), [])]
-    answers = ask(wholes)
-    faults: dict[Path, dict[str | None, str]] = {}
-    halves: list[tuple[Path, str]] = []
+    answers = ask([(str(path), asked) for path in paths for asked in (None, [])])
+    wholes: dict[Path, dict[str | None, str]] = {}
+    columns: list[tuple[Path, str]] = []
     for path, named, read in zip(paths, answers[::2], answers[1::2], strict=True):
         if fault := named.get("fault") or read.get("fault"):
-            faults[path] = {None: fault}
-            halves += [(path, column) for column in named.get("columns", ())]
-    return faults | _by_column(halves)
-
-
-def _by_column(columns: Sequence[tuple[Path, str]]) -> dict[Path, dict[str | None, str]]:
-    """The files of which some columns alone cannot be read, and what is wrong with these."""
+            wholes[path] = {None: fault}
+            columns += [(path, column) for column in named.get("columns", ())]
     answers = ask([(str(path), [column]) for path, column in columns])
-    faults: dict[Path, dict[str | None, str]] = {}
+    parts: dict[Path, dict[str | None, str]] = {}
     for (path, column), answer in zip(columns, answers, strict=True):
         if fault := answer.get("fault"):
-            faults.setdefault(path, {})[column] = fault
-    return faults
+            parts.setdefault(path, {})[column] = fault
+    return wholes | parts
 
 
 def ask(questions: Sequence[Question]) -> list[Answer]:
@@ -96,26 +85,22 @@ def answer() -> None:
 
 
 def _answers(questions: Sequence[Question]) -> Iterator[Answer]:
+    """The columns of each file, or nothing if those asked for can be decoded; they are not kept."""
     import polars as pl
 
     for path, columns in questions:
         try:
-            yield _answer(pl.scan_parquet(path, glob=False), columns)
+            file = pl.scan_parquet(path, glob=False)
+            if columns is None:
+                yield {"columns": file.collect_schema().names()}
+            else:
+                wanted = pl.col(columns) if columns else pl.all()
+                file.select(wanted.is_null().sum()).collect(engine="streaming")
+                yield {}
         except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             from salticus.exchange.folder import shown
 
             yield {"fault": shown(str(error).partition("\n")[0])}
-
-
-def _answer(file: pl.LazyFrame, columns: list[str] | None) -> Answer:
-    """The columns of a file, or nothing if those asked for can be decoded; they are not kept."""
-    import polars as pl
-
-    if columns is None:
-        return {"columns": file.collect_schema().names()}
-    wanted = pl.col(columns) if columns else pl.all()
-    file.select(wanted.is_null().sum()).collect(engine="streaming")
-    return {}
 
 
 if __name__ == "__main__":

@@ -91,17 +91,12 @@ def read_truth(log: Log, *, seed: int = 0) -> Truth:
     random, by a hash of (seed, visit), so that each seed is one imputation.
     """
     with reading(log.folder):
-        return _read(log, seed)
-
-
-def _read(log: Log, seed: int) -> Truth:
-    if log.has("values"):
-        return _columns(log, log.scan("values").select("page_id", "at", "value"))
-    if log.has("texts"):
-        texts = log.scan("texts").select("page_id", "at", value="text")
-        return _columns(log, texts)
-    if log.has("visits"):
-        return _columns(log, _imputed(log, seed), imputed=True)
+        if log.has("values"):
+            return _columns(log, log.scan("values").select("page_id", "at", "value"))
+        if log.has("texts"):
+            return _columns(log, log.scan("texts").select("page_id", "at", value="text"))
+        if log.has("visits"):
+            return _columns(log, _imputed(log, seed), imputed=True)
     raise InputError(
         f"{log.folder}: no truth to replay: values.parquet, texts.parquet and visits.parquet "
         "are all absent"
@@ -183,16 +178,9 @@ def _imputed(log: Log, seed: int) -> pl.LazyFrame:
     chance = pl.Series(coins(seed, np.arange(len(seen), dtype=np.int64), 0))
     gap = (pl.col("at") - pl.col("before")).dt.total_microseconds().fill_null(0)
     back = (gap * chance).cast(pl.Int64).cast(pl.Duration("us"))
-    value = _seen_value(seen)
+    number = pl.int_range(pl.len()).cast(pl.String)  # unlike any other, where no value was kept
+    value = pl.coalesce("value", number) if "value" in seen.columns else number
     return seen.lazy().select("page_id", at=pl.col("at") - back, value=value)
-
-
-def _seen_value(seen: pl.DataFrame) -> pl.Expr:
-    """The value that each change led to; where the visits kept none, one unlike any other."""
-    import polars as pl
-
-    number = pl.int_range(pl.len()).cast(pl.String)
-    return pl.coalesce("value", number) if "value" in seen.columns else number
 
 
 def times_of(column: pl.Series) -> Times:

@@ -1,18 +1,20 @@
-"""Writing a log: from tables that are columns already, or from a store's rows as they stream by."""
+"""Writing a log: from tables that are columns already, or from a store's rows as they stream by.
+
+Cells of CSV files are written so that spreadsheets show them, and do not run them."""
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from salticus.config import duration
 from salticus.errors import InputError
-from salticus.exchange.cells import harmless
 from salticus.exchange.folder import KINDS, REQUIRED, TABLES, fits, polars_type
 from salticus.exchange.place import check_free, in_place, new_folder, work_folder
 from salticus.types.dates import utc
@@ -29,6 +31,8 @@ _UNITS = {"d": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000
 _CHUNK = 50_000  # rows held in memory at once
 _EXPORTED = ("pages", "visits", "signals", "links", "demand", "requests")
 _IF_ANY = ("demand", "requests")  # an empty file would say that nobody ever clicked
+_FORMULA = r"^[=+\-@\t\r]"
+_NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 
 
 def write_log(
@@ -231,32 +235,49 @@ def export_rows(rows: Iterator[Row], path: Path, format: Literal["csv", "jsonl"]
     In CSV a text that a spreadsheet would run as a formula has an apostrophe before it.
     A file of that name is replaced when the new one is complete.
     """
+    readable = (row if row.get("at") is None else {**row, "at": utc(row["at"])} for row in rows)
     write = {"csv": _csv, "jsonl": _jsonl}[format]
-    with in_place(path) as part:
-        return write((_readable(row) for row in rows), part)
+    with in_place(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        return write(readable, file)
 
 
-def _readable(row: Row) -> Row:
-    return {k: utc(v) if k == "at" and v is not None else v for k, v in row.items()}
-
-
-def _csv(rows: Iterator[Row], path: Path) -> int:
+def _csv(rows: Iterator[Row], file: TextIO) -> int:
     first = next(rows, None)
     names = list(first or TABLES["visits"])
+    writer = csv.writer(file)
+    writer.writerow(map(harmless, names))
     count = 0
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow([harmless(name) for name in names])
-        for row in chain([first] if first else [], rows):
-            writer.writerow([harmless(_text(row.get(name)) or "") for name in names])
-            count += 1
+    for row in chain([first] if first else [], rows):
+        writer.writerow(harmless(_text(row.get(name)) or "") for name in names)
+        count += 1
     return count
 
 
-def _jsonl(rows: Iterator[Row], path: Path) -> int:
+def _jsonl(rows: Iterator[Row], file: TextIO) -> int:
     count = 0
-    with path.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            count += 1
+    for row in rows:
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        count += 1
     return count
+
+
+def harmless(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: an apostrophe before it if it looks like one.
+
+    Pages write what they like, and spreadsheets run what begins with ``=``, ``+``, ``-`` or ``@``.
+
+    >>> [harmless(text) for text in ("=1+2", "-3.5", "@a", "19.9 EUR")]
+    ["'=1+2", '-3.5', "'@a", '19.9 EUR']
+    """
+    formula = re.match(_FORMULA, text) and not re.fullmatch(_NUMBER[1:-1], text)
+    return f"'{text}" if formula else text
+
+
+def harmless_columns(rows: pl.DataFrame) -> pl.DataFrame:
+    """`harmless` for all texts of a table, its headings too."""
+    import polars as pl
+
+    texts = pl.col(pl.String)
+    formula = texts.str.contains(_FORMULA) & ~texts.str.contains(_NUMBER)
+    safe = rows.with_columns(pl.when(formula).then("'" + texts).otherwise(texts).name.keep())
+    return safe.rename(harmless)

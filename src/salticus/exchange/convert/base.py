@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 from zoneinfo import ZoneInfo
 
-from salticus.errors import InputError
+import polars as pl
 
-if TYPE_CHECKING:
-    import polars as pl
+from salticus.errors import InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +101,13 @@ class SourceRows:
     truth: bool = False
 
 
-class Converter(Protocol):
-    """One source format."""
+Converter = Callable[[Sequence[Path], ConvertOptions], SourceRows]
+"""One source format."""
 
-    def __call__(self, sources: Sequence[Path], options: ConvertOptions) -> SourceRows: ...
+
+def flag(wrong: pl.Expr, problem: Problem) -> pl.Expr:
+    """The problem where something is wrong, else null."""
+    return pl.when(wrong).then(pl.lit(problem.value, dtype=pl.Int8))
 
 
 def the_only(sources: Sequence[Path], what: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from salticus.exchange.convert.base import (
     ConvertOptions,
     Problem,
     SourceRows,
+    flag,
 )
 from salticus.exchange.convert.scan import CSV, MARK, ragged
 from salticus.exchange.place import check_free, work_folder
@@ -43,35 +43,26 @@ def convert_log(
     check_free(out)
     read: Converter = plugins.load("converter", format, BUILTIN)
     found = read(sources, options)
+    stated = {"given": options.resolution, "the source": found.resolution}
+    origin = next((origin for origin, span in stated.items() if span), "the times")
     with work_folder(out) as work:
-        return _convert(found, out, work, format, options)
-
-
-def _convert(
-    found: SourceRows, out: Path, work: Path, format: str, options: ConvertOptions
-) -> dict[str, Any]:
-    rows = _staged(found, work / "rows.parquet")
-    rows = number_pages(rows, work / "pages.parquet")
-    seen = _sorted(rows, work / "seen.parquet")
-    bad = _judged(found, pl.concat([_bad(rows), _bad(seen)]), options)
-    repeated = _count(seen.filter(pl.col("problem").is_null() & pl.col("again")))
-    tables = _tables(found, rows, seen.filter(~pl.col("again")), options)
-    resolution = options.resolution or found.resolution
-    inferred = resolution is None and resolution_of(seen, options.timezone or "UTC")
-    about = _about(found, format, options) | {"resolution": resolution or inferred or None}
-    written = write_log(out, tables, {"name": options.name or out.name, **about})
+        rows = _staged(found, work / "rows.parquet")
+        rows = number_pages(rows, work / "pages.parquet")
+        seen = _sorted(rows, work / "seen.parquet")
+        bad = _judged(found, pl.concat([_bad(rows), _bad(seen)]), options)
+        repeated = _count(seen.filter(pl.col("problem").is_null() & pl.col("again")))
+        tables = _tables(found, rows, seen.filter(~pl.col("again")), options)
+        resolution = stated.get(origin) or resolution_of(seen, options.timezone or "UTC")
+        about = _about(found, format, options) | {"resolution": resolution}
+        written = write_log(out, tables, {"name": options.name or out.name, **about})
     return {
         "out": str(out),
         "rows": written,
-        "resolution": about["resolution"] and spelt(about["resolution"]),
-        "resolution_from": _origin(options.resolution, found.resolution),
+        "resolution": resolution and spelt(resolution),
+        "resolution_from": origin,
         "repeated": repeated,
         "skipped": bad,
     }
-
-
-def _origin(given: timedelta | None, known: timedelta | None) -> str:
-    return "given" if given else "the source" if known else "the times"
 
 
 def _staged(found: SourceRows, path: Path) -> pl.LazyFrame:
@@ -109,17 +100,15 @@ def _sorted(rows: pl.LazyFrame, path: Path) -> pl.LazyFrame:
     again = pl.all_horizontal(pl.col(c) == pl.col(c).shift() for c in ("page_id", "at"))
     other = pl.col("value").ne_missing(pl.col("value").shift())
     marked = ordered.with_columns(again=again.fill_null(False), other=other)
-    clash = pl.when("again", "other").then(pl.lit(Problem.CLASH.value, dtype=pl.Int8))
-    marked.select(
-        pl.exclude("other"), problem=clash, shown=pl.when(clash.is_not_null()).then("value")
-    ).sink_parquet(path)
+    clash = pl.col("again") & pl.col("other")
+    problem, shown = flag(clash, Problem.CLASH), pl.when(clash).then("value")
+    marked.select(pl.exclude("other"), problem=problem, shown=shown).sink_parquet(path)
     return pl.scan_parquet(path, glob=False)
 
 
 def _bad(rows: pl.LazyFrame) -> pl.LazyFrame:
     bad = rows.filter(pl.col("problem").is_not_null())
-    return bad.select(pl.col("n").cast(pl.Int64), pl.col("file").cast(pl.Int64),
-                      pl.col("line").cast(pl.Int64), "problem", "shown")  # fmt: skip
+    return bad.select(pl.col("n", "file", "line").cast(pl.Int64), "problem", "shown")
 
 
 def _judged(found: SourceRows, bad: pl.LazyFrame, options: ConvertOptions) -> int:
@@ -150,17 +139,12 @@ def _tables(
     """The tables of the log. `seen` has one row a page and time, in that order."""
     same_page = (pl.col("page_id") == pl.col("page_id").shift()).fill_null(False)
     differs = pl.col("value").ne_missing(pl.col("value").shift())
-    visits = seen.select(
-        "page_id",
-        "at",
-        status=pl.lit("ok"),
-        changed=pl.when(same_page).then(differs),
-        value="value",
-    )
+    changed = pl.when(same_page).then(differs)
+    visits = seen.select("page_id", "at", "value", status=pl.lit("ok"), changed=changed)
     new = pl.col("changed").is_null() | pl.col("changed")
     tables = {"pages": page_table(rows, found.kind)}
     if not found.truth:
-        told = visits.with_columns(value=pl.when(new).then("value"))
+        told = visits.with_columns(pl.when(new).then("value"))
         tables["visits"] = told.sort("at", "page_id")
     if found.truth or options.complete:
         tables["values"] = visits.filter(new).select("page_id", "at", "value")
@@ -189,9 +173,8 @@ def number_pages(rows: pl.LazyFrame, path: Path) -> pl.LazyFrame:
     urls = _urls(rows)
     rows = rows.rename({"url": "written"}).join(urls.lazy(), on="written", how="left")
     bad = pl.col("written").is_not_null() & pl.col("url").is_null()
-    wrong = pl.when(bad).then(pl.lit(Problem.BAD_URL.value, dtype=pl.Int8))
     rows = rows.with_columns(
-        problem=pl.coalesce("problem", wrong),
+        problem=pl.coalesce("problem", flag(bad, Problem.BAD_URL)),
         shown=pl.when(pl.col("problem").is_null() & bad).then("written").otherwise("shown"),
     ).drop("written")
     if "page_id" in rows.collect_schema():

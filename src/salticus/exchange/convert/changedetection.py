@@ -178,9 +178,5 @@ def _longest(watches: dict[str, WatchedPage], requests: CheckDefaults) -> timede
 
 def _interval(parts: dict[str, int | None] | None) -> timedelta:
     units = ("weeks", "days", "hours", "minutes", "seconds")
-    return timedelta(**{unit: _bounded((parts or {}).get(unit)) for unit in units})
-
-
-def _bounded(number: int | None) -> int:
-    """A number of weeks, days, … that a length of time can have."""
-    return max(0, min(number or 0, _MOST))
+    numbers = {unit: (parts or {}).get(unit) or 0 for unit in units}
+    return timedelta(**{unit: max(0, min(n, _MOST)) for unit, n in numbers.items()})

@@ -98,22 +98,19 @@ def _rows(number: int, raw: msgspec.Raw) -> Iterator[Row]:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         yield None, None, *blank, number, None, None, Problem.BAD_ITEM.value, str(error)
         return
-    page = (f"{item.store}:{item.id}", _url(item), *_about(item))
+    page = _page(item)
     dated = {price.date: price.price for price in reversed(item.price_history)}
     for day, price in sorted(dated.items()):
         yield *page, number, day, f"{price:.10f}".rstrip("0").rstrip("."), None, None
 
 
-def _url(item: Item) -> str | None:
-    return item.url if (item.url or "").startswith(("http://", "https://")) else None
-
-
-def _about(item: Item) -> Iterator[str | None]:
-    country, timezone, language = ABROAD.get(item.store[-2:], HOME)
-    yield from (item.store, item.name.strip(), item.category, country, timezone, language)
-    yield item.unit
-    yield None if item.quantity is None else str(item.quantity)
-    yield from (
-        None if flag is None else str(flag).lower() for flag in (item.bio, item.unavailable)
-    )
-    yield None if _url(item) else item.url
+def _page(item: Item) -> Row:
+    """Its id, its URL, and what `PAGE` names; what is no whole URL is a path."""
+    url, path = item.url, None
+    if not (url or "").startswith(("http://", "https://")):
+        url, path = None, item.url
+    name, place = item.name.strip(), ABROAD.get(item.store[-2:], HOME)
+    quantity = None if item.quantity is None else str(item.quantity)
+    flags = (None if flag is None else str(flag).lower() for flag in (item.bio, item.unavailable))
+    about = (item.store, name, item.category, *place, item.unit, quantity, *flags, path)
+    return f"{item.store}:{item.id}", url, *about

@@ -21,21 +21,19 @@ _SEPARATORS = ",;\t|"
 
 def files_in(sources: Sequence[Path]) -> list[Path]:
     """The files given, and those in the folders given, in the order of their names."""
-    found = [path for source in sources for path in _files(source)]
+    known, found = CSV | LINES | ARRAY, list[Path]()
+    for source in sources:
+        if source.is_dir():
+            found += sorted(path for path in source.iterdir() if path.suffix.lower() in known)
+        elif not source.is_file():
+            raise InputError(f"{source}: no such file or folder")
+        elif source.suffix.lower() not in known:
+            raise InputError(f"{source}: neither CSV nor JSON; its name must end in .csv or .jsonl")
+        else:
+            found.append(source)
     if not found:
         raise InputError(f"{sources[0]}: no .csv, .jsonl or .json file in it")
     return found
-
-
-def _files(source: Path) -> list[Path]:
-    known = CSV | LINES | ARRAY
-    if source.is_dir():
-        return sorted(path for path in source.iterdir() if path.suffix.lower() in known)
-    if not source.is_file():
-        raise InputError(f"{source}: no such file or folder")
-    if source.suffix.lower() not in known:
-        raise InputError(f"{source}: neither CSV nor JSON; its name must end in .csv or .jsonl")
-    return [source]
 
 
 def scan(path: Path) -> tuple[pl.LazyFrame, str]:
@@ -66,7 +64,8 @@ def _csv(path: Path) -> pl.LazyFrame:
         rows = pl.scan_csv(path, separator=separator, infer_schema=False, glob=False)
         columns = rows.collect_schema().names()
     except pl.exceptions.PolarsError as error:
-        raise InputError(f"{path}: not a CSV file ({_first_line(error)})") from error
+        said = str(error).partition("\n")[0]
+        raise InputError(f"{path}: not a CSV file ({said})") from error
     marked = rows.rename({name: MARK + name for name in columns})
     return marked.with_row_index("line", offset=2).with_columns(broken=pl.lit(False))
 
@@ -75,8 +74,9 @@ def ragged(path: Path) -> list[int]:
     """The lines of a CSV file that have more fields than its heading."""
     with path.open(encoding="utf-8", errors="replace", newline="") as file:
         heading = file.readline()
-        rows = csv.reader(file, delimiter=max(_SEPARATORS, key=heading.count))
-        width = len(next(csv.reader([heading], delimiter=max(_SEPARATORS, key=heading.count))))
+        separator = max(_SEPARATORS, key=heading.count)
+        width = len(next(csv.reader([heading], delimiter=separator)))
+        rows = csv.reader(file, delimiter=separator)
         return [rows.line_num + 1 for row in rows if len(row) > width]
 
 
@@ -127,7 +127,3 @@ def _objects(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
 
 def _text(cell: Any) -> str | None:
     return cell if cell is None or isinstance(cell, str) else msgspec.json.encode(cell).decode()
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

@@ -12,7 +12,14 @@ from pathlib import Path
 import polars as pl
 
 from salticus.errors import InputError
-from salticus.exchange.convert.base import COMPLAINTS, ConvertOptions, File, Problem, SourceRows
+from salticus.exchange.convert.base import (
+    COMPLAINTS,
+    ConvertOptions,
+    File,
+    Problem,
+    SourceRows,
+    flag,
+)
 from salticus.exchange.convert.scan import MARK, files_in, names, scan
 
 _PLAIN = r"^\d{1,15}(?:\.\d{1,20})?$"
@@ -121,14 +128,13 @@ def _cells(rows: pl.LazyFrame, **columns: str | None) -> pl.LazyFrame:
 
     Lists of one are unwrapped, as item loaders write them.
     """
-    trimmed = {
-        new: pl.lit(None, dtype=pl.String)
-        if name is None
-        else pl.col(MARK + name).str.strip_chars().str.replace(r'^\["?(.*?)"?\]$', "$1")
+    given = {
+        new: pl.lit(None, dtype=pl.String) if name is None else pl.col(MARK + name)
         for new, name in columns.items()
     }
-    filled = [pl.when(pl.col(new) != "").then(new).alias(new) for new in columns]
-    return rows.with_columns(**trimmed).with_columns(filled)
+    trimmed = pl.col(*columns).str.strip_chars().str.replace(r'^\["?(.*?)"?\]$', "$1")
+    filled = pl.when(pl.col(*columns) != "").then(pl.col(*columns))
+    return rows.with_columns(**given).with_columns(trimmed).with_columns(filled)
 
 
 def _read(
@@ -137,6 +143,7 @@ def _read(
     own, roles = names(rows), file.columns
     rows = _cells(rows, url=roles["url"], time=roles.get("time"), raw=roles["value"])
     rows = spelling(_with_times(rows, options), own, roles["value"])
+    shown = pl.when(pl.col("time_problem").is_not_null()).then("time").otherwise("raw")
     rows = rows.with_columns(
         problem=pl.coalesce(
             flag(pl.col("broken"), Problem.NO_OBJECT),
@@ -145,17 +152,9 @@ def _read(
             "value_problem",
         )
     )
-    shown = pl.when(pl.col("time_problem").is_not_null()).then("time").otherwise("raw")
     rest = [MARK + name for name in own if name not in roles.values()]
-    return rows.select(
-        "line",
-        "url",
-        "at",
-        "value",
-        "problem",
-        pl.when(pl.col("problem").is_not_null()).then(shown).alias("shown"),
-        *rest,
-    )
+    shown = pl.when(pl.col("problem").is_not_null()).then(shown)
+    return rows.select("line", "url", "at", "value", "problem", *rest, shown=shown)
 
 
 def _with_times(rows: pl.LazyFrame, options: ConvertOptions) -> pl.LazyFrame:
@@ -169,11 +168,6 @@ def _with_times(rows: pl.LazyFrame, options: ConvertOptions) -> pl.LazyFrame:
         at=pl.when(empty).then(pl.lit(given)).otherwise("at"),
         time_problem=pl.when(~empty).then("time_problem"),
     )
-
-
-def flag(wrong: pl.Expr, problem: Problem) -> pl.Expr:
-    """The problem where something is wrong, else null."""
-    return pl.when(wrong).then(pl.lit(problem.value, dtype=pl.Int8))
 
 
 def text_values(rows: pl.LazyFrame, columns: Sequence[str], value: str) -> pl.LazyFrame:
@@ -196,7 +190,9 @@ def price_values(rows: pl.LazyFrame, columns: Sequence[str], value: str) -> pl.L
     columns tell; a `Spelling`."""
     currency, stock = _usual(columns, CURRENCY), _usual(columns, ("availability",))
     rows = _cells(read_prices(rows), _currency=currency, _stock=stock)
-    known = ("price", pl.col("_currency").str.to_uppercase(), availability(pl.col("_stock")))
+    # schema.org's words without its address
+    word = pl.col("_stock").str.strip_chars().str.replace(r"^https?://schema\.org/", "")
+    known = ("price", pl.col("_currency").str.to_uppercase(), word)
     text = pl.concat_str(known, separator=" ", ignore_nulls=True)
     none, unread = pl.col("raw").is_null(), pl.col("price").is_null()
     return rows.with_columns(
@@ -213,15 +209,11 @@ def read_prices(rows: pl.LazyFrame) -> pl.LazyFrame:
     """
     text, plain = pl.col("raw"), pl.col("_plain")
     short = text.str.replace(r"(\.\d*?)0+$", "$1").str.strip_suffix(".")
-    odd = (
-        pl.when(~plain)
-        .then(text)
-        .map_batches(_amounts, return_dtype=pl.String, is_elementwise=True)
-    )
-    price = pl.coalesce(pl.when(plain).then(short.str.replace(r"^0+(\d)", "$1")), odd)
-    return (
-        rows.with_columns(_plain=text.str.contains(_PLAIN)).with_columns(price=price).drop("_plain")
-    )
+    odd = pl.when(~plain).then(text)
+    read = odd.map_batches(_amounts, return_dtype=pl.String, is_elementwise=True)
+    price = pl.coalesce(pl.when(plain).then(short.str.replace(r"^0+(\d)", "$1")), read)
+    rows = rows.with_columns(_plain=text.str.contains(_PLAIN))
+    return rows.with_columns(price=price).drop("_plain")
 
 
 def _amounts(texts: pl.Series) -> pl.Series:
@@ -253,11 +245,6 @@ def _shortest(number: Decimal) -> str:
     return (text.rstrip("0").rstrip(".") if "." in text else text) or "0"
 
 
-def availability(column: pl.Expr) -> pl.Expr:
-    """schema.org's word without its address, as the extractor of offers writes it."""
-    return column.str.strip_chars().str.replace(r"^https?://schema\.org/", "")
-
-
 def read_times(rows: pl.LazyFrame, timezone: str | None) -> pl.LazyFrame:
     """The rows with `at` (UTC, µs), read from the text in `time`, and `time_problem`.
 
@@ -281,17 +268,13 @@ def read_times(rows: pl.LazyFrame, timezone: str | None) -> pl.LazyFrame:
     rows = rows.with_columns(
         at=pl.coalesce(zoned, _epoch(text), local if timezone else pl.lit(None))
     )
-    unplaced = Problem.SKIPPED_TIME if timezone else Problem.NO_ZONE
-    problem = (
-        pl.when(pl.col("at").is_not_null())
-        .then(None)
-        .when(text.is_null())
-        .then(Problem.NO_TIME.value)
-        .when(naive.is_null())
-        .then(Problem.BAD_TIME.value)
-        .otherwise(unplaced.value)
+    problem = pl.coalesce(
+        flag(text.is_null(), Problem.NO_TIME),
+        flag(naive.is_null(), Problem.BAD_TIME),
+        flag(pl.lit(True), Problem.SKIPPED_TIME if timezone else Problem.NO_ZONE),
     )
-    return rows.with_columns(time_problem=problem.cast(pl.Int8)).drop("_parts", "_naive", "_offset")
+    problem = pl.when(pl.col("at").is_null()).then(problem)
+    return rows.with_columns(time_problem=problem).drop("_parts", "_naive", "_offset")
 
 
 def _naive(parts: pl.Expr) -> pl.Expr:
