@@ -309,18 +309,15 @@ def find(named: str | None) -> str:
     """The browser's program, if it and what drives it are installed; ConfigError if not."""
     if importlib.util.find_spec("playwright") is None:
         raise ConfigError("rendering needs Playwright: pip install 'salticus[render]'")
+    for name in NAMES if named is None else (named,):
+        if found := shutil.which(name):
+            return found
     if named is not None:
-        found = shutil.which(named)
-        if found is None:
-            raise ConfigError(f"fetch.browser: there is no program {named!r}")
-        return found
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        raise ConfigError(
-            "rendering needs a browser: install the system's package `chromium`, or name a "
-            "Chromium or Chrome as fetch.browser"
-        )
-    return found
+        raise ConfigError(f"fetch.browser: there is no program {named!r}")
+    raise ConfigError(
+        "rendering needs a browser: install the system's package `chromium`, or name a Chromium or "
+        "Chrome as fetch.browser"
+    )
 
 
 def resident(pid: int) -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
+from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from hashlib import blake2b
@@ -144,50 +145,34 @@ class Window:
         return self.clock.wall() + ahead / self.clock.speed
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class HostLimiter:
     """One host's turns, back-off and robots.txt. Times are wall seconds.
 
     `next_at` is when the next request may start at the earliest. `strikes` counts the answers in
     a row that asked for patience or failed; they make the pauses longer. `paused_until` is the end
-    of the last such pause.
+    of the last such pause. `delay` is the configured one until robots.txt raises it.
     """
 
-    __slots__ = (
-        "_concurrency",
-        "_delay",
-        "_naps",
-        "_shut",
-        "asking",
-        "delay",
-        "name",
-        "next_at",
-        "paused_until",
-        "robots",
-        "slots",
-        "strikes",
-        "window",
-    )
+    name: str = field(kw_only=False)
+    delay: float
+    concurrency: int
+    start: InitVar[float]
+    window: Window | None = None
+    next_at: float = field(init=False)
+    paused_until: float = 0.0
+    strikes: int = 0
+    robots: Robots = field(default_factory=Robots)
+    slots: Slots = field(init=False)
+    asking: asyncio.Future[None] | None = None  # robots.txt, on its way
+    _delay: float = field(init=False)
+    _naps: dict[asyncio.Future[bool], None] = field(default_factory=dict)
+    _shut: bool = False
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        delay: float,
-        concurrency: int,
-        start: float,
-        window: Window | None = None,
-    ) -> None:
-        self.name = name
-        self.window = window
-        self.delay = delay
-        self.next_at = start + delay
-        self.paused_until = 0.0
-        self.strikes = 0
-        self.robots = Robots()
-        self.asking: asyncio.Future[None] | None = None  # robots.txt, on its way
-        self._delay, self._concurrency, self._shut = delay, concurrency, False
-        self._naps: dict[asyncio.Future[bool], None] = {}
-        self.slots = Slots(1 if delay else concurrency)
+    def __post_init__(self, start: float) -> None:
+        self.next_at = start + self.delay
+        self._delay = self.delay
+        self.slots = Slots(1 if self.delay else self.concurrency)
 
     def recall(self, state: HostState, start: float) -> None:
         """Take up what an earlier process left behind; times that no process of ours can have
@@ -209,7 +194,7 @@ class HostLimiter:
         """Let robots.txt raise the delay above the configured one, never lower it."""
         last, self.delay = self.delay, max(self._delay, self.robots.delay())
         self.next_at += max(0.0, self.delay - last)
-        self.slots.resize(1 if self.delay else self._concurrency)
+        self.slots.resize(1 if self.delay else self.concurrency)
 
     def earliest(self, now: float) -> float:
         """The earliest start that a newcomer can hope for."""

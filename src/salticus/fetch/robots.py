@@ -21,6 +21,7 @@ it disallows.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
 from protego import Protego
 
@@ -44,6 +45,7 @@ _AGENTS = {name: f"User-agent: {name}" for name in ("*", AGENT.lower())}
 _RULE = re.compile(r"(\s*[a-z]+)([:\s]+)([^#]*)", re.IGNORECASE)
 
 
+@dataclass(slots=True, eq=False)
 class Robots:
     """What robots.txt said, and until when that holds. Times are wall seconds.
 
@@ -55,24 +57,18 @@ class Robots:
     (None, (<Status.DISALLOWED: 4>, 'robots.txt disallows this path'))
     """
 
-    __slots__ = (
-        "_failures",
-        "_fault",
-        "_retry_at",
-        "_rules",
-        "_status",
-        "code",
-        "free_until",
-        "text",
-        "until",
-    )
+    code: int | None = None
+    text: str = ""
+    until: float = 0.0
+    free_until: float = field(init=False)
+    _rules: RobotsRules | None = field(init=False)
+    _status: Status = Status.DISALLOWED
+    _fault: str = "robots.txt could not be reached"
+    _failures: int = 0
+    _retry_at: float = 0.0
 
-    def __init__(self, code: int | None = None, text: str = "", until: float = 0.0) -> None:
-        self._status = Status.DISALLOWED
-        self._fault = "robots.txt could not be reached"
-        self._failures = 0
-        self._retry_at = 0.0
-        self._settle(code, text, until)
+    def __post_init__(self) -> None:
+        self._settle(self.code, self.text, self.until)
 
     def due(self, now: float) -> bool:
         """Whether robots.txt must be asked for before anything else is."""
@@ -98,17 +94,15 @@ class Robots:
 
     def learn(self, answer: Answer, now: float) -> None:
         """Take in an answer; the last one, if redirects were followed."""
-        complete = answer.status is Status.OK
-        if complete and _tells(answer.code):
+        if answer.status is Status.OK and _tells(answer.code):
             self._failures, self._retry_at = 0, 0.0
             self._settle(answer.code, _text(answer), now + _DAY_S)
         else:
             self._miss(answer, now)
 
     def _settle(self, code: int | None, text: str, until: float) -> None:
-        self.code, self.text, self.until = code, text, until
-        self._rules: RobotsRules | None = None
-        free = _tells(code) and frees(text)
+        self.code, self.text, self.until, self._rules = code, text, until, None
+        free = _tells(code) and not _DISALLOW.search(text)  # then it can disallow nothing
         self.free_until = until if free else 0.0
 
     def _miss(self, answer: Answer, now: float) -> None:
@@ -188,11 +182,6 @@ class RobotsRules:
         return self._protego.crawl_delay(AGENT) or 0.0
 
 
-def frees(text: str) -> bool:
-    """Whether a text can disallow nothing."""
-    return not _DISALLOW.search(text)
-
-
 def for_us(text: str) -> str:
     """The same rules with every other crawler called "other", and not too many wildcards.
 
@@ -210,10 +199,7 @@ def for_us(text: str) -> str:
 
 def _rename(line: str) -> str:
     match = _AGENT_LINE.match(line)
-    if match is None:
-        return line
-    name = match[1].lower()
-    return _AGENTS.get(name, _OTHER)
+    return line if match is None else _AGENTS.get(match[1].lower(), _OTHER)
 
 
 def _wildcards(lines: list[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import math
 import re
 from datetime import datetime
@@ -118,8 +119,7 @@ class JsonLines:
     1
     """
 
-    def __init__(self) -> None:
-        self._decoder = msgspec.json.Decoder(_Row)
+    _decoder = msgspec.json.Decoder(_Row)
 
     def read(self, line: bytes) -> Count:
         try:
@@ -209,7 +209,7 @@ _PLACE = "{url}"
 
 def looks_like(line: bytes) -> bool:
     """Whether a line is one of an access log, in the common or the combined format."""
-    return _LINE.match(line.decode("utf-8", "replace")) is not None
+    return _LINE.match(_text(line)) is not None
 
 
 def click_of(text: str) -> re.Pattern[str]:
@@ -249,10 +249,9 @@ class AccessLogReader:
     def __init__(self, click: re.Pattern[str] | None = None) -> None:
         self.click = click or _ANY
         self.decodes = click is not None
-        self._last = ("", 0)
 
     def read(self, line: bytes) -> Count:
-        found = _LINE.match(line.decode("utf-8", "replace"))
+        found = _LINE.match(_text(line))
         if found is None:
             raise Left("unreadable")
         time, request, status, _, agent = found.groups()
@@ -260,7 +259,7 @@ class AccessLogReader:
             raise Left("failed")
         if agent and _BOT.search(agent):
             raise Left("bot")
-        return count_of(self._url(request), self._at(time))
+        return count_of(self._url(request), _logged(time))
 
     def _url(self, request: str) -> str:
         method, _, rest = request.partition(" ")
@@ -271,22 +270,17 @@ class AccessLogReader:
         url = match["url"] or ""
         return unquote(url) if self.decodes else url
 
-    def _at(self, text: str) -> int:
-        """The time of a line; many lines in a row have the same."""
-        if text != self._last[0]:
-            try:
-                self._last = text, _micros(text)
-            except (ValueError, OverflowError):
-                raise Left("time") from None
-        return self._last[1]
 
-
-def _micros(text: str) -> int:
+@functools.lru_cache(maxsize=1)  # many lines in a row have the same
+def _logged(text: str) -> int:
     """A time as in 16/Nov/2026:06:25:24 +0100, whatever the language of the machine."""
     found = _TIME.fullmatch(text)
     if found is None:
-        raise ValueError(text)
+        raise Left("time")
     day, month, year, clock, zone = found.groups()
-    number = _MONTHS.index(month.lower()) + 1
-    when = datetime.fromisoformat(f"{year}-{number:02}-{day}T{clock}{zone}")
-    return int(when.timestamp()) * 10**6
+    try:
+        number = _MONTHS.index(month.lower()) + 1
+        when = datetime.fromisoformat(f"{year}-{number:02}-{day}T{clock}{zone}")
+        return int(when.timestamp()) * 10**6
+    except (ValueError, OverflowError):
+        raise Left("time") from None

@@ -6,6 +6,7 @@ import functools
 import io
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -136,6 +137,7 @@ class LineTally:
 
     def as_json(self) -> dict[str, Any]:
         """All of it, for machines."""
+        strangers = self.strangers.top(SHOWN)
         return {
             "file": self.file,
             "format": self.format,
@@ -152,9 +154,7 @@ class LineTally:
             },
             "unknown": self.unknown,
             "unknown_pages": self.strangers.distinct,
-            "most_unknown": [
-                {"url": url, "lines": lines} for url, lines in self.strangers.top(SHOWN)
-            ],
+            "most_unknown": [{"url": url, "lines": lines} for url, lines in strangers],
         }
 
     def as_facts(self) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class Frequent:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.counts: dict[str, int] = {}
+        self.counts = Counter[str]()
         self._whole = True
 
     @property
@@ -204,13 +204,13 @@ class Frequent:
 
     def add(self, counts: Mapping[str, int]) -> None:
         """Count some names."""
-        for name, count in counts.items():
-            self.counts[name] = self.counts.get(name, 0) + count
+        self.counts.update(counts)
         if len(self.counts) > self.size:
             self._whole = False
             ordered = self.top(len(self.counts))
             least = ordered[self.size][1]
-            self.counts = {n: count - least for n, count in ordered[: self.size] if count > least}
+            kept = {name: count - least for name, count in ordered[: self.size] if count > least}
+            self.counts = Counter(kept)
 
     def top(self, most: int) -> list[tuple[str, int]]:
         """The most frequent names with their counts; of equals the first by name."""
@@ -288,15 +288,15 @@ class _Rows:
         self._spelt = functools.lru_cache(maxsize=10_000)(canonical)
 
     def _format(self) -> str:
-        first = self.first
-        if first is not None and first.lstrip().startswith(b"{"):
+        first = self.first or b""
+        if first.lstrip().startswith(b"{"):
             return "jsonl"
-        if first is not None and looks_like(first):
+        if looks_like(first):
             return "access"
-        if first is not None and Table(first).known:
+        if Table(first).known:
             return "csv"
-        shown = (first or b"")[:60].decode("utf-8", "replace")
-        what = "too long for a line" if first is None else "empty" if not first else repr(shown)
+        what = repr(first[:60].decode("utf-8", "replace")) if first else "empty"
+        what = "too long for a line" if self.first is None else what
         raise InputError(f"{self.place}: {what}; expected {_EXPECTED}; see --format")
 
     def _reader(self, format: str) -> LineReader:
@@ -336,10 +336,7 @@ class _Rows:
         """Sums of so many lines; what is left out goes to the tally."""
         held = [self.first] if self.is_new and self.first != b"" and not self.has_header else []
         rest = chain(held, self.lines)
-        while True:
-            sums: _Sums = {}
-            if not self._fill(sums, rest):
-                return
+        while self._fill(sums := _Sums(), rest):
             yield sums
 
     def _fill(self, sums: _Sums, lines: Iterable[bytes | None]) -> bool:

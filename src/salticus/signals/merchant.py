@@ -140,14 +140,11 @@ class MerchantFeed:
         """What each row states, or what is wrong with it."""
         for row in rows:
             try:
-                yield self._told(row)
+                if row.fault:
+                    raise _Bad(f"{row.place}: {row.fault}")
+                yield Told(self._url(row), self.at, self.origin, self._value(row))
             except _Bad as error:
                 yield str(error)
-
-    def _told(self, row: FeedRow) -> Told:
-        if row.fault:
-            raise _Bad(f"{row.place}: {row.fault}")
-        return Told(self._url(row), self.at, self.origin, self._value(row))
 
     def _url(self, row: FeedRow) -> str:
         column = "link" if row.cells.get("link") else "canonical_link"
@@ -187,8 +184,8 @@ class MerchantFeed:
             return False
         start, mark, end = cells.get("sale_dates", "").partition("/")
         first, last = written(start), written(end)
-        begun = not mark or first is None or first <= self.at
-        return begun and (not mark or last is None or self.at < last)
+        begun, ended = first is None or first <= self.at, last is not None and last <= self.at
+        return not mark or (begun and not ended)
 
 
 def _label(raw: str) -> str:
@@ -279,10 +276,8 @@ class FeedRows:
             yield FeedRow(place, found, columns, fault)
 
     def _check(self, columns: dict[str, int], header: str) -> None:
-        absent = [name for name in ("link", "price") if name not in columns]
-        if "canonical_link" in columns:
-            absent = [name for name in absent if name != "link"]
-        if absent:
+        known = {*columns, "link"} if "canonical_link" in columns else columns
+        if absent := [name for name in ("link", "price") if name not in known]:
             shown = " ".join(header.split())[:200]
             raise InputError(
                 f"{self.file.name}:1: no column for {' and '.join(absent)} in {shown!r}; name the "
