@@ -79,9 +79,8 @@ def _said(table: Checked) -> Iterator[Violation]:
     said = rows.get(table.name) if isinstance(rows, dict) else None
     if said is not None and table.schema and said != (found := table.log.rows(table.name)):
         problem = f"{shown(said)} for {table.file}, which has {found}"
-        yield Violation(
-            "log.json", "rows", problem, "correct it, or find the rest", level="warning"
-        )
+        remedy = "correct it, or find the rest"
+        yield Violation("log.json", "rows", problem, remedy, level="warning")
 
 
 def _cells(table: Checked) -> Iterator[Violation]:
@@ -108,23 +107,18 @@ def _twice(pages: Checked) -> Iterator[Violation]:
 
 def _among(table: Checked, pages: Checked) -> Iterator[Violation]:
     """What is wrong with the ids of a table, and with the rows of a page beside one another."""
-    for column, kind in table.sound.items():
-        if kind == "id" and "page_id" in pages.sound:
-            yield from _ids(table, column, pages)
+    ids = [c for c, kind in table.sound.items() if kind == "id" and "page_id" in pages.sound]
+    for column in ids:
+        if _alike(table, column, pages):
+            yield from _unknown(table, column, pages.ids)
+        else:
+            theirs = pages.schema["page_id"]
+            problem = f"{table.schema[column]}, but `page_id` of pages.parquet is {theirs}"
+            yield Violation(table.file, column, problem, "use one type of id throughout")
     if "host" in table.sound and "host" in pages.sound:
         yield from _unknown(table, "host", pages.distinct("host"), "warning")
     if table.name in _ONCE and {"page_id", "at"} <= table.sound.keys():
         yield from _order(table, pages)
-
-
-def _ids(table: Checked, column: str, pages: Checked) -> Iterator[Violation]:
-    """Ids that `pages` does not have; if they are of another type, that is all there is to say."""
-    mine, theirs = table.schema[column], pages.schema["page_id"]
-    if _alike(table, column, pages):
-        yield from _unknown(table, column, pages.ids)
-    else:
-        problem = f"{mine}, but `page_id` of pages.parquet is {theirs}"
-        yield Violation(table.file, column, problem, "use one type of id throughout")
 
 
 def _alike(table: Checked, column: str, pages: Checked) -> bool:

@@ -42,7 +42,6 @@ class ImportedHistory:
 
     @property
     def most(self) -> int:
-        """How many visits there are."""
         return self.log.rows("visits")
 
     def check(self) -> None:
@@ -182,15 +181,14 @@ def _judged(visits: pl.LazyFrame, *, derive: bool, values: bool) -> pl.LazyFrame
     place = pl.when(stored).then("n")
     compared = held.is_not_null() | pl.col("changed").is_not_null()
     last = (place == place.max().over("row")).fill_null(value=False)
+    seen = pl.when(answer.is_not_null() & pl.col("kept")).then(pl.coalesce(found, held))
     return (
         visits.with_row_index("n")
         .with_columns(kept=kept)
         .select(
             "row",
             pl.col("propensity").cast(pl.Float64),
-            pl.when(answer.is_not_null() & pl.col("kept"))
-            .then(pl.coalesce(found, held))
-            .alias("seen"),
+            seen.alias("seen"),
             pl.when(stored).then(found).alias("value"),
             pl.coalesce("kind", _kind(found)).alias("kind"),
             last.alias("last"),
@@ -230,9 +228,8 @@ def _unfit(log: Log) -> Iterator[Violation]:
     for column, labels in (("status", STATUS), ("purpose", PURPOSE)):
         if column in log.columns("visits"):
             odd = pl.col(column).is_not_null() & ~pl.col(column).is_in(list(labels))
-            yield from _where(
-                log, "visits", column, odd, f"not one of {', '.join(labels)}; mend it"
-            )
+            what = f"not one of {', '.join(labels)}; mend it"
+            yield from _where(log, "visits", column, odd, what)
     again = ~pl.struct("page_id", "at").is_first_distinct()
     yield from _where(log, "visits", "at", again, "the page has a visit then; keep one of them")
 

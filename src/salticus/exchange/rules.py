@@ -94,15 +94,13 @@ class Violation:
     level: Level = "violation"
 
     def __str__(self) -> str:
-        return f"{self.file}: {self._where()}{self.problem}; {self.remedy}"
-
-    def _where(self) -> str:
         noun = "" if self.file.endswith(".json") else "column "
         parts = [f"{noun}`{self.column}`"] if self.column else []
         if self.row is not None:
             more = f" (and {self.count - 1:,} more)" if self.count and self.count > 1 else ""
             parts.append(f"row {self.row}{more}")
-        return ", ".join(parts) + ": " if parts else ""
+        where = ", ".join(parts) + ": " if parts else ""
+        return f"{self.file}: {where}{self.problem}; {self.remedy}"
 
 
 class Checked:
@@ -123,9 +121,9 @@ class Checked:
     @cached_property
     def sound(self) -> dict[str, str]:
         """The format's columns that can be used, and their kinds."""
-        known = {c: kind for c, kind in TABLES[self.name].items() if c in self.schema}
-        readable = {c: kind for c, kind in known.items() if c not in self.faults}
-        return {c: kind for c, kind in readable.items() if fits(kind, self.schema[c])}
+        readable = self.schema.keys() - self.faults.keys()
+        known = {c: kind for c, kind in TABLES[self.name].items() if c in readable}
+        return {c: kind for c, kind in known.items() if fits(kind, self.schema[c])}
 
     @cached_property
     def rows(self) -> pl.LazyFrame:

@@ -58,7 +58,6 @@ class Truth:
         return last
 
     def before(self, when: Instant) -> int:
-        """How many change points lie before `when`."""
         return int(np.searchsorted(self.at, when))
 
     def rows(self) -> pl.LazyFrame:

@@ -8,7 +8,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
@@ -17,7 +17,7 @@ from salticus.config import duration
 from salticus.errors import InputError
 from salticus.exchange.folder import KINDS, REQUIRED, TABLES, fits, polars_type
 from salticus.exchange.place import check_free, in_place, new_folder, work_folder
-from salticus.types.dates import utc
+from salticus.types.dates import epoch_us, utc
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl
@@ -56,14 +56,10 @@ def write_log(
         for name, frame in frames.items():
             frame.sink_parquet(part / f"{name}.parquet", row_group_size=ROW_GROUP)
         written = {name: pl.scan_parquet(part / f"{name}.parquet", glob=False) for name in frames}
-        rows = {
-            name: int(table.select(pl.len()).collect().item()) for name, table in written.items()
-        }
+        rows = {name: table.select(pl.len()).collect().item() for name, table in written.items()}
         timed = (table for name, table in written.items() if "at" in TABLES[name])
-        found = {"name": folder.name, "span": span_of(timed)}
-        text = json.dumps(
-            {**found, **about, "rows": rows}, indent=2, ensure_ascii=False, default=_plain
-        )
+        told = {"name": folder.name, "span": span_of(timed), **about, "rows": rows}
+        text = json.dumps(told, indent=2, ensure_ascii=False, default=_plain)
         (part / "log.json").write_text(text + "\n", "utf-8")
     return rows
 
@@ -78,13 +74,11 @@ def in_format(table: str, frame: pl.DataFrame | pl.LazyFrame) -> pl.LazyFrame:
     schema = lazy.collect_schema()
     if missing := [column for column in REQUIRED[table] if column not in schema]:
         raise InputError(f"table `{table}`: column `{missing[0]}` is missing")
-    for column, kind in TABLES[table].items():
-        if column in schema and not fits(kind, schema[column]):
-            raise InputError(
-                f"table `{table}`: column `{column}` is {schema[column]}, not {KINDS[kind]}"
-            )
-    known = [c for c in TABLES[table] if c in schema]
-    cast = [pl.col(c).cast(polars_type(TABLES[table][c], schema[c])) for c in known]
+    known = {column: kind for column, kind in TABLES[table].items() if column in schema}
+    for column, kind in known.items():
+        if not fits(kind, found := schema[column]):
+            raise InputError(f"table `{table}`: column `{column}` is {found}, not {KINDS[kind]}")
+    cast = [pl.col(c).cast(polars_type(kind, schema[c])) for c, kind in known.items()]
     return lazy.select(*cast, pl.exclude(TABLES[table]))
 
 
@@ -119,13 +113,8 @@ def resolution_of(rows: pl.LazyFrame, timezone: str = "UTC") -> timedelta | None
 
 
 def iso(when: datetime) -> str:
-    """An aware time as text.
-
-    >>> iso(datetime(2026, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC))
-    '2026-01-01T00:00:00.500000Z'
-    """
-    text = when.astimezone(UTC).isoformat(timespec="microseconds")
-    return text.replace("+00:00", "Z")
+    """An aware time as text; see `utc`."""
+    return utc(epoch_us(when))
 
 
 def spelt(span: timedelta) -> str:
@@ -224,9 +213,8 @@ def _text(value: Any) -> str | None:
     >>> _text("a"), _text(True), _text({"b": 1}), _text(None)
     ('a', 'true', '{"b": 1}', None)
     """
-    return (
-        value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    )
+    plain = value is None or isinstance(value, str)
+    return value if plain else json.dumps(value, ensure_ascii=False)
 
 
 def export_rows(rows: Iterator[Row], path: Path, format: Literal["csv", "jsonl"]) -> int:

@@ -14,6 +14,7 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from queue import SimpleQueue
 from typing import Any
@@ -30,6 +31,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 # what some versions of `ipaddress` still hold to be global
 _CLOSED_V4 = tuple(map(IPv4Network, ("192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/4")))
 _CLOSED_V6 = tuple(map(IPv6Network, ("2001::/23", "3fff::/20")))
+_FAMILIES = (socket.AF_INET, socket.AF_INET6)  # to which we can connect
 _HEX = re.compile("0x[0-9a-f]*")
 _ISATAP = frozenset({0x00005EFE, 0x02005EFE})
 
@@ -38,9 +40,8 @@ class Refused(OSError):
     """A host whose every address is off limits."""
 
     def __init__(self, host: str, address: str) -> None:
-        place = f"{host} is off limits" if host == address else f"{host} is at {address}"
-        rest = ": no public address" if host == address else ", which is off limits"
-        super().__init__(place + rest)
+        found = f"{host} is at {address}, which is off limits"
+        super().__init__(f"{host} is off limits: no public address" if host == address else found)
 
 
 def off_limits(address: str) -> bool:
@@ -162,7 +163,8 @@ class ThreadsResolver(AbstractResolver):
 
     def __init__(self, threads: int, lookup: Lookup = socket.getaddrinfo) -> None:
         self.threads = threads
-        self.lookup = lookup
+        kind, flags = socket.SOCK_STREAM, socket.AI_ADDRCONFIG
+        self.lookup = partial(lookup, type=kind, flags=flags)
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._started = 0
         self._waiting = 0  # lookups asked for and not done
@@ -178,7 +180,7 @@ class ThreadsResolver(AbstractResolver):
             self._started += 1
             threading.Thread(target=self._work, name="salticus-dns", daemon=True).start()
         found = await future
-        return [entry for info in found if (entry := _entry(host, port, info)) is not None]
+        return [_entry(host, port, info) for info in found if info[0] in _FAMILIES]
 
     async def close(self) -> None:
         """Let the threads end, each when its lookup does."""
@@ -191,10 +193,7 @@ class ThreadsResolver(AbstractResolver):
             future, host, port, family = task
             result: list[Any] | Exception
             try:
-                flags = socket.AI_ADDRCONFIG
-                result = self.lookup(
-                    host, port, type=socket.SOCK_STREAM, family=family, flags=flags
-                )
+                result = self.lookup(host, port, family=family)
             except Exception as error:  # UnicodeError for names that are none
                 result = error if isinstance(error, OSError) else OSError(f"no such name: {error}")
             try:
@@ -212,14 +211,9 @@ class ThreadsResolver(AbstractResolver):
             future.set_result(result)
 
 
-def _entry(host: str, port: int, info: Any) -> ResolveResult | None:
-    """One answer of the system's resolver; None if it cannot be connected to.
-
-    A zone is kept with its address, which is then off limits.
-    """
+def _entry(host: str, port: int, info: Any) -> ResolveResult:
+    """One answer of the system's resolver. A zone is kept with its address, then off limits."""
     family, _, proto, _, address = info
-    if family not in (socket.AF_INET, socket.AF_INET6):
-        return None
     zone = f"%{address[3]}" if family == socket.AF_INET6 and address[3:] and address[3] else ""
     return ResolveResult(
         hostname=host,

@@ -1,7 +1,8 @@
 """Reading bodies, decompressed piece by piece: gzip, deflate, brotli and zstd.
 
 Each decoder takes what comes from the wire and tells when the result is too large or cannot be.
-Law: it never holds more than the limit and one piece, however small the bytes on the wire were.
+Law: neither on the wire nor decompressed is more held than the limit and one piece, however small
+the bytes on the wire were.
 """
 
 from __future__ import annotations
@@ -69,9 +70,8 @@ class Decoder:
         self._fed = False
 
     def feed(self, data: bytes) -> None:
-        """Take more of the wire."""
-        self._fed = self._fed or bool(data)
         self._take(data)
+        self._fed = self._fed or bool(data)
 
     def finish(self) -> bytes:
         """The body; Undecodable if the stream was cut short."""
@@ -110,12 +110,9 @@ class Inflater(Decoder):
         self.wbits = wbits
         self._zlib = zlib.decompressobj(wbits)
 
-    def feed(self, data: bytes) -> None:
+    def _take(self, data: bytes) -> None:
         if not self._fed and data and self.wbits == zlib.MAX_WBITS and data[0] & 0x0F != 8:
             self._zlib = zlib.decompressobj(-zlib.MAX_WBITS)  # many servers mean raw deflate
-        super().feed(data)
-
-    def _take(self, data: bytes) -> None:
         full = False
         while data or full:
             piece = self._piece(data)
@@ -212,10 +209,7 @@ class Stream(Protocol):
 
 
 async def read(stream: Stream, encoding: str | None, limit: int) -> bytes:
-    """The whole body, decompressed; TooLarge or Undecodable as soon as that is certain.
-
-    Law: never holds more than `limit` bytes and one piece, neither on the wire nor decompressed.
-    """
+    """The whole body, decompressed; TooLarge or Undecodable as soon as that is certain."""
     if encoding is not None and (unpack := decoder(encoding, limit)) is not None:
         return await _unpacked(stream, unpack, limit)
     chunks: list[bytes] = []

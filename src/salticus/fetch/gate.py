@@ -45,7 +45,6 @@ class Hosts:
         self._remembered: dict[str, HostState] = {}
 
     def at(self, name: str) -> HostLimiter:
-        """The host of that name."""
         return self._hosts.get(name) or self._open(name)
 
     def host(self, name: str) -> HostState:
@@ -108,14 +107,10 @@ class Dispatcher(Hosts):
         self._noted[host.name] = host
 
     def news(self) -> list[HostState]:
-        """The hosts noted since this was last asked."""
-        if not self._noted:
-            return []
         noted, self._noted = self._noted, {}
         return [host.state() for host in noted.values()]
 
     def stop(self) -> None:
-        """Send nothing more; those who wait for their turn need wait no longer."""
         self._shut = True
         self._seats.expire(math.inf)
         for host in self._hosts.values():

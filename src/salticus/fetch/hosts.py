@@ -71,7 +71,6 @@ class Slots:
                 timer.cancel()
 
     def give(self) -> None:
-        """Give a slot back."""
         self.active -= 1
         self._serve()
 

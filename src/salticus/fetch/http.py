@@ -71,7 +71,6 @@ class HttpEngine:
         self._refusal = lru_cache(maxsize=65_536)(self._sessions.limits.refusal)
 
     async def get(self, url: str, headers: Mapping[str, str], *, most: int | None = None) -> Answer:
-        """One GET; redirects are not followed. With `most`, a longer body is cut there."""
         identity: Identity | None = None
         try:
             parsed = URL(url, encoded=_is_encoded(url))
@@ -81,7 +80,9 @@ class HttpEngine:
                 identity = self.identities.at(parsed.host_port_subcomponent or "")
             response = await self._send(parsed, headers, identity)
         except Exception as error:
-            return self._failed(url, error)
+            code = error.status if isinstance(error, ClientHttpProxyError) else 0
+            status, fault = status_of(error), words_for(error)
+            return Answer(url, status, self.clock.wall(), code=code, fault=fault)
         answer = _answer(url, response, self.clock.wall())
         try:
             if identity is not None and identity.cookies is not None:
@@ -113,11 +114,6 @@ class HttpEngine:
         refused = self._refusal(url.raw_host or "", url.port or 0)
         return None if refused is None else str(refused)
 
-    def _failed(self, url: str, error: Exception) -> Answer:
-        code = error.status if isinstance(error, ClientHttpProxyError) else 0
-        fault = words_for(error)
-        return Answer(url, status_of(error), self.clock.wall(), code=code, fault=fault)
-
     async def _fill(self, answer: Answer, response: ClientResponse, most: int | None) -> None:
         """Read the body of a 2xx answer; of the others only what frees the connection."""
         length = response.headers.get(hdrs.CONTENT_LENGTH)
@@ -127,10 +123,10 @@ class HttpEngine:
             encoding = response.headers.get(hdrs.CONTENT_ENCODING)
             if most is not None:
                 answer.body = await start_of(response.content, encoding, most)
-                return
-            if size > limit:
+            elif size > limit:
                 raise TooLarge(limit)
-            answer.body = await read(response.content, encoding, limit)
+            else:
+                answer.body = await read(response.content, encoding, limit)
         elif may_pause(answer):
             response.release()  # its connection serves again if the body has come as well
         elif answer.code >= 300 and size <= _DRAINED:
@@ -237,7 +233,6 @@ class Sessions:
         self._judged: dict[tuple[str, int], float] = {}
 
     def open(self) -> ClientSession:
-        """The session of direct connections."""
         self.direct = self.direct or self._session(SafeResolver(self._names(), self.limits))
         return self.direct
 
@@ -276,10 +271,8 @@ class Sessions:
             async with asyncio.timeout(self.settings.timeout.total_seconds()):
                 for entry in await self._names().resolve(host, port):
                     self.limits.judge(host, port, [entry])
-        except Refused:
-            raise
         except OSError as error:
-            if isinstance(error, TimeoutError):
+            if isinstance(error, TimeoutError | Refused):
                 raise
         if len(self._judged) >= _DNS_NAMES:
             self._judged.clear()

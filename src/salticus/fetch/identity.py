@@ -12,6 +12,7 @@ import re
 import warnings
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from http.cookiejar import Cookie, CookieJar, DefaultCookiePolicy, LoadError, MozillaCookieJar
 from pathlib import Path
 from typing import Any
@@ -85,31 +86,25 @@ class Identities:
     def __init__(self, config: Config) -> None:
         self._filed: dict[str, list[Cookie]] = {}
         self._tables = [self._checked(table, config.folder) for table in config.hosts]
-        self._known: dict[str, Identity | None] = {}
+        self.at = lru_cache(maxsize=_HOSTS)(self._at)
 
     def __bool__(self) -> bool:
-        """Whether any host has an identity."""
         return any(map(_says_anything, self._tables))
 
-    def at(self, host: str) -> Identity | None:
+    def _at(self, host: str) -> Identity | None:
         """The identity for a host (with its port, if it is unusual); None if it has none."""
-        if host not in self._known:
-            if len(self._known) >= _HOSTS:
-                self._known.clear()
-            tables = [table for table in self._tables if matches(host, table.match)]
-            told = any(map(_says_anything, tables))
-            self._known[host] = Identity(tables, self._filed) if told else None
-        return self._known[host]
+        tables = [table for table in self._tables if matches(host, table.match)]
+        return Identity(tables, self._filed) if any(map(_says_anything, tables)) else None
 
     def _checked(self, table: Host, folder: str) -> Host:
         """The table with its secrets filled in; ConfigError names pattern and key, no value."""
         try:
             given = replace(
                 table,
-                proxy=_from_environment("proxy", table.proxy),
+                proxy=table.proxy and _from_environment("proxy", table.proxy),
                 headers=_all_from_environment("headers", table.headers),
                 cookies=_all_from_environment("cookies", table.cookies),
-                auth=_from_environment("auth", table.auth),
+                auth=table.auth and _from_environment("auth", table.auth),
             )
             _check(given)
             if given.cookie_file is not None:
@@ -152,9 +147,9 @@ def _headers(tables: list[Host]) -> dict[str, str]:
 # ---------------------------------------------------------------------------------------- checks
 
 
-def _from_environment(key: str, value: str | None) -> str | None:
+def _from_environment(key: str, value: str) -> str:
     """A value, read from the environment if it is written ``env:NAME``."""
-    if value is None or not value.startswith("env:"):
+    if not value.startswith("env:"):
         return value
     name = value.removeprefix("env:")
     if name not in os.environ:
@@ -163,8 +158,7 @@ def _from_environment(key: str, value: str | None) -> str | None:
 
 
 def _all_from_environment(key: str, table: Mapping[str, str]) -> dict[str, str]:
-    found = {name: _from_environment(f"{key}.{name}", value) for name, value in table.items()}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: _from_environment(f"{key}.{name}", value) for name, value in table.items()}
 
 
 def _check(table: Host) -> None:

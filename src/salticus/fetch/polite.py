@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from yarl import URL
 
 from salticus.clock import Clock
-from salticus.config import Config, Rule, matches
+from salticus.config import Config, matches
 from salticus.fetch.base import Answer, Engine, Renderer
 from salticus.fetch.faults import in_one_line
 from salticus.fetch.gate import NO_HEADERS, Dispatcher, PendingRequest
@@ -50,8 +50,8 @@ class PoliteFetcher(Dispatcher):
         self._any_rendered = any(rule.render for rule in config.pages)
 
     async def fetch(self, target: Target, before: float = math.inf) -> Fetched | None:
-        """Visit `target`; None if its turn did not come before wall time `before`."""
-        rule = self._rendering(target) if self._any_rendered else None
+        rule = self.config.rule(target.rule) if self._any_rendered else None
+        rule = rule if rule is not None and rule.render else None
         request = PendingRequest(
             target.url,
             self.at(target.host),
@@ -87,11 +87,8 @@ class PoliteFetcher(Dispatcher):
         """
         last: Answer | None = None
         while True:
-            answer: Answer | None
-            if self.clock.wall() < request.host.robots.free_until:
-                answer = await self.send(request)
-            else:
-                answer = await self._ask_if_allowed(request)
+            free = self.clock.wall() < request.host.robots.free_until
+            answer = await (self.send(request) if free else self._ask_if_allowed(request))
             if answer is None:
                 return last
             if not self.may_help(request, answer):
@@ -144,11 +141,6 @@ class PoliteFetcher(Dispatcher):
         return next((keep for keep in told if keep is not None), False)
 
     # --------------------------------------------------------------------------------- rendering
-
-    def _rendering(self, target: Target) -> Rule | None:
-        """The rule that wants this page rendered."""
-        rule = self.config.rule(target.rule)
-        return rule if rule is not None and rule.render else None
 
     def _trusted(self, host: str, *, but: str) -> bool:
         """Whether a host lets us in where a page of another must not look: it is given a name and a
@@ -220,15 +212,13 @@ class PoliteFetcher(Dispatcher):
             most=ROBOTS_BYTES,
         )
         hops = 0
-        answer = await self.send(asked)
-        while answer is not None:
+        while (answer := await self.send(asked)) is not None:
             if redirects(answer) and hops < _ROBOTS_HOPS and self._move(asked, answer):
                 hops += 1
             elif self.may_help(asked, answer):
                 asked.retries -= 1
             else:
                 break
-            answer = await self.send(asked)
         if hops and answer is not None and answer.status is not Status.OK:
             answer.status = Status.NETWORK  # where it redirects to says nothing of the host
             answer = after_redirect(answer)

@@ -81,7 +81,6 @@ class BrowserRenderer:
         return failure(page, Status.BROKEN, fault)
 
     async def close(self) -> None:
-        """End the browser."""
         async with self._starting:
             browser, self._browser = self._browser, None
             if browser is not None:
@@ -130,9 +129,8 @@ class Tab:
         except Error as error:
             if not self.browser.alive:
                 raise BrowserGone("the browser crashed") from error
-            return failure(
-                self.page, Status.BROKEN, f"not rendered: {' '.join(str(error).split())[:200]}"
-            )
+            fault = f"not rendered: {' '.join(str(error).split())[:200]}"
+            return failure(self.page, Status.BROKEN, fault)
 
     def _give_up(self, error: Exception) -> None:
         if not self._end.done():
@@ -230,35 +228,29 @@ class Tab:
 
     async def _answer_to(self, route: Route) -> None:
         self._requests += 1
+        request, kind = route.request, route.request.resource_type
         if self._requests > FLOOD:
             await self._stem()
             await route.abort("failed")
-        elif route.request.is_navigation_request():
+        elif request.is_navigation_request():
             if self._shown:  # frames and other pages are not opened
                 await route.abort("aborted")
             else:
                 self._shown = True
                 await _fulfil(route, self.page)
-        elif route.request.resource_type == "stylesheet":
+        elif kind == "stylesheet":
             # empty rather than refused: some loaders of scripts wait for their styles
             await route.fulfill(status=200, content_type="text/css", body="")
         else:
-            await self._serve_data(route)
+            given = request.method == "GET" and kind in ("script", "fetch", "xhr")
+            answer = await self._ask(request.url, kind == "script") if given else None
+            await (route.abort("failed") if answer is None else _fulfil(route, answer))
 
     async def _stem(self) -> None:
         """End a flood of requests at its source: it would keep the whole crawler busy."""
         if not self._end.done():
             self._give_up(Unrendered(Status.BROKEN, f"it asks for more than {FLOOD} addresses"))
             await self._session.send("Page.crash")
-
-    async def _serve_data(self, route: Route) -> None:
-        url, kind = route.request.url, route.request.resource_type
-        given = route.request.method == "GET" and kind in ("script", "fetch", "xhr")
-        answer = await self._ask(url, kind == "script") if given else None
-        if answer is None:
-            await route.abort("failed")
-        else:
-            await _fulfil(route, answer)
 
     async def _ask(self, url: str, script: bool) -> Answer | None:
         task = asyncio.ensure_future(self.supply.get(url, script))

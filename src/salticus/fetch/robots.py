@@ -109,7 +109,11 @@ class Robots:
         self._retry_at = now + min(_RETRY_S * 2**self._failures, _RETRY_CAP_S)
         self._failures = min(self._failures + 1, 16)
         telling = answer.status in _TELLING
-        self._status = _meaning(answer)
+        # a visit ends as robots.txt did: that no rule forbids the page must stay visible, or a host
+        # that is down would look like one that does
+        self._status = answer.status
+        if answer.status is Status.OK:
+            self._status = Status.BUSY if answer.code in (429, 503) else Status.HTTP
         why = answer.fault or f"the server answered {answer.code}"
         done = "read" if 200 <= answer.code < 300 else "reached"
         self._fault = why if telling else f"robots.txt could not be {done}: {why}"
@@ -121,14 +125,6 @@ class Robots:
         if self._rules is None:
             self._rules = RobotsRules(self.text)
         return self._rules
-
-
-def _meaning(answer: Answer) -> Status:
-    """How a visit ends whose host does not give its robots.txt: as its robots.txt did. That no rule
-    forbids the page must stay visible, or a host that is down would look like one that does."""
-    if answer.status is not Status.OK:
-        return answer.status
-    return Status.BUSY if answer.code in (429, 503) else Status.HTTP
 
 
 def _tells(code: int | None) -> bool:
@@ -167,7 +163,6 @@ class RobotsRules:
         self._verdicts: dict[str, bool] | None = {} if len(text) >= _LONG else None
 
     def allow(self, url: str) -> bool:
-        """Whether we may ask for `url`."""
         if self._verdicts is None:
             return self._protego.can_fetch(url, AGENT)
         if (known := self._verdicts.get(url)) is not None:

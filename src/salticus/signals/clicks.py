@@ -85,12 +85,9 @@ class Table:
 
     def read(self, line: bytes) -> Count:
         try:
-            cells = self._cells(_text(line))
-        except csv.Error:
+            row = dict(zip(self.names, self._cells(_text(line)), strict=True))
+        except (csv.Error, ValueError):  # ValueError: another number of cells
             raise Left("unreadable") from None
-        if len(cells) != len(self.names):
-            raise Left("unreadable")
-        row = dict(zip(self.names, cells, strict=True))
         return count_of(
             row["url"], row["at"], row.get("clicks") or None, row.get("impressions") or None
         )

@@ -203,7 +203,6 @@ class Frequent:
         return len(self.counts) if self._whole else None
 
     def add(self, counts: Mapping[str, int]) -> None:
-        """Count some names."""
         self.counts.update(counts)
         if len(self.counts) > self.size:
             self._whole = False

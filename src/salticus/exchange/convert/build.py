@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import can_ada
 import polars as pl
 
 from salticus import plugins
@@ -23,6 +22,7 @@ from salticus.exchange.convert.base import (
 from salticus.exchange.convert.scan import CSV, MARK, ragged
 from salticus.exchange.place import check_free, work_folder
 from salticus.exchange.write import resolution_of, spelt, write_log
+from salticus.urls import canonical
 
 _CHUNK = 50_000  # URLs that are Python objects at a time
 _TAKEN = ("page_id", "url", "host", "kind", "stratum")  # by the log itself
@@ -203,12 +203,9 @@ def _parsed(text: str) -> tuple[str | None, str | None]:
     (('http://example.org/b', 'example.org'), (None, None))
     """
     try:
-        url = can_ada.parse(text)
-    except (ValueError, TypeError):
+        return canonical(text)
+    except InputError:
         return None, None
-    if url.protocol not in ("http:", "https:"):
-        return None, None
-    return url.href.partition("#")[0], url.host
 
 
 def page_table(rows: pl.LazyFrame, kind: str | None) -> pl.LazyFrame:
