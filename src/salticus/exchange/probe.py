@@ -32,7 +32,8 @@ def damage(paths: Sequence[Path]) -> dict[Path, dict[str | None, str]]:
     Column None stands for the file as a whole: it is no Parquet file, or its columns can be read
     one by one but not together.
     """
-    answers = ask([(str(path), asked) for path in paths for asked in (None, [])])
+    both: tuple[list[str] | None, ...] = (None, [])
+    answers = ask([(str(path), asked) for path in paths for asked in both])
     wholes: dict[Path, dict[str | None, str]] = {}
     columns: list[tuple[Path, str]] = []
     for path, named, read in zip(paths, answers[::2], answers[1::2], strict=True):
