@@ -35,7 +35,14 @@ def info(folder: Path) -> dict[str, Any]:
         **(_changes(log, span[1]) if span else {}),
         **(_visits(log, days) if log.has("visits") else {}),
         **(_demand(log, days) if log.has("demand") else {}),
-        "uses": uses_of(log),
+        "uses": {  # "yes", "imputed" or "no", and why
+            "simulate": _simulate(log),
+            "weigh by clicks": _use_of_demand(log),
+            "replay requests": _needs(log, "requests"),
+            "discover": _needs(log, "links"),
+            "analyze": _analyze(log),
+            "serve in a mall": _needs(log, "values"),
+        },
     }
 
 
@@ -147,18 +154,6 @@ def _neat(figure: Any) -> Any:
     if not isinstance(figure, float):
         return figure
     return float(f"{figure:.4g}") if math.isfinite(figure) else None
-
-
-def uses_of(log: Log) -> dict[str, str]:
-    """For each use: "yes", "imputed" or "no", and why."""
-    return {
-        "simulate": _simulate(log),
-        "weigh by clicks": _use_of_demand(log),
-        "replay requests": _needs(log, "requests"),
-        "discover": _needs(log, "links"),
-        "analyze": _analyze(log),
-        "serve in a mall": _needs(log, "values"),
-    }
 
 
 def _needs(log: Log, table: str) -> str:
