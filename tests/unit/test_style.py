@@ -152,7 +152,7 @@ def test_every_stage_is_in_the_architecture() -> None:
 
 def tracked() -> Iterator[Path]:
     """Files that belong to the project."""
-    yield from (path for path in ROOT.iterdir() if path.is_file())
+    yield from (path for path in ROOT.iterdir() if path.is_file() and path.name != ".git")
     for folder in ("src", "tests", "docs", ".ci"):
         found = (path for path in (ROOT / folder).rglob("*") if path.is_file())
         yield from (path for path in found if "__pycache__" not in path.parts)
