@@ -54,15 +54,7 @@ _BASE = re.compile(rb"<base\s", re.IGNORECASE)
 
 
 class lazy(Generic[T]):
-    """Like functools.cached_property, which before Python 3.12 takes a lock: a microsecond each.
-
-    >>> class Page:
-    ...     @lazy
-    ...     def title(self) -> str:
-    ...         return "asked"
-    >>> Page().title
-    'asked'
-    """
+    """Like functools.cached_property, which before Python 3.12 takes a lock: a microsecond each."""
 
     def __init__(self, find: Callable[[Any], T]) -> None:
         self.find = find
@@ -150,10 +142,9 @@ class PageMetadata:
         """Whether the address is that of a search, a basket or a comparison."""
         if self.own is None:
             return False
-        asked = {name.lower() for name, _ in _pairs(self.own.query)}
-        return not _ERRANDS.isdisjoint(self.own.path.lower().split("/")) or not asked.isdisjoint(
-            _ASKING
-        )
+        asked = (name.lower() for name, _ in _pairs(self.own.query))
+        steps = self.own.path.lower().split("/")
+        return not (_ERRANDS.isdisjoint(steps) and _ASKING.isdisjoint(asked))
 
     @lazy
     def titles(self) -> tuple[str, ...]:
@@ -310,31 +301,29 @@ def canonical_link(content: Content) -> str | None:
     >>> canonical_link(Content("https://a.example/kettle?ref=mail", page))
     'https://a.example/kettle'
     """
-    head = _head(content.body)
-    named = {href for href in _hrefs(head) if href}
+    end = content.body.find(b"<body", 0, MAX_LINK_HEAD)
+    head = content.body[: end if end >= 0 else MAX_LINK_HEAD]
+    named = _hrefs(head) - {b""}
     if len(named) != 1:
         return None
     own, found = _parsed(content.url), _resolved(named.pop(), content.url, head)
-    if own is None or found is None or _spelling(found) == _spelling(own):
+    if own is None or found is None:
         return None
-    front = found.pathname == "/" and not found.search
-    return None if front and own.pathname != "/" else _spelling(found)
+    where: str = found.href.partition("#")[0]
+    front = found.pathname == "/" and not found.search and own.pathname != "/"
+    return None if front or where == own.href.partition("#")[0] else where
 
 
-def _head(body: bytes) -> bytes:
-    end = body.find(b"<body", 0, MAX_LINK_HEAD)
-    return body[: end if end >= 0 else MAX_LINK_HEAD]
-
-
-def _hrefs(head: bytes) -> list[bytes]:
-    found: list[bytes] = []
+def _hrefs(head: bytes) -> set[bytes]:
+    found: set[bytes] = set()
     at = head.find(_WORD)
     for _ in range(MAX_TRIES):
         if at < 0:
             break
-        tag = _tag(head, at)
-        if tag is not None:
-            found += _href(tag)
+        if tag := _tag(head, at):
+            said = {m[1].lower(): m[2] or m[3] or m[4] or b"" for m in _ATTRIBUTE.finditer(tag[0])}
+            if _WORD in said.get(b"rel", b"").lower().split():
+                found.add(said.get(b"href", b""))
         at = head.find(_WORD, tag.end() if tag else at + 1)
     return found
 
@@ -349,28 +338,17 @@ def _tag(head: bytes, at: int) -> re.Match[bytes] | None:
     return tag if opened < 0 or head.find(b"-->", opened, start) >= 0 else None
 
 
-def _href(tag: re.Match[bytes]) -> list[bytes]:
-    said = {m[1].lower(): m[2] or m[3] or m[4] or b"" for m in _ATTRIBUTE.finditer(tag[0])}
-    return [said.get(b"href", b"")] if _WORD in said.get(b"rel", b"").lower().split() else []
-
-
 def _resolved(href: bytes, url: str, head: bytes) -> can_ada.URL | None:
     text = html.unescape(href.decode("utf-8", "replace")).strip()
     if "://" in text[:10]:
         return _parsed(text)
-    if _BASE.search(head):
-        return None  # relative to something else than the page
-    return _parsed(text, url)
+    # with a base element it is relative to something else than the page
+    return None if _BASE.search(head) else _parsed(text, url)
 
 
 def _parsed(url: str, base: str = "") -> can_ada.URL | None:
     try:
-        parsed = can_ada.parse(urljoin(base, url) if base else url)
+        parsed = can_ada.parse(urljoin(base, url))
     except (ValueError, TypeError):
         return None
     return parsed if parsed.protocol in ("http:", "https:") and parsed.host else None
-
-
-def _spelling(url: can_ada.URL) -> str:
-    href: str = url.href
-    return href.partition("#")[0]

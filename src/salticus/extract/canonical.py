@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from decimal import Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from typing import Any
 
 import msgspec
@@ -21,6 +21,7 @@ _ASIAN = re.compile("[\u3040-\u9fff\uac00-\ud7af]")
 _STRICT = msgspec.json.Decoder(float_hook=Decimal)
 _LENIENT = json.JSONDecoder(strict=False, parse_float=Decimal, parse_constant=str)
 _ENCODER = msgspec.json.Encoder(decimal_format="number", order="sorted")
+_EXACT = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)  # in any other, numbers are rounded
 _PLAIN = 30  # zeros up to which a number is written out
 _OPENING = "{["
 _LETTERS = 3  # a word, where words are not set apart
@@ -105,13 +106,9 @@ def _exact(value: Any) -> Any:
 
 
 def _shortest(number: Decimal) -> Decimal:
-    """The same number without zeros at its end; arithmetic would round it."""
-    sign, digits, exponent = number.as_tuple()
+    """The same number without zeros at its end."""
+    short = number.normalize(_EXACT)
+    exponent = short.as_tuple().exponent
     if not number or not isinstance(exponent, int):
         return Decimal(0)
-    written = "".join(map(str, digits))
-    short = written.rstrip("0")
-    exponent += len(written) - len(short)
-    if 0 < exponent <= _PLAIN:
-        short, exponent = short + "0" * exponent, 0
-    return Decimal((sign, tuple(map(int, short)), exponent))
+    return short.quantize(1, context=_EXACT) if 0 < exponent <= _PLAIN else short

@@ -59,12 +59,9 @@ def declared(content: Content) -> str | None:
 
 def _wide(first: bytes) -> str:
     """UTF-16 in one of its orders, if most of the first letters are plain ones."""
-    half = len(first) // 2
-    for name, zeros, others in (
-        ("utf-16-le", first[1::2], first[::2]),
-        ("utf-16-be", first[::2], first[1::2]),
-    ):
-        if zeros.count(0) > max(_FEW, _MOSTLY * half) and others.count(0) == 0:
+    even, odd = first[::2], first[1::2]
+    for name, zeros, others in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        if zeros.count(0) > max(_FEW, _MOSTLY * len(odd)) and others.count(0) == 0:
             return name
     return ""
 

@@ -10,15 +10,16 @@ from salticus.extract.jsonld import Node
 from salticus.extract.naming import akin, different, entitled, is_a, kinds, of_site, plain, same
 from salticus.extract.price import price
 from salticus.extract.stated import Sale, for_sale, readiness, sale, stock
+from salticus.extract.words import several
 
 _PRODUCTS = frozenset(
     {"Product", "ProductGroup", "ProductModel", "IndividualProduct", "SomeProducts", "Vehicle",
      "Car", "Motorcycle", "MotorizedBicycle"}
 )  # fmt: skip
 OFFERS = frozenset({"Offer", "AggregateOffer", "OfferForPurchase", "Offering"})
-_LISTS = frozenset({"CollectionPage", "SearchResultsPage", "CheckoutPage", "OfferCatalog"})
 _LISTED = frozenset({"ItemList", "OfferCatalog"})
 _GIFTS = frozenset({"DonateAction"})
+_LISTS = frozenset({"CollectionPage", "SearchResultsPage", "CheckoutPage", "OfferCatalog"}) | _GIFTS
 _READINGS = frozenset({"Article", "NewsArticle", "BlogPosting", "TechArticle", "Recipe"})
 # Endings of kinds that have offers of others, or none that one buys.
 _NOT_SOLD = (
@@ -30,13 +31,12 @@ _NOT_SOLD = (
 
 def is_list(nodes: Iterable[Node]) -> bool:
     """Whether the page says that it lists things, takes orders, or asks for gifts."""
-    for node in nodes:
-        main, action = node.get("mainEntity"), node.get("potentialAction")
-        if isinstance(action, dict) and is_a(action, _GIFTS):
-            return True
-        if is_a(node, _LISTS | _GIFTS) or (isinstance(main, dict) and is_a(main, _LISTED)):
-            return True
-    return False
+    return any(
+        is_a(node, _LISTS)
+        or is_a(node.get("mainEntity"), _LISTED)
+        or is_a(node.get("potentialAction"), _GIFTS)
+        for node in nodes
+    )
 
 
 class Subject:
@@ -46,7 +46,6 @@ class Subject:
     declared; a product then has more to show to be the page's.
     """
 
-    strict = False
     vague = False  # several products, of which nothing tells whether they are the same
 
     def __init__(
@@ -55,8 +54,7 @@ class Subject:
         self.nodes = nodes
         self.about = about
         self.context = [*above, *nodes] if above else nodes
-        if above is not None:
-            self.strict = True
+        self.strict = above is not None
 
     @lazy
     def products(self) -> list[Node]:
@@ -149,11 +147,8 @@ class Subject:
     def _marked(self, product: Node) -> bool:
         """Whether another node calls it the main thing of the page."""
         name = product.get("@id")
-        for node in self.nodes:
-            main = node.get("mainEntity")
-            if main is product or (isinstance(main, dict) and name and main.get("@id") == name):
-                return True
-        return False
+        mains = (main for node in self.nodes if isinstance(main := node.get("mainEntity"), dict))
+        return any(main is product or (name and main.get("@id") == name) for main in mains)
 
     def _nearness(self, node: Node) -> int:
         """How near the nearest address of a node is to the page's."""
@@ -199,8 +194,8 @@ class ChosenOffer(Subject):
     def product(self) -> Node:
         """What is known of the product; the offer itself if there is no other."""
         if self.products:
-            sold = self.sale and next((p for p in self.products if _holds(p, self.sale)), None)
-            return sold or self.products[0]
+            of = self.sale.product if self.sale else self.products[0]
+            return next((p for p in self.products if same(of, p)), self.products[0])
         return self.sale.product if self.sale else {}
 
     @lazy
@@ -208,10 +203,7 @@ class ChosenOffer(Subject):
         """The offer that counts."""
         if len(self.context) > 1 and is_list(self.context):
             return None
-        if len(self.products) == 1 and (found := self._within(self.products[0], 0)):
-            return found
-        every = (self._within(product, 0) for product in self.products[1:] and self.products)
-        options = [found for found in every if found]
+        options = [found for product in self.products if (found := self._within(product, 0))]
         if self.vague and len({found.amount for found in options}) > 1:
             return None
         return self._best(options) or self._loose()
@@ -219,11 +211,8 @@ class ChosenOffer(Subject):
     @property
     def stock(self) -> str:
         """The first availability that an offer of the product states, with a price or without."""
-        for product in self.products:
-            for offer in (*self._listed(product.get("offers")), product):
-                if word := stock(offer, {}):
-                    return word
-        return ""
+        every = (o for p in self.products for o in (*self._listed(p.get("offers")), p))
+        return next(filter(None, (stock(offer, {}) for offer in every)), "")
 
     def _within(self, node: Node, depth: int) -> Sale | None:
         """The sale that counts among a node's offers and its variants' offers."""
@@ -252,9 +241,11 @@ class ChosenOffer(Subject):
         return [one for one in found if one]
 
     def _sale(self, offer: Node, product: Node, depth: int) -> Sale | None:
-        if not for_sale(offer) or ("itemOffered" in offer and _of_another(offer, product)):
+        item = offer.get("itemOffered")
+        if not for_sale(offer) or (isinstance(item, dict) and different(item, product)):
             return None
-        if "highPrice" in offer and _is_plans(offer, product):
+        plans = "highPrice" in offer and is_a(product, _PLANS)  # from which one chooses
+        if plans and price(offer["highPrice"]) != price(offer.get("lowPrice")):
             return None
         if "offers" not in offer or depth >= MAX_DEPTH:
             return sale(offer, product, self.about)
@@ -290,8 +281,7 @@ class ChosenOffer(Subject):
         """Whether an offer is meant for the country of the page."""
         region = found.offer.get("eligibleRegion")
         region = region.get("name") if isinstance(region, dict) else region
-        regions = region if isinstance(region, list) else [region]
-        return region is not None and self.about.country in regions
+        return region is not None and self.about.country in several(region)
 
     def _selected(self, found: Sale) -> tuple[int, int]:
         """How much of the page's address points at a sale, where 2 and more select it, and how
@@ -308,15 +298,12 @@ class ChosenOffer(Subject):
         """An offer that stands beside its product, or alone."""
         if self.crowded:
             return None
-        found = []
+        sales: list[Sale] = []
         for offer in (node for node in self.nodes if is_a(node, OFFERS) and for_sale(node)):
             item = self._resolved(offer.get("itemOffered")) or offer
-            if not self.products and not self.fits(item):
-                continue
-            if self.products and not any(same(item, product) for product in self.products):
-                continue
-            found.append(self._sale(offer, item, 0))
-        sales = [one for one in found if one]
+            known = any(same(item, p) for p in self.products) if self.products else self.fits(item)
+            if known and (found := self._sale(offer, item, 0)):
+                sales.append(found)
         if not self.products and any(different(sales[0].product, s.product) for s in sales[1:]):
             return None
         return self._best(sales)
@@ -325,20 +312,11 @@ class ChosenOffer(Subject):
         """The nodes that a property holds."""
         if raw is None:
             return []
+        items = [part for item in several(raw) for part in several(item)]
+        taken, self.left = items[: self.left], max(0, self.left - len(items))
         if isinstance(raw, dict) and "@id" not in raw:
-            return [raw] if self._spend(1) else []
-        items = raw if isinstance(raw, list) else [raw]
-        if any(isinstance(item, list) for item in items):
-            items = [
-                part for item in items for part in (item if isinstance(item, list) else [item])
-            ]
-        found = filter(None, map(self._resolved, items[: self.left]))
-        return list(found) if self._spend(len(items)) else []
-
-    def _spend(self, offers: int) -> bool:
-        had = self.left
-        self.left = max(0, had - offers)
-        return had > 0
+            return taken
+        return list(filter(None, map(self._resolved, taken)))
 
     def _resolved(self, raw: Any) -> Node | None:
         """The node itself, or the one at the top of the page that it refers to."""
@@ -349,9 +327,7 @@ class ChosenOffer(Subject):
 
     def resolved(self, raw: Any) -> Any:
         """What a property says, or the node that it refers to."""
-        if isinstance(raw, dict) and not _full(raw):
-            return self._resolved(raw)
-        return raw
+        return self._resolved(raw) if isinstance(raw, dict) else raw
 
     @lazy
     def _named(self) -> dict[str, Node]:
@@ -364,17 +340,6 @@ def _full(node: Node) -> bool:
     return not node.keys() <= {"@id", "@type"}
 
 
-def _is_plans(offer: Node, product: Node) -> bool:
-    """Whether a range is that of plans, from which one chooses, rather than of one thing."""
-    return is_a(product, _PLANS) and price(offer["highPrice"]) != price(offer.get("lowPrice"))
-
-
-def _of_another(offer: Node, product: Node) -> bool:
-    """Whether an offer names a thing that it sells, and that is another."""
-    item = offer["itemOffered"]
-    return isinstance(item, dict) and product is not item and different(item, product)
-
-
 def _narrowed(sales: list[Sale], ranks: list[tuple[int, int]]) -> Sale | None:
     """The sale that the page's address selects; None if it selects none, or all alike."""
     top = max(ranks, default=(0, 0))
@@ -382,8 +347,3 @@ def _narrowed(sales: list[Sale], ranks: list[tuple[int, int]]) -> Sale | None:
         return None
     best = [s for s, rank in zip(sales, ranks, strict=True) if rank == top]
     return max(best, key=lambda s: readiness(stock(s.offer, s.product)))
-
-
-def _holds(product: Node, found: Sale) -> bool:
-    """Whether a sale is of the product or of one of its variants."""
-    return found.product is product or same(found.product, product)

@@ -154,7 +154,7 @@ def parsed(url: str, text: str) -> HTMLTree:
     """
     if depth(text) > MAX_DEPTH:
         raise ExtractError(f"{url}: elements are nested more than {MAX_DEPTH} deep")
-    text = _LIST.sub(_ordered, settled(text))
+    text = _LIST.sub(lambda found: f"<ol {LINKS}" if found[1] else "<ol", settled(text))
     for one, other in _APART.items():
         text = text.replace(one, other)
     try:
@@ -175,13 +175,8 @@ def depth(text: str) -> int:
     """
     if text.count("<") <= MAX_DEPTH:
         return 0
-    text = _SCRIPT.sub("", text)
-    steps = accumulate(-1 if tag[1] else 1 for tag in _NESTED.finditer(text))
-    return max(steps, default=0)
-
-
-def _ordered(found: re.Match[str]) -> str:
-    return f"<ol {LINKS}" if found[1] else "<ol"
+    tags = _NESTED.finditer(_SCRIPT.sub("", text))
+    return max(accumulate(-1 if tag[1] else 1 for tag in tags), default=0)
 
 
 _last: ParsedPage | None = None

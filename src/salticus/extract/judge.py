@@ -51,8 +51,7 @@ class View:
     @cached_property
     def headings(self) -> list[str]:
         """The main headings; the next lower ones if there are none."""
-        found = self.texts("h1") or self.texts("h2")
-        return found[:3]
+        return (self.texts("h1") or self.texts("h2"))[:3]
 
     @cached_property
     def lines(self) -> list[str]:
@@ -72,8 +71,7 @@ class View:
     @cached_property
     def main(self) -> int:
         """How long the main part is, in words: a page that is not there still has its menus."""
-        said = extract_plain_text(self.tree, preserve_formatting=False, main_content=True)
-        return length(said)
+        return length(extract_plain_text(self.tree, preserve_formatting=False, main_content=True))
 
     @cached_property
     def source(self) -> str:
@@ -122,7 +120,10 @@ def judge(document: ParsedPage, value: Value | None, *, rendered: bool = False) 
         return None
     if fault := _blocked(view) or _consent(view) or _login(view):
         return Reading(status=Status.BLOCKED, fault=fault)
-    fault = _failing(view) or _shell(view, rendered)
+    if view.words > SHORT:
+        return None
+    said = view.headed(phrases.FAILING)
+    fault = f"the site says {said!r}" if said else _shell(view, rendered)
     return Reading(fault=fault) if fault else None
 
 
@@ -174,27 +175,18 @@ def _consent(view: View) -> str:
 def _login(view: View) -> str:
     if view.words > 2 * SHORT or not view.headed(phrases.LOGIN):
         return ""
-    if not view.has("input[type=password]"):
-        return ""
-    return "a login stands before the page; give cookies or auth to the host"
-
-
-def _failing(view: View) -> str:
-    said = view.headed(phrases.FAILING) if view.words <= SHORT else ""
-    return f"the site says {said!r}" if said else ""
+    login = view.has("input[type=password]")
+    return "a login stands before the page; give cookies or auth to the host" if login else ""
 
 
 def _shell(view: View, rendered: bool) -> str:
-    if view.words > SHORT:
-        return ""
     told = phrases.SCRIPTS_ANYWHERE.search(view.text)
     unsaid = view.words <= 5 and (
         any(phrases.SCRIPTS_ANYWHERE.search(one) for one in view.texts("noscript"))
         or (view.has(_ROOTS) and view.has("script"))
     )
-    if not told and not unsaid:
-        return ""
-    return EMPTY if rendered else SCRIPTED
+    fault = EMPTY if rendered else SCRIPTED
+    return fault if told or unsaid else ""
 
 
 def _where(url: str) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin
 
 import can_ada
-import msgspec
 from msgspec.structs import replace
 
 from salticus.extract.base import Content
@@ -91,10 +90,10 @@ def links_of(content: Content) -> tuple[Entry, ...]:
 
 def _links(content: Content, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
     """The links whose URLs are `wanted`."""
-    if len(content.body) > MAX_HTML or not _HREF.search(content.body):
-        content = replace(content, body=_start(content))
-    if not content.body:
+    if not _HREF.search(content.body) and not (declared(content) or "").startswith("utf-16"):
         return ()
+    if len(content.body) > MAX_HTML:
+        content = replace(content, body=content.body[:MAX_HTML])
     tree = document_of(content).nodes
     if _closed(tree):
         return ()
@@ -141,25 +140,17 @@ def _base(tree: LexborHTMLParser, url: str) -> str:
     return found.url if found else url
 
 
-def _start(content: Content) -> bytes:
-    """The part of a body that is read; nothing if there can be no link in it."""
-    wide = (declared(content) or "").startswith("utf-16")
-    return content.body[:MAX_HTML] if wide or _HREF.search(content.body) else b""
-
-
 def _led(raw: str, rel: str | None, base: str) -> ListedUrl | None:
     """Where a link leads; None if it is not to be followed."""
     raw = raw.strip()
     if raw.startswith("#") or (rel and not _SHUNNED.isdisjoint(rel.lower().split())):
         return None
-    found = None if _is_file(raw) else address(raw, base)
+    if "." in raw and raw.partition("?")[0].lower().endswith(_FILES):
+        return None
+    found = address(raw, base)
     if found is not None and _SUSPECT.search(found.url):
         return address(without_session(found.url), base) or found
     return found
-
-
-def _is_file(raw: str) -> bool:
-    return "." in raw and raw.partition("?")[0].lower().endswith(_FILES)
 
 
 def without_session(url: str) -> str:
@@ -289,8 +280,7 @@ class Listing:
         if self._site is not None and site(found.host) != self._site:
             self.strangers += 1
         elif found.url not in self._entries and found.url != self._own and not self.full:
-            known = about or _NOTHING
-            self._entries[found.url] = msgspec.structs.replace(known, url=found.url)
+            self._entries[found.url] = replace(about or _NOTHING, url=found.url)
             return True
         return False
 
@@ -306,10 +296,7 @@ _NOTHING = Entry("")
 
 def label(raw: str | None) -> str | None:
     """A title for people; None if there is none."""
-    if not raw:
-        return None
-    text = canonical(raw[: 4 * MAX_TITLE])[:MAX_TITLE].rstrip()
-    return text or None
+    return canonical((raw or "")[: 4 * MAX_TITLE])[:MAX_TITLE].rstrip() or None
 
 
 def digest(entries: Iterable[Entry]) -> str:
@@ -329,6 +316,6 @@ def not_after(entries: Iterable[Entry], now: int) -> tuple[Entry, ...]:
     """
     latest = now + DAY_US
     return tuple(
-        entry if entry.at is None or entry.at <= latest else msgspec.structs.replace(entry, at=None)
+        entry if entry.at is None or entry.at <= latest else replace(entry, at=None)
         for entry in entries
     )

@@ -118,11 +118,10 @@ def merged(content: Content) -> Value | None:
     content = Content(content.url, body, "text/html", "utf-8")
     about, tree = PageMetadata(content), document.nodes
     choices = _agreeing(list(_choices(content, tree, about)))
-    found = next((choice for choice in choices if choice.sale), None)
-    if found is None or found.sale is None:
-        return None
-    sale = _settled(found.sale, choices, text, about) if found.sale.rival else found.sale
-    return value(_known(found, sale, choices), about) if sale else None
+    found, sale = next(((c, c.sale) for c in choices if c.sale), (None, None))
+    if sale and sale.rival:
+        sale = _settled(sale, choices, text, about)
+    return value(_known(found, sale, choices), about) if found and sale else None
 
 
 def _deep(text: str) -> bool:
@@ -167,9 +166,7 @@ def _agreeing(choices: list[ChosenOffer]) -> list[ChosenOffer]:
 def _known(found: ChosenOffer, sale: Sale, choices: list[ChosenOffer]) -> dict[str, str]:
     """What the choice tells, completed by the others."""
     known = known_of(found, sale)
-    for choice in choices:
-        if choice is found:
-            continue
+    for choice in (choice for choice in choices if choice is not found):
         other = choice.sale
         more = known_of(choice, other) if other else labels(choice, None)
         if "availability" not in known and (word := more.get("availability") or choice.stock):
@@ -205,10 +202,8 @@ def _spelling(amount: str, dot: bool) -> re.Pattern[str]:
     """How an amount is written in a language: with its marks, or without any."""
     whole, _, cents = amount.partition(".")
     point, gap = (r"\.", r"[,\s’']") if dot else (",", r"[.\s’']")
-    if cents:
-        last = f"{point}{cents}0*" if len(cents) > 1 else f"{point}{cents}0?"
-    else:
-        last = f"(?:{point}(?:00?|[-–—]+))?"
+    zeros = "0*" if len(cents) > 1 else "0?"
+    last = f"{point}{cents}{zeros}" if cents else f"(?:{point}(?:00?|[-–—]+))?"
     head = f"{whole[:-3]}{gap}?{whole[-3:]}" if len(whole) > 3 else whole
     return re.compile(rf"(?<![\d.,]){head}{last}(?![\d]|[.,]\d)")
 
@@ -223,9 +218,8 @@ def _meta_node(tree: LexborHTMLParser, about: PageMetadata) -> Node | None:
         return None
     title = said.get("og:title") or said.get("twitter:title") or ""
     product: Node = {"@type": "Product", "name": without_site(title, about), **known}
-    product["offers"] = offer | {
-        "availability": known["availability"] or _label_shown(said, _STOCKS)
-    }
+    stock = known["availability"] or _label_shown(said, _STOCKS)
+    product["offers"] = offer | {"availability": stock}
     return {key: part for key, part in product.items() if part}
 
 

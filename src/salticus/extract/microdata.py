@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from salticus.extract.jsonld import Node
@@ -35,6 +36,7 @@ _LINKS = frozenset({"a", "area", "link"})
 _NAMES = frozenset({"name", "brand", "category", "manufacturer"})
 _AMOUNTS = frozenset({"price", "lowPrice", "highPrice"})
 _STRUCK = frozenset({"del", "s", "strike"})
+_OFFERS = frozenset({"Offer", "AggregateOffer"})
 _RENAMED = {"offerDetails": "offers", "currency": "priceCurrency", "identifier": "identifier"}
 _SCHEMA = re.compile(r"https?://(?:www\.)?(?:schema\.org|data-vocabulary\.org)/?", re.IGNORECASE)
 # Digits in two elements: the cents that stand smaller beside, "19" and "99".
@@ -79,11 +81,7 @@ class Walker:
         self._collect()
         if self.syntax.references:
             self._follow()
-        found = []
-        for key in self.tops:
-            if self.made > 0:
-                found.append(self._node(key, ()))
-        return found
+        return [self._node(key, ()) for key in self.tops if self.made > 0]
 
     def _collect(self) -> None:
         """Sort every element of interest under the item that it stands in."""
@@ -103,32 +101,31 @@ class Walker:
             elif opens and not self._within_product(attributes, owner):
                 self.tops.append(key)
 
+    def _climb(self, element: LexborNode | None) -> Iterator[int]:
+        """An element and those around it, from the inside, as far as there are steps left."""
+        for _ in range(MAX_CLIMB):
+            if element is None or self.steps <= 0:
+                return
+            self.steps -= 1
+            yield element.mem_id
+            element = element.parent
+
     def _owner(self, element: LexborNode) -> int | None:
         """The nearest item around an element; ancestors come first in the order of a page."""
-        above = element.parent
-        for _ in range(MAX_CLIMB):
-            if above is None or self.steps <= 0:
-                return None
-            self.steps -= 1
-            key = above.mem_id
-            if key in self.attributes and self.syntax.scope in self.attributes[key]:
-                return key
-            above = above.parent
-        return None
+        scope, known = self.syntax.scope, self.attributes
+        above = self._climb(element.parent)
+        return next((key for key in above if key in known and scope in known[key]), None)
 
     def _astray(self, attributes: Attributes, owner: int) -> bool:
         """Whether an offer stands in a product and only its author forgot to say so."""
-        return (
-            self.syntax.scope in attributes
-            and self._kind(attributes.get(self.syntax.kind)) in ("Offer", "AggregateOffer")
-            and self._kind(self.attributes[owner].get(self.syntax.kind)) == "Product"
-        )
+        offers = self.syntax.scope in attributes and self._kind(attributes) in _OFFERS
+        return offers and self._kind(self.attributes[owner]) == "Product"
 
     def _within_product(self, attributes: Attributes, owner: int | None) -> bool:
         """Whether a product stands inside another without being part of it, as related ones do."""
-        if owner is None or self._kind(attributes.get(self.syntax.kind)) != "Product":
+        if owner is None or self._kind(attributes) != "Product":
             return False
-        return self._kind(self.attributes[owner].get(self.syntax.kind)) == "Product"
+        return self._kind(self.attributes[owner]) == "Product"
 
     def _follow(self) -> None:
         """Give items the properties of the elements that they refer to by id."""
@@ -167,15 +164,7 @@ class Walker:
 
     def _below(self, key: int, root: LexborNode) -> bool:
         """Whether an item is the root of a reference, or inside it."""
-        above: LexborNode | None = self.elements[key]
-        for _ in range(MAX_CLIMB):
-            if above is None or self.steps <= 0:
-                return False
-            self.steps -= 1
-            if above.mem_id == root.mem_id:
-                return True
-            above = above.parent
-        return False
+        return root.mem_id in self._climb(self.elements[key])
 
     # --------------------------------------------------------------------------------------- nodes
 
@@ -188,9 +177,7 @@ class Walker:
             if self.made <= 0 or self.values <= 0:
                 break
             value = self._value(inner, (*path, key))
-            if value is None:
-                continue
-            for name in self._names(inner):
+            for name in self._names(inner) if value is not None else ():
                 node[name] = _added(node.get(name), value)
                 if name in _AMOUNTS and type(value) is str:
                     node[SHOWN] = self._seen(self.elements[inner], [name])
@@ -208,8 +195,9 @@ class Walker:
         names = [_RENAMED.get(name, name) for name in map(self._short, raw[:8]) if name]
         return list(dict.fromkeys(names)) or ["offers"]
 
-    def _kind(self, raw: str | None) -> str:
-        return term(raw.split()[0]) if raw and raw.strip() else ""
+    def _kind(self, attributes: Attributes) -> str:
+        kinds = (attributes.get(self.syntax.kind) or "").split()
+        return term(kinds[0]) if kinds else ""
 
     def _short(self, name: str) -> str:
         """A name without the address or prefix of schema.org; foreign names keep theirs."""
@@ -264,10 +252,8 @@ def _prefixes(tree: LexborHTMLParser) -> set[str]:
 
 def _stated(tag: str, attributes: Attributes, names: list[str]) -> str | None:
     """The value that attributes state; None if the text of the element is the value."""
-    if attributes.get("content") is not None:
-        return attributes["content"]
-    if tag == "meta":
-        return attributes.get("content") or ""
+    if (content := attributes.get("content")) is not None or tag == "meta":
+        return content or ""
     if tag in _SOURCES:
         shown = attributes.get("alt") if not _NAMES.isdisjoint(names) else None
         return shown or attributes.get("src") or ""

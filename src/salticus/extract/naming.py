@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from salticus.extract.words import term
+from salticus.extract.words import first, several, term
 
 if TYPE_CHECKING:
     from salticus.extract.about import PageMetadata
@@ -22,20 +22,18 @@ _WORD = re.compile(r"\w+")
 _LONGEST = 300
 
 
-def is_a(node: Node, kinds: frozenset[str]) -> bool:
-    """Whether a node is of one of the kinds."""
-    named = node.get("@type") or node.get("type")
-    if type(named) is str and named in kinds:
-        return True
-    names = named if isinstance(named, list) else [named]
-    return any(isinstance(name, str) and term(name) in kinds for name in names)
+def is_a(node: Any, wanted: frozenset[str]) -> bool:
+    """Whether something is a node of one of the kinds."""
+    if not isinstance(node, dict):
+        return False
+    named = node.get("@type")
+    return (type(named) is str and named in wanted) or not wanted.isdisjoint(kinds(node))
 
 
-def kinds(node: Node) -> Iterable[str]:
+def kinds(node: Node) -> list[str]:
     """The kinds of a node, without prefixes."""
-    named = node.get("@type") or node.get("type")
-    names = named if isinstance(named, list) else [named]
-    return (term(name) for name in names if isinstance(name, str))
+    named = several(node.get("@type") or node.get("type"))
+    return [term(name) for name in named if isinstance(name, str)]
 
 
 def same(one: Node, other: Node) -> bool:
@@ -49,8 +47,7 @@ def same(one: Node, other: Node) -> bool:
     pairs = ((one.get(key), other.get(key)) for key in _SAME)
     if any(isinstance(a, str | int) and a != "" and a == b for a, b in pairs):
         return True
-    groups = _group(one) & _group(other)
-    return bool(groups)
+    return not _group(one).isdisjoint(_group(other))
 
 
 def _group(node: Node) -> set[tuple[str, str]]:
@@ -82,10 +79,7 @@ def plain(raw: Any) -> str:
     >>> plain("Oak shelf – LARGE")
     ' oak shelf large '
     """
-    if isinstance(raw, list) and raw:
-        raw = raw[0]
-    if isinstance(raw, dict):
-        raw = raw.get("@value")
+    raw = raw if isinstance(raw, str) else first(raw, "@value")
     if not isinstance(raw, str):
         return ""
     raw = html.unescape(raw[:_LONGEST]) if "&" in raw else raw

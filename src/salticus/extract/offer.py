@@ -16,8 +16,8 @@ from salticus.extract.choice import ChosenOffer
 from salticus.extract.jsonld import Node
 from salticus.extract.naming import is_a, of_site, plain
 from salticus.extract.price import price
-from salticus.extract.stated import Sale, list_price, readiness, stock
-from salticus.extract.words import availability, condition
+from salticus.extract.stated import Sale, list_price, parts, readiness, stock
+from salticus.extract.words import condition, first, several
 from salticus.types import Value
 
 MAX_LOOK = 1024 * 1024
@@ -178,18 +178,18 @@ def _label_all(named: dict[str, str], node: Node, keys: _Keys, choice: ChosenOff
 
 def _range(offer: Node, sale: Sale) -> dict[str, str]:
     """The list price, and the ends of the range that an offer states."""
-    count = price(offer.get("offerCount"))
+    count = _amount(offer.get("offerCount"))
     found = {
         "list_price": list_price(offer, sale.amount),
-        "low_price": _amount(offer.get("lowPrice"), sale),
-        "high_price": _amount(offer.get("highPrice"), sale),
-        "offer_count": count.amount if count and count.amount.isdigit() else "",
+        "low_price": _amount(offer.get("lowPrice"), sale.currency),
+        "high_price": _amount(offer.get("highPrice"), sale.currency),
+        "offer_count": count if count.isdigit() else "",
     }
     return {field: stated for field, stated in found.items() if stated}
 
 
-def _amount(raw: Any, sale: Sale) -> str:
-    stated = price(raw, sale.currency)
+def _amount(raw: Any, currency: str = "") -> str:
+    stated = price(raw, currency)
     return stated.amount if stated else ""
 
 
@@ -204,17 +204,11 @@ def _stock(sale: Sale) -> str:
     """The availability of a sale; of an aggregate that states none, that of its offers."""
     own = stock(sale.offer, sale.product)
     inner = sale.offer.get("offers")
-    if own or not isinstance(inner, list):
-        return own or (stock(inner, {}) if isinstance(inner, dict) else "")
-    nodes = [node for node in inner[:MAX_CRUMBS] if isinstance(node, dict)]
-    told = [(node, word) for node in nodes if (word := availability(node.get("availability")))]
-    cheapest = (word for node, word in told if _asks(node, sale.amount))
+    if own or inner is None:
+        return own
+    told = [(node, word) for node in parts(inner, MAX_CRUMBS) if (word := stock(node, {}))]
+    cheapest = (word for node, word in told if _amount(node.get("price")) == sale.amount)
     return next(cheapest, "") or max((w for _, w in told), key=readiness, default="")
-
-
-def _asks(node: Node, amount: str) -> bool:
-    stated = price(node.get("price"))
-    return stated is not None and stated.amount == amount
 
 
 def label(raw: Any) -> str:
@@ -225,21 +219,16 @@ def label(raw: Any) -> str:
     """
     if type(raw) is str:
         return _clean(raw[:_LONG])
-    if isinstance(raw, list) and raw:
-        raw = raw[0]
-    if isinstance(raw, dict):
-        raw = raw.get("name") or raw.get("@value")
-        raw = raw[0] if isinstance(raw, list) and raw else raw
+    raw = first(first(raw, "name", "@value"))
     return _clean(str(raw)[:_LONG]) if isinstance(raw, str) else ""
 
 
 def _label_identified(named: dict[str, str], stated: list[Any]) -> None:
     """Add the first number for all the world among those that say of which kind they are."""
-    for raw in stated:
-        for part in raw[:MAX_CRUMBS] if isinstance(raw, list) else [raw]:
-            found = _IDENTIFIED.fullmatch(_identifier(part))
-            if found and (digits := _digits(found[1])):
-                named.setdefault("gtin", digits)
+    for part in (part for raw in stated for part in several(raw, MAX_CRUMBS)):
+        found = _IDENTIFIED.fullmatch(_identifier(part))
+        if found and (digits := _digits(found[1])):
+            named.setdefault("gtin", digits)
 
 
 def _identifier(raw: Any) -> str:
@@ -304,23 +293,15 @@ def _breadcrumbs(nodes: list[Node]) -> Iterator[Node]:
     if old:
         yield {"itemListElement": [{"name": n.get("title"), "item": n.get("url")} for n in old]}
     for node in nodes:
-        if is_a(node, _TRAILS):
-            yield node
-        if "breadcrumb" not in node:
-            continue
-        inner = node["breadcrumb"]
-        for part in inner[:MAX_CRUMBS] if isinstance(inner, list) else [inner]:
-            if isinstance(part, dict) and is_a(part, _TRAILS):
-                yield part
+        every = (node, *several(node.get("breadcrumb"), MAX_CRUMBS))
+        yield from (part for part in every if is_a(part, _TRAILS))
 
 
 def _trail(node: Node, product: str, about: PageMetadata) -> list[str]:
     """The names between the home page and the product."""
-    raw = node.get("itemListElement")
-    listed = raw[:MAX_CRUMBS] if isinstance(raw, list) else [raw]
-    items = [item for item in listed if isinstance(item, dict)]
-    crumbs = [(_crumb_name(item), _crumb_place(item)) for item in sorted(items, key=_position)]
-    crumbs = [(name, place) for name, place in crumbs if name]
+    items = sorted(parts(node.get("itemListElement"), MAX_CRUMBS), key=_position)
+    named = ((label(item.get("name")) or label(item.get("item")), item) for item in items)
+    crumbs = [(name, _crumb_place(item)) for name, item in named if name]
     if crumbs and _is_home(*crumbs[0], about):
         crumbs = crumbs[1:]
     if crumbs and _is_self(*crumbs[-1], crumbs, product, about):
@@ -329,18 +310,13 @@ def _trail(node: Node, product: str, about: PageMetadata) -> list[str]:
 
 
 def _position(item: Node) -> int:
-    stated = price(item.get("position"))
-    return int(stated.amount) if stated and stated.amount.isdigit() else 0
-
-
-def _crumb_name(item: Node) -> str:
-    return label(item.get("name")) or label(item.get("item"))
+    stated = _amount(item.get("position"))
+    return int(stated) if stated.isdigit() else 0
 
 
 def _crumb_place(item: Node) -> str:
     place = item.get("item") or item.get("url")
-    if isinstance(place, dict):
-        place = place.get("@id") or place.get("url")
+    place = first(place, "@id", "url") if isinstance(place, dict) else place
     return place if isinstance(place, str) else ""
 
 

@@ -59,7 +59,7 @@ class Extraction:
     ) -> None:
         self.config = config
         self.routes = Routes(rules, extractors)
-        self._parts: dict[str, Extractor] = {}
+        self._part = cache(_made)
         self._slots = asyncio.Semaphore(QUEUE * config.workers)
         self._starting = asyncio.Lock()
         self._pool: ProcessPool | None = None
@@ -74,7 +74,7 @@ class Extraction:
         if self.config.links or (rule is not None and (rule.select or rule.value)):
             return await self._outside(content, route)
         for at, name in enumerate(route.names):
-            part = self._parts.get(name) or self._load(name)
+            part = self._part(name)
             if not part.fast:
                 return await self._outside(content, replace(route, names=route.names[at:]))
             found = extract(part, content)
@@ -92,18 +92,12 @@ class Extraction:
         if pool is not None:
             await asyncio.to_thread(_stop, pool)
 
-    def _load(self, name: str) -> Extractor:
-        part: Extractor = plugins.load("extractor", name, BUILTIN)()
-        self._parts[name] = part
-        return part
-
     async def _outside(self, content: Content, route: Route) -> Reading:
         async with self._slots:
             for _ in range(TRIES):
                 pool = await self._started(content.url)
                 try:
-                    answer = await self._run(pool, content, route)
-                    return _ANSWER.decode(answer)
+                    return _ANSWER.decode(await self._run(pool, content, route))
                 except msgspec.MsgspecError as error:
                     raise failure(content.url, error) from error
                 except BrokenProcessPool:
@@ -139,7 +133,9 @@ class Extraction:
             async with asyncio.timeout(patience_s) as patience:
                 return await asyncio.wrap_future(task)
         except asyncio.CancelledError:
-            self._raise_if_closed(content.url)
+            current = asyncio.current_task()
+            if self._closed and not (current and current.cancelling()):
+                raise ExtractError(f"{content.url}: extraction was closed") from None
             raise
         except (BrokenProcessPool, ExtractError):
             raise
@@ -150,10 +146,10 @@ class Extraction:
         finally:
             self._tasks.discard(task)
 
-    def _raise_if_closed(self, url: str) -> None:
-        current = asyncio.current_task()
-        if self._closed and not (current and current.cancelling()):
-            raise ExtractError(f"{url}: extraction was closed") from None
+
+def _made(name: str, **given: Any) -> Extractor:
+    part: Extractor = plugins.load("extractor", name, BUILTIN)(**given)
+    return part
 
 
 def _schedule(pool: ProcessPool, args: tuple[Any, ...], deadline_s: float) -> Future[bytes]:
@@ -244,11 +240,10 @@ class PageReader:  # imports inside, because parsers take a while, and the crawl
         return replace(found, canonical=found.canonical or canonical_link(content))
 
     def _part(self, name: str, rule: int) -> Extractor:
-        kind: Any = plugins.load("extractor", name, BUILTIN)
         if name != "text":
-            return kind()  # type: ignore[no-any-return]
+            return _made(name)
         ignore = self.rules[rule].ignore if rule >= 0 else ()
-        return kind(ignore=ignore, pdf=self.config.pdf)  # type: ignore[no-any-return]
+        return _made(name, ignore=ignore, pdf=self.config.pdf)
 
     def _made_fields(self, rule: int) -> Any:
         from salticus.extract.fields import Fields

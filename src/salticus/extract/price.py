@@ -9,6 +9,8 @@ from functools import lru_cache
 from struct import pack, unpack
 from typing import Any, NamedTuple
 
+from salticus.extract.words import first
+
 _ISO = """
     AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN
     BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS
@@ -22,21 +24,17 @@ _CODES = frozenset(_ISO.split())
 _OLD = {"RMB": "CNY", "RUR": "RUB", "BYR": "BYN", "NTD": "TWD", "EURO": "EUR", "STG": "GBP"}
 
 # Signs that stand for one currency only.
-SIGNS = {
-    "€": "EUR", "£": "GBP", "₽": "RUB", "₹": "INR", "₩": "KRW", "₺": "TRY", "₴": "UAH",
-    "₪": "ILS", "₫": "VND", "฿": "THB", "₱": "PHP", "₦": "NGN", "₸": "KZT", "₾": "GEL",
-    "zł": "PLN", "Zł": "PLN", "zl": "PLN", "Kč": "CZK", "kč": "CZK", "Ft": "HUF", "ft": "HUF",
-    "лв": "BGN", "лв.": "BGN", "грн": "UAH", "грн.": "UAH", "руб": "RUB", "руб.": "RUB",
-    "р.": "RUB", "lei": "RON", "Lei": "RON", "Rp": "IDR", "Rp.": "IDR", "euro": "EUR",
-    "Euro": "EUR", "euros": "EUR", "US$": "USD", "CA$": "CAD", "C$": "CAD", "AU$": "AUD",
-    "A$": "AUD", "NZ$": "NZD", "HK$": "HKD", "NT$": "TWD", "S$": "SGD", "MX$": "MXN",
-    "R$": "BRL", "CN¥": "CNY", "JP¥": "JPY", "円": "JPY", "元": "CNY", "원": "KRW", "đ": "VND",
-    "Đ": "VND", "TL": "TRY", "tl": "TRY", "Fr.": "CHF", "SFr.": "CHF", "sFr.": "CHF",
-    "din.": "RSD", "ر.س": "SAR", "ر.س.": "SAR", "﷼": "SAR", "د.إ": "AED", "د.إ.": "AED",
-    "ج.م": "EGP", "ج.م.": "EGP", "د.ك": "KWD", "د.ك.": "KWD", "S/": "PEN", "RM": "MYR",
-    "บาท": "THB", "VNĐ": "VND", "vnđ": "VND", "р": "RUB", 'ש"ח': "ILS", "ש״ח": "ILS",
-    "₡": "CRC", "₲": "PYG", "₼": "AZN", "֏": "AMD", "৳": "BDT", "S/.": "PEN",
+_ALONE = {
+    "AED": "د.إ د.إ.", "AMD": "֏", "AUD": "AU$ A$", "AZN": "₼", "BDT": "৳", "BGN": "лв лв.",
+    "BRL": "R$", "CAD": "CA$ C$", "CHF": "Fr. SFr. sFr.", "CNY": "CN¥ 元", "CRC": "₡",
+    "CZK": "Kč kč", "EGP": "ج.م ج.م.", "EUR": "€ euro Euro euros", "GBP": "£", "GEL": "₾",
+    "HKD": "HK$", "HUF": "Ft ft", "IDR": "Rp Rp.", "ILS": '₪ ש"ח ש״ח', "INR": "₹", "JPY": "JP¥ 円",
+    "KRW": "₩ 원", "KWD": "د.ك د.ك.", "KZT": "₸", "MXN": "MX$", "MYR": "RM", "NGN": "₦",
+    "NZD": "NZ$", "PEN": "S/ S/.", "PHP": "₱", "PLN": "zł Zł zl", "PYG": "₲", "RON": "lei Lei",
+    "RSD": "din.", "RUB": "₽ руб руб. р. р", "SAR": "ر.س ر.س. ﷼", "SGD": "S$", "THB": "฿ บาท",
+    "TRY": "₺ TL tl", "TWD": "NT$", "UAH": "₴ грн грн.", "USD": "US$", "VND": "₫ đ Đ VNĐ vnđ",
 }  # fmt: skip
+SIGNS = {sign: code for code, signs in _ALONE.items() for sign in signs.split()}
 # Signs that several countries use: the page's language tells which, or nobody does.
 _SHARED = {
     "kr": {"sv": "SEK", "da": "DKK", "nb": "NOK", "nn": "NOK", "no": "NOK", "is": "ISK"},
@@ -52,10 +50,8 @@ _SHARED = {
     "جنيه": {"eg": "EGP", "sd": "SDG"},
     "Rs": {"in": "INR", "hi": "INR", "pk": "PKR", "ur": "PKR", "lk": "LKR", "np": "NPR"},
 }  # fmt: skip
-_SHARED |= {
-    "kr.": _SHARED["kr"], "Kr": _SHARED["kr"], "Kr.": _SHARED["kr"], "KR": _SHARED["kr"],
-    "Rs.": _SHARED["Rs"], "₨": _SHARED["Rs"],
-}  # fmt: skip
+_SHARED |= dict.fromkeys(("kr.", "Kr", "Kr.", "KR"), _SHARED["kr"])
+_SHARED |= dict.fromkeys(("Rs.", "₨"), _SHARED["Rs"])
 
 # By use, not by statute: nobody prices in the hundredth part of a forint or a rupiah.
 _WHOLE_ONLY = """
@@ -129,10 +125,7 @@ def currency(raw: Any, tongue: str = "") -> str:
     """
     if type(raw) is str and raw in _CODES:
         return raw
-    if isinstance(raw, list) and raw:
-        raw = raw[0]
-    if isinstance(raw, dict):
-        raw = raw.get("@value")
+    raw = first(raw, "@value")
     if not isinstance(raw, str) or len(raw) > 40:
         return ""
     text = html.unescape(raw).strip()
@@ -236,8 +229,7 @@ def rival(raw: Any, code: str = "", tongue: str = "") -> str:
     >>> rival("1.299", "EUR", "de"), rival("1.299", "EUR", "en"), rival("1.299", "JPY", "de")
     ('1299', '', '')
     """
-    if isinstance(raw, list) and raw:
-        raw = raw[0]
+    raw = first(raw)
     if not isinstance(raw, str) or len(raw) > _LONGEST or code in WHOLE:
         return ""
     found = _DOUBT.fullmatch(_bare(raw))
@@ -293,15 +285,10 @@ def _calm(text: str) -> str:
     amount = Decimal(text)
     for places in (2, 4, 6, 8):
         rounded = round(amount, places)
-        if abs(rounded - amount) <= amount * _NOISE or _single(rounded) == float(amount):
+        (single,) = unpack("f", pack("f", rounded))
+        if abs(rounded - amount) <= amount * _NOISE or single == float(amount):
             return f"{rounded:f}"
     return text
-
-
-def _single(amount: Decimal) -> float:
-    """An amount in single precision, as a double holds it."""
-    found: float = unpack("f", pack("f", amount))[0]
-    return found
 
 
 def _checked(amount: Decimal, currency: str = "") -> Price | None:

@@ -112,8 +112,7 @@ class XPath:
             raise ConfigError(f"{expression!r} is no XPath: {error}") from error
 
     def find(self, document: ParsedPage) -> list[str]:
-        found = self.elements(document)
-        return _texts(_shown(item) for item in found)
+        return _texts(map(_shown, self.elements(document)))
 
     def elements(self, document: ParsedPage) -> list[Any]:
         """What the expression gives, as a list."""
@@ -143,9 +142,7 @@ class Json:
             raise ConfigError(f"{path.strip()!r} is no JSONPath: {reason}") from error
 
     def find(self, document: ParsedPage) -> list[str]:
-        found: list[Any] = []
-        for value in self._values(document):
-            found += self._matches(value)
+        found = [item for value in self._values(document) for item in self._matches(value)]
         return _texts(json_text(item) for item in found if item is not None)
 
     def _values(self, document: ParsedPage) -> Iterable[Any]:

@@ -11,13 +11,13 @@ from salticus.extract.about import PageMetadata
 from salticus.extract.jsonld import Node
 from salticus.extract.naming import is_a
 from salticus.extract.price import Price, currency, plausible, price, rival
-from salticus.extract.words import availability, term
+from salticus.extract.words import availability, several, term
 
 MAX_PARTS = 50
 MAX_LOOK = 512 * 1024
 
 _LIST = frozenset({"ListPrice", "StrikethroughPrice", "SRP", "MSRP", "RegularPrice"})
-_OTHER_TYPES = frozenset({"MinimumAdvertisedPrice", "InvoicePrice"})
+_NOT_ASKED = _LIST | {"MinimumAdvertisedPrice", "InvoicePrice"}
 _CHARGES = frozenset({"DeliveryChargeSpecification", "PaymentChargeSpecification"})
 _RATES = ("billingDuration", "billingIncrement", "billingPeriod", "billingStart")
 _TAXED = "valueAddedTaxIncluded"
@@ -64,10 +64,8 @@ def sale(offer: Node, product: Node, about: PageMetadata) -> Sale | None:
     """What an offer asks of the buyer now; None if it does not say."""
     code = currency(offer.get("priceCurrency"), about.tongue)
     if not code and "priceSpecification" in offer:
-        codes = (
-            currency(part.get("priceCurrency")) for part in _parts(offer["priceSpecification"])
-        )
-        code = next(filter(None, codes), "")
+        named = (part.get("priceCurrency") for part in parts(offer["priceSpecification"]))
+        code = next(filter(None, map(currency, named)), "")
     for stated, other in _stated(offer):
         if stated is None:
             continue
@@ -100,9 +98,13 @@ def _stated(offer: Node) -> Iterable[tuple[Any, Any]]:
     own = offer.get("price")
     if "priceSpecification" not in offer:
         return ((offer.get("lowPrice"), None), (own, None))
-    parts = _parts(offer["priceSpecification"])
-    asked = [(_least(part), part.get("priceCurrency")) for part in _with_tax(parts) if _asked(part)]
-    first = [] if _is_rate(own, parts) else [*_lower(own, asked, parts), (own, None)]
+    given = parts(offer["priceSpecification"])
+    asked = [
+        (part.get("price", part.get("minPrice")), part.get("priceCurrency"))
+        for part in _with_tax(given)
+        if _asked(part)
+    ]
+    first = [] if _is_rate(own, given) else [*_lower(own, asked, given), (own, None)]
     return [(offer.get("lowPrice"), None), *first, *asked]
 
 
@@ -114,14 +116,9 @@ def _with_tax(parts: list[Node]) -> list[Node]:
     return [part for part, word in zip(parts, said, strict=True) if word != "false"]
 
 
-def _least(part: Node) -> Any:
-    """The price of a specification, or the lower end of its range."""
-    return part["price"] if "price" in part else part.get("minPrice")
-
-
-def _parts(raw: Any) -> list[Node]:
-    parts = raw[:MAX_PARTS] if isinstance(raw, list) else [raw]
-    return [part for part in parts if isinstance(part, dict)]
+def parts(raw: Any, most: int = MAX_PARTS) -> list[Node]:
+    """The nodes among what a property states."""
+    return [part for part in several(raw, most) if isinstance(part, dict)]
 
 
 def _lower(own: Any, asked: list[tuple[Any, Any]], parts: list[Node]) -> Iterator[tuple[Any, Any]]:
@@ -137,15 +134,14 @@ def _lower(own: Any, asked: list[tuple[Any, Any]], parts: list[Node]) -> Iterato
 def _is_rate(own: Any, parts: list[Node]) -> bool:
     """Whether the price of an offer is repeated as what is paid each month."""
     stated = own is not None and price(own)
-    rates = (price(part.get("price")) for part in parts if _recurs(part))
-    return bool(stated) and any(rate == stated for rate in rates)
+    return bool(stated) and stated in [price(part.get("price")) for part in parts if _recurs(part)]
 
 
 def _asked(part: Node) -> bool:
     """Whether it is what the buyer pays: not crossed out, not per kilogram, not for members."""
-    if _listed(part) or _recurs(part) or is_a(part, _CHARGES) or "validForMemberTier" in part:
+    if _word(part.get("priceType")) in _NOT_ASKED or "validForMemberTier" in part:
         return False
-    if _word(part.get("priceType")) in _OTHER_TYPES or _bulk(part):
+    if _recurs(part) or is_a(part, _CHARGES) or _bulk(part):
         return False
     unit = part.get("unitCode") or part.get("unitText")
     return _piece(unit) and _whole(part.get("referenceQuantity"))
@@ -157,9 +153,8 @@ def _listed(part: Node) -> bool:
 
 def _recurs(part: Node) -> bool:
     """Whether a price is one of many to come: a rate, a rent, an instalment."""
-    if any(part.get(key) is not None for key in _RATES):
-        return True
-    if _word(part.get("priceComponentType")) not in _WHOLE_PRICE:
+    rates = any(part.get(key) is not None for key in _RATES)
+    if rates or _word(part.get("priceComponentType")) not in _WHOLE_PRICE:
         return True
     quantity = part.get("referenceQuantity")
     nodes = (part, quantity) if isinstance(quantity, dict) else (part,)
@@ -225,7 +220,7 @@ def readiness(word: str) -> int:
 
 def list_price(offer: Node, amount: str) -> str:
     """The price before the reduction; empty if none is stated, or none that is higher."""
-    for part in _parts(offer.get("priceSpecification")):
+    for part in parts(offer.get("priceSpecification")):
         found = price(part.get("price")) if _listed(part) else None
         if found and Decimal(found.amount) > Decimal(amount):
             return found.amount

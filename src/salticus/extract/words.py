@@ -21,22 +21,16 @@ _AVAILABILITY = _words(
     "OnlineOnly", "OutOfStock", "PreOrder", "PreSale", "Reserved", "SoldOut",
 )  # fmt: skip
 _AVAILABILITY |= {"oos": "OutOfStock", "notinstock": "OutOfStock", "nostock": "OutOfStock"}
-_CONDITION = _words("DamagedCondition", "NewCondition", "RefurbishedCondition", "UsedCondition")
-_CONDITION |= {
-    "new": "NewCondition", "used": "UsedCondition", "refurbished": "RefurbishedCondition",
-    "damaged": "DamagedCondition", "neu": "NewCondition", "gebraucht": "UsedCondition",
-    "generalüberholt": "RefurbishedCondition", "neuf": "NewCondition", "occasion": "UsedCondition",
-    "reconditionné": "RefurbishedCondition", "nuovo": "NewCondition", "usato": "UsedCondition",
-    "ricondizionato": "RefurbishedCondition", "nuevo": "NewCondition", "usado": "UsedCondition",
-    "reacondicionado": "RefurbishedCondition", "novo": "NewCondition", "nieuw": "NewCondition",
-    "gebruikt": "UsedCondition", "tweedehands": "UsedCondition", "nowy": "NewCondition",
-    "używany": "UsedCondition", "nové": "NewCondition", "použité": "UsedCondition",
-    "ny": "NewCondition", "begagnad": "UsedCondition", "brugt": "UsedCondition",
-    "brukt": "UsedCondition", "új": "NewCondition", "használt": "UsedCondition",
-    "новый": "NewCondition", "новое": "NewCondition", "yeni": "NewCondition",
-    "新品": "NewCondition", "中古": "UsedCondition", "새상품": "NewCondition",
-    "중고": "UsedCondition",
-}  # fmt: skip
+_STATES = {
+    "Damaged": "damaged",
+    "New": "new neu neuf nuovo nuevo novo nieuw nowy nové ny új новый новое yeni 新品 새상품",
+    "Refurbished": "refurbished generalüberholt reconditionné ricondizionato reacondicionado",
+    "Used": "used gebraucht occasion usato usado gebruikt tweedehands używany použité begagnad"
+    " brugt brukt használt 中古 중고",
+}
+_CONDITION = _words(*(f"{state}Condition" for state in _STATES)) | {
+    word: f"{state}Condition" for state, words in _STATES.items() for word in words.split()
+}
 
 # What shops write for people. A phrase counts wherever it stands, and the first line that has one
 # wins: "nicht auf Lager" contains "auf Lager".
@@ -116,7 +110,7 @@ def availability(raw: Any) -> str:
     """
     if type(raw) is str and raw in _AVAILABILITY:
         return _AVAILABILITY[raw]
-    return _word(raw, _AVAILABILITY) or _plain(_first(raw))
+    return _word(raw, _AVAILABILITY) or _plain(first(raw, "@id", "name"))
 
 
 def condition(raw: Any) -> str:
@@ -130,16 +124,20 @@ def condition(raw: Any) -> str:
     return _word(raw, _CONDITION)
 
 
-def _first(raw: Any) -> Any:
+def first(raw: Any, *keys: str) -> Any:
+    """What a property states: of a list the first, of a node what the first of the keys says."""
     if isinstance(raw, list) and raw:
         raw = raw[0]
-    if isinstance(raw, dict):
-        raw = raw.get("@id") or raw.get("name")
-    return raw
+    return next(filter(None, map(raw.get, keys)), None) if isinstance(raw, dict) else raw
+
+
+def several(raw: Any, most: int | None = None) -> list[Any]:
+    """All that a property states, at most so many."""
+    return raw[:most] if isinstance(raw, list) else [raw]
 
 
 def _word(raw: Any, known: dict[str, str]) -> str:
-    raw = _first(raw)
+    raw = first(raw, "@id", "name")
     if not isinstance(raw, str) or len(raw) > _LONGEST:
         return ""
     return known.get(raw) or known.get(_GAPS.sub("", term(raw)).lower(), "")
