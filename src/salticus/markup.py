@@ -11,6 +11,7 @@ import functools
 import html
 import re
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from lxml import etree
@@ -135,8 +136,7 @@ class Document:
 
     def _complaint(self) -> str | None:
         log = self._parser.feed_error_log
-        kinds = [error.type_name for error in log if error.type_name.startswith("ERR_")]
-        kinds = [kind for kind in kinds if kind not in _HARMLESS]
+        kinds = {error.type_name for error in log if error.type_name.startswith("ERR_")} - _HARMLESS
         if "ERR_TAG_NOT_FINISHED" in kinds:
             return "the XML ends too early"
         if self.root is None:
@@ -154,8 +154,7 @@ def _drop(element: Element) -> None:
 
 def local(element: Element) -> str:
     """The name of an element without namespace, also where the prefix means nothing."""
-    tag = element.tag
-    return _local(tag) if isinstance(tag, str) else ""
+    return _local(element.tag) if isinstance(element.tag, str) else ""
 
 
 @functools.lru_cache(maxsize=1000)
@@ -177,10 +176,7 @@ def pieces_of(body: bytes) -> Iterator[bytes]:
 
 
 def decoded(pieces: Iterable[bytes]) -> Iterator[str]:
-    """The text of a document; what cannot be decoded becomes U+FFFD.
-
-    By byte order mark, else as the XML declaration says, else UTF-8.
-    """
+    """The text by byte order mark, XML declaration, or as UTF-8; U+FFFD for what it cannot be."""
     decoder = None
     for piece in pieces:
         if decoder is None:
@@ -191,9 +187,8 @@ def decoded(pieces: Iterable[bytes]) -> Iterator[str]:
 
 
 def _encoding(head: bytes) -> str:
-    for mark, name in _STARTS.items():
-        if head.startswith(mark):
-            return name
+    if marked := next((name for mark, name in _STARTS.items() if head.startswith(mark)), None):
+        return marked
     found = _DECLARED.search(head[:_HEAD])
     mapped = map_encoding_to_html5(found[1].decode("ascii", "replace"), False) if found else None
     name = codecs.lookup(mapped).name if mapped else "utf-8"
@@ -210,7 +205,7 @@ def mended(texts: Iterable[str]) -> Iterator[str]:
     '<a>1 &amp; 2\\xa0é &amp; &amp;who;</a>'
     """
     rest, inside, started = "", False, False
-    for text in _last(texts):
+    for text in chain(texts, [None]):  # at the end, the rest
         if text is not None:
             rest += _ILLEGAL.sub("", text)
         if not started:
@@ -225,25 +220,14 @@ def mended(texts: Iterable[str]) -> Iterator[str]:
             continue
         parts: list[str] = []
         for part in _SECTION.split(ready):
-            inside = _inside(part, inside)
+            inside = part == "<![CDATA[" or (inside and part != "]]>")
             parts.append(part if inside else _escaped(part))
         yield "".join(parts)
-
-
-def _last(texts: Iterable[str]) -> Iterator[str | None]:
-    """The texts, then None."""
-    yield from texts
-    yield None
 
 
 def _safe_cut(text: str) -> int:
     found = _UNFINISHED.search(text, max(0, len(text) - _MARGIN))
     return found.start() if found else len(text)
-
-
-def _inside(part: str, inside: bool) -> bool:
-    """Whether the text after this part is in a CDATA section."""
-    return part == "<![CDATA[" or (inside and part != "]]>")
 
 
 def _escaped(text: str) -> str:

@@ -55,8 +55,10 @@ def _judge(seen: Observation, target: Target, fetched: Fetched, reading: Reading
         lost = "the page had a value and has none now" if target.digest else "no value found"
         seen.fault = f"{lost}: {reading.fault}" if reading.fault else lost
     else:
-        seen.fault = reading.fault
-        _compare(seen, target, value)
+        seen.fault, seen.digest = reading.fault, digest(value.text)
+        seen.changed = None if target.digest is None else seen.digest != target.digest
+        if seen.changed is not False:
+            seen.value, seen.age_s = value, _age(seen.last_modified, seen.at)
 
 
 def _sent_home(target: Target, fetched: Fetched, value: Value | None) -> bool:
@@ -66,24 +68,12 @@ def _sent_home(target: Target, fetched: Fetched, value: Value | None) -> bool:
     """
     if target.digest is None or not _home(fetched.url) or _home(target.url):
         return False
-    if value is None:
-        return True
-    return fetched.moved is not None and digest(value.text) != target.digest
+    return value is None or (fetched.moved is not None and digest(value.text) != target.digest)
 
 
 def _home(url: str) -> bool:
     parts = urlsplit(url)
     return parts.path in ("", "/") and not parts.query
-
-
-def _compare(seen: Observation, target: Target, value: Value) -> None:
-    seen.digest = digest(value.text)
-    if seen.digest == target.digest:
-        seen.changed = False
-        return
-    seen.changed = None if target.digest is None else True
-    seen.value = value
-    seen.age_s = _age(seen.last_modified, seen.at)
 
 
 def tolerated(before: Value, after: Value, tolerance: Mapping[str, Tolerance]) -> bool:

@@ -53,9 +53,7 @@ def length(text: str) -> int:
 
 
 def parse_json(text: str) -> Any:
-    """The JSON value in a text, also behind an assignment such as ``window.state = {…};``.
-
-    ExtractError if there is none.
+    """The JSON in a text, also behind ``window.state = {…};``; ExtractError if there is none.
 
     >>> parse_json('var shop = {"a": 1.50};')
     {'a': Decimal('1.50')}

@@ -41,10 +41,8 @@ _RARE = 0.1  # controls among the first bytes of what may still be text
 def declared(content: Content) -> str | None:
     """The character set by byte order mark, Content-Type or meta element, in this order.
 
-    Text in which every other byte is zero is UTF-16, whatever it says.
-
-    Names are read as browsers read them, so that ``latin1`` means windows-1252; a name that no
-    browser knows counts as none. Never a codec that is not a character set.
+    Text in which every other byte is zero is UTF-16, whatever it says. Names are read as browsers
+    read them: ``latin1`` means windows-1252; one that no browser knows counts as none.
 
     >>> declared(Content("http://a.example/", b'<meta charset="latin1">'))
     'cp1252'

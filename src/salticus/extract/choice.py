@@ -183,12 +183,9 @@ _SELECTING = (
 
 
 class ChosenOffer(Subject):
-    """The offer that counts among those of the page's product, with what is known of both.
+    """The offer that counts among those of the page's product, with what is known of both."""
 
-    `left` bounds the offers looked at: references may run in rings.
-    """
-
-    left = MAX_OFFERS
+    left = MAX_OFFERS  # that may still be looked at: references may run in rings
 
     @lazy
     def product(self) -> Node:

@@ -30,11 +30,11 @@ MAX_FOLD = 1024 * 1024
 MAX_HOPS = 50
 WIDE = 16
 
-_OPENED_IN_ORDER = ("mainEntity", "@graph")
 _PAGES = frozenset({"WebPage", "ItemPage", "ProductPage"})
 _TRADES = frozenset({"BuyAction", "SellAction", "OrderAction", "PreOrderAction", "TradeAction"})
+# The properties that are opened, in this order; some only of nodes of certain kinds.
 _SUBJECTS = {"potentialAction": _PAGES, "about": _PAGES, "object": _TRADES}
-_OPENED = frozenset((*_OPENED_IN_ORDER, *_SUBJECTS))
+_OPENED: dict[str, frozenset[str] | None] = {"mainEntity": None, "@graph": None, **_SUBJECTS}
 _MARK = b"application/ld+json"
 _PLUS = _MARK.index(b"+")
 _USUAL = b'<script type="application/ld+json">'
@@ -210,7 +210,7 @@ def _repaired(block: bytes) -> Any:
 
 def unfolded(roots: list[Any]) -> list[Node]:
     """The objects at the top of a page: of lists, graphs, and what a page is said to be about."""
-    if len(roots) == 1 and type(roots[0]) is dict and _OPENED.isdisjoint(roots[0]):
+    if len(roots) == 1 and type(roots[0]) is dict and _OPENED.keys().isdisjoint(roots[0]):
         return roots
     found: list[Node] = []
     waiting = roots[::-1]
@@ -222,8 +222,6 @@ def unfolded(roots: list[Any]) -> list[Node]:
             waiting += item[:MAX_NODES][::-1]
         elif isinstance(item, dict):
             found.append(item)
-            waiting += [item[key] for key in _OPENED_IN_ORDER if key in item]
-            waiting += [
-                item[key] for key, of in _SUBJECTS.items() if key in item and is_a(item, of)
-            ]
+            opened = ((key, of) for key, of in _OPENED.items() if key in item)
+            waiting += [item[key] for key, of in opened if of is None or is_a(item, of)]
     return found

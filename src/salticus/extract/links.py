@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_URL = 2_048
 MAX_TITLE = 500
-_WEB = ("http://", "https://")
+WEB = ("http://", "https://")
 MOST = 500
 MOST_ALIKE = 100
 FARTHEST = 100
@@ -183,7 +183,7 @@ def address(raw: str, base: str) -> ListedUrl | None:
     if not raw or len(raw) > MAX_URL:
         return None
     try:
-        parsed = can_ada.parse(raw if raw.startswith(_WEB) else _joined(raw, base))
+        parsed = can_ada.parse(raw if raw.startswith(WEB) else _joined(raw, base))
     except (ValueError, TypeError):  # TypeError: a string that is not valid Unicode
         return None
     if parsed.protocol not in ("http:", "https:") or len(parsed.href) > MAX_URL:

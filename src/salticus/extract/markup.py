@@ -105,23 +105,17 @@ class Markup:
     def extract(self, content: Content) -> Value | None:
         if len(content.body) > MAX_BODY or not applies(content):
             return None
-        return merged(content)
-
-
-def merged(content: Content) -> Value | None:
-    """The offer on which the syntaxes of a page agree, or that the first of them states."""
-    document = document_of(content)
-    text = document.text
-    if text.count("<") > MAX_DEEP and _deep(text):
-        raise ExtractError(f"{content.url}: elements are nested more than {MAX_DEEP} deep")
-    body = text.replace("\0", "\ufffd").encode("utf-8", "replace")
-    content = Content(content.url, body, "text/html", "utf-8")
-    about, tree = PageMetadata(content), document.nodes
-    choices = _agreeing(list(_choices(content, tree, about)))
-    found, sale = next(((c, c.sale) for c in choices if c.sale), (None, None))
-    if sale and sale.rival:
-        sale = _settled(sale, choices, text, about)
-    return value(_known(found, sale, choices), about) if found and sale else None
+        document = document_of(content)
+        text = document.text
+        if text.count("<") > MAX_DEEP and _deep(text):
+            raise ExtractError(f"{content.url}: elements are nested more than {MAX_DEEP} deep")
+        body = text.replace("\0", "\ufffd").encode("utf-8", "replace")
+        about = PageMetadata(Content(content.url, body, "text/html", "utf-8"))
+        choices = _agreeing(list(_choices(document.nodes, about)))
+        found, sale = next(((c, c.sale) for c in choices if c.sale), (None, None))
+        if sale and sale.rival:
+            sale = _settled(sale, choices, text, about)
+        return value(_known(found, sale, choices), about) if found and sale else None
 
 
 def _deep(text: str) -> bool:
@@ -138,12 +132,10 @@ def _deep(text: str) -> bool:
     return False
 
 
-def _choices(
-    content: Content, tree: LexborHTMLParser, about: PageMetadata
-) -> Iterator[ChosenOffer]:
+def _choices(tree: LexborHTMLParser, about: PageMetadata) -> Iterator[ChosenOffer]:
     """What each syntax says, the most trusted first."""
-    folded = content.body.lower()
-    above: list[Node] = jsonld.nodes(content, jsonld.WIDE)
+    folded = about.content.body.lower()
+    above: list[Node] = jsonld.nodes(about.content, jsonld.WIDE)
     if above:
         yield ChosenOffer(above, about)
     for syntax, mark in ((MICRODATA, b"itemscope"), (RDFA, b"typeof")):

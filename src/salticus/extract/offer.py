@@ -114,13 +114,8 @@ def value(known: dict[str, str], about: PageMetadata) -> Value:
 
 def known_of(choice: ChosenOffer, sale: Sale) -> dict[str, str]:
     """All that a choice tells of its sale, empty parts left out; what decides a change first."""
-    known = {"price": sale.amount}
-    if sale.currency:
-        known["currency"] = sale.currency
-    if word := _stock(sale):
-        known["availability"] = word
-    known.update(labels(choice, sale))
-    return known
+    known = {"price": sale.amount, "currency": sale.currency, "availability": _stock(sale)}
+    return {field: said for field, said in known.items() if said} | labels(choice, sale)
 
 
 def labels(choice: ChosenOffer, sale: Sale | None) -> dict[str, str]:

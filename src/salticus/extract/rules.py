@@ -23,8 +23,7 @@ BY_KIND = {"offer": ("offer", "markup"), "page": ("text",), "source": ("source",
 
 
 class Route(msgspec.Struct, frozen=True):
-    """How one page is read: by the parts `names` in turn, under the rule of that number
-    (-1 = none)."""
+    """How one page is read: by the parts `names` in turn, under a rule by its number (-1: none)."""
 
     kind: str | None
     rule: int

@@ -99,8 +99,7 @@ class Css:
 
 
 class XPath:
-    """Elements, attributes or texts by XPath 1.0, with the functions of EXSLT's regular
-    expressions (``re:test``)."""
+    """Elements, attributes or texts by XPath 1.0, with EXSLT's regular expressions, ``re:test``."""
 
     _SPACES = {"re": "http://exslt.org/regular-expressions"}
 

@@ -6,17 +6,16 @@ import html
 import re
 import zlib
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from salticus.errors import ExtractError
 from salticus.extract.base import Content
-from salticus.extract.links import Listing, digest, label, read_links
+from salticus.extract.links import WEB, Listing, digest, label, read_links
 from salticus.markup import Document, decoded, local, mended, pieces_of, text_of
 from salticus.types import Entry, Reading, Value
-from salticus.types.dates import written
+from salticus.types.dates import utc, written
 
 if TYPE_CHECKING:
     from salticus.markup import Element
@@ -34,7 +33,6 @@ MAX_JSON = 16_000_000  # bytes; unlike XML it is read as a whole
 _ITEMS = frozenset({"item", "entry"})
 _TIMES = ("updated", "modified", "date_modified", "pubdate", "published", "issued", "date")
 _TAGS = re.compile(r"<[^<>]{0,500}>")
-_WEB = ("http://", "https://")
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _OTHER = 2
 
@@ -51,7 +49,6 @@ _ROOTS = {
     "rdf": "rss 1.0",
     "feed": "atom",
 }
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Source:
@@ -69,27 +66,23 @@ class Source:
 
     def extract(self, content: Content) -> Reading:
         format = _format(content)
-        reading = _read(content, format)
+        if format == "html":
+            reading = Reading(entries=read_links(content))
+            if not reading.entries:
+                raise ExtractError(
+                    f"{content.url}: no links to pages of its site are in this HTML page; if "
+                    "scripts make them, have it rendered"
+                )
+        else:
+            read = read_sitemap if "sitemap" in format else read_feed
+            reading = read(content.body, content.url)
         return msgspec.structs.replace(reading, value=_value(reading.entries, format))
-
-
-def _read(content: Content, format: str) -> Reading:
-    if format == "html":
-        entries = read_links(content)
-        if not entries:
-            raise ExtractError(
-                f"{content.url}: no links to pages of its site are in this HTML page; if scripts "
-                "make them, have it rendered"
-            )
-        return Reading(entries=entries)
-    read = read_sitemap if "sitemap" in format else read_feed
-    return read(content.body, content.url)
 
 
 def _value(entries: tuple[Entry, ...], format: str) -> Value:
     fields = {"links": str(len(entries)), "format": format}
     if newest := max((entry.at for entry in entries if entry.at), default=None):
-        fields["newest"] = f"{_EPOCH + timedelta(microseconds=newest):%Y-%m-%dT%H:%M:%SZ}"
+        fields["newest"] = utc(newest)[:19] + "Z"
     return Value("source", f"{len(entries)} links, {digest(entries)}", fields)
 
 
@@ -102,7 +95,7 @@ def _format(content: Content) -> str:
         raise _unknown(content, "binary")
     text = "".join(decoded([head])).lstrip("\ufeff \t\r\n")
     if "<" not in text:
-        if text.lower().startswith(("http://", "https://")):
+        if text.lower().startswith(WEB):
             return "text sitemap"
         raise _unknown(content, "text without URLs" if text else "empty")
     return _by_root(content, "".join(mended([text])))
@@ -148,10 +141,9 @@ def read_sitemap(body: bytes, url: str) -> Reading:
     what was left out or cut; `complete` is True only if all was read and something was there: a
     list that is suddenly empty is more often broken than true. ExtractError if nothing can be read.
 
-    >>> read_sitemap(b"<urlset><url><loc>/a</loc></url></urlset>", "http://shop.example/s.xml")
-    Reading(value=None, status=<Status.OK: 0>, fault=None, canonical=None, \
-entries=(Entry(url='http://shop.example/a', kind=None, at=None, title=None, word='lastmod'),), \
-complete=True)
+    >>> found = read_sitemap(b"<urlset><url><loc>/a</loc></url></urlset>", "http://shop.example/s")
+    >>> [entry.url for entry in found.entries], found.complete
+    (['http://shop.example/a'], True)
     """
     body, cut = inflated(body)
     listing = Listing(url, most=MOST_OF_SITEMAP)
@@ -206,8 +198,7 @@ def _parts(element: Element) -> dict[str, str]:
         name = local(child)
         if name == "news":
             news = {local(each): each for each in child}
-            wanted = (n for n in ("publication_date", "title") if n in news)
-            parts |= {n: text_of(news[n]) for n in wanted}
+            parts |= {n: text_of(news[n]) for n in ("publication_date", "title") if n in news}
         elif name in ("loc", "lastmod"):
             parts.setdefault(name, text_of(child))
     return parts
@@ -270,16 +261,13 @@ def _read_json(body: bytes, listing: Listing) -> str | None:
     except (msgspec.MsgspecError, RecursionError) as error:
         return f"it is no JSON Feed: {error}"
     for item in feed.items[:MOST_OF_FEED]:
-        links = (_text(item.get(key)) for key in ("url", "external_url", "id"))
-        link = next((each for each in links if each and each.startswith((*_WEB, "/"))), "")
-        times = (written(_text(item.get(f"date_{key}"))) for key in ("modified", "published"))
+        said = {key: raw.strip() for key, raw in item.items() if isinstance(raw, str)}
+        links = (said.get(key, "") for key in ("url", "external_url", "id"))
+        link = next((each for each in links if each.startswith((*WEB, "/"))), "")
+        times = (written(said.get(key)) for key in ("date_modified", "date_published"))
         at = next(filter(None, times), None)
-        listing.add(link, about=Entry("", at=at, title=_title(_text(item.get("title")))))
+        listing.add(link, about=Entry("", at=at, title=_title(said.get("title"))))
     return None
-
-
-def _text(raw: Any) -> str | None:
-    return raw.strip() if isinstance(raw, str) else None
 
 
 def _read_feed(body: bytes, listing: Listing) -> str | None:
@@ -292,8 +280,7 @@ def _read_feed(body: bytes, listing: Listing) -> str | None:
         title = text_of(parts["title"]) if "title" in parts else None
         about = Entry("", at=next(filter(None, times), None), title=_title(title))
         found = (each for each in _feed_links(element, parts) if each[0])
-        link, base = next(found, ("", ""))
-        listing.add(link, base, about=about)
+        listing.add(*next(found, ("", "")), about=about)
     return document.fault
 
 
@@ -307,7 +294,8 @@ def _feed_links(element: Element, parts: dict[str, Element]) -> Iterator[tuple[s
             yield child.get("href") or text_of(child), child.base or ""
     guid = parts.get("guid", parts.get("id"))
     if guid is not None and (guid.get("isPermaLink") or "true").lower() != "false":
-        yield from ((link, "") for link in [text_of(guid)] if link.startswith(_WEB))
+        link = text_of(guid)
+        yield link if link.startswith(WEB) else "", ""
     yield element.get(_ABOUT) or "", ""
 
 

@@ -25,6 +25,7 @@ PDF_OFF = "a PDF; set extract.pdf = true to read its text"
 PDF_ABSENT = "a PDF, and nothing to read it with: pip install 'salticus[pdf]'"
 
 _MAX_FIELD = 500
+_BARE = {"preserve_formatting": False, "list_bullets": False, "alt_texts": False}
 _MAIN_PART = {"main_content": True, "comments": False, "post_meta": False}
 _LONG = 250  # words of a text that is beyond doubt
 _MORE = 2  # times as many words that the rest must have to be worth more
@@ -88,9 +89,8 @@ class Text:
 
     def _html(self, document: ParsedPage) -> Value | None:
         tree = self._ignored.tree(document)
-        text = _text(tree, list(FURNITURE))
         title = document.title if tree is document.tree else tree.title or ""
-        return self._value(text, _fields(tree, title))
+        return self._value(_text(tree), _fields(tree, title))
 
     def _value(self, text: str, fields: dict[str, str] | None = None) -> Value | None:
         text = self._ignored.passages(text)
@@ -104,29 +104,21 @@ def _json(document: ParsedPage) -> str:
         return canonical(document.text)
 
 
-def _text(tree: HTMLTree, cut: list[str]) -> str:
+def _text(tree: HTMLTree) -> str:
     """The main text; if that is next to nothing, all but what surrounds it on every page."""
-    main = _plain(tree, [*cut, f"[{LINKS}]"], **_MAIN_PART)
+    main = _plain(tree, [f"[{LINKS}]"], **_MAIN_PART)
     words = length(main)
     if words >= _LONG:
         return main
-    inner = _plain(tree, cut + _AROUND)
+    inner = _plain(tree, _AROUND)
     if length(inner) > _MORE * words:
         return inner
-    return main or _plain(tree, cut)
+    return main or _plain(tree)
 
 
-def _plain(tree: HTMLTree, cut: list[str], **part: bool) -> str:
-    """The text of a page without the elements to `cut`; all of it, unless `_MAIN_PART`."""
-    found: str = extract_plain_text(
-        tree,
-        preserve_formatting=False,
-        list_bullets=False,
-        alt_texts=False,
-        skip_elements=cut,
-        **part,
-    )
-    return canonical(found)
+def _plain(tree: HTMLTree, cut: Sequence[str] = (), **part: bool) -> str:
+    """The text of a page without furniture and what else to `cut`; all, unless `_MAIN_PART`."""
+    return canonical(extract_plain_text(tree, skip_elements=[*FURNITURE, *cut], **_BARE, **part))
 
 
 def _fields(tree: HTMLTree, title: str) -> dict[str, str]:
@@ -137,38 +129,29 @@ def _fields(tree: HTMLTree, title: str) -> dict[str, str]:
 
 
 def _pdf_text(body: bytes) -> str:
-    """What the pages say, in their order; ExtractError if that cannot be found out.
-
-    At most `MAX_PDF_PAGES` pages and `MAX_PDF_TEXT` characters are read.
-    """
+    """What the pages say, in their order; ExtractError if that cannot be found out."""
     try:
         import pypdf
     except ImportError:
         raise ExtractError(PDF_ABSENT) from None
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it complains of every bad PDF
+    said: list[str] = []
+    left = MAX_PDF_TEXT
     try:
-        return _pdf_pages(pypdf.PdfReader(io.BytesIO(body)))
+        for page in pypdf.PdfReader(io.BytesIO(body)).pages[:MAX_PDF_PAGES]:
+            said.append(canonical(page.extract_text()[:left]))
+            left -= len(said[-1])
+            if left <= 0:
+                break
     except MemoryError:
         raise
     except Exception as error:  # a hostile PDF breaks it in countless ways
         raise ExtractError(f"the PDF cannot be read: {type(error).__name__}: {error}") from error
-
-
-def _pdf_pages(reader: object) -> str:
-    said: list[str] = []
-    left = MAX_PDF_TEXT
-    for page in reader.pages[:MAX_PDF_PAGES]:  # type: ignore[attr-defined]
-        said.append(canonical(page.extract_text()[:left]))
-        left -= len(said[-1])
-        if left <= 0:
-            break
     return " ".join(filter(None, said))
 
 
 class Ignored:
-    """What a rule ignores: elements by ``css:`` and ``xpath:``, passages by ``re:``.
-
-    ConfigError if an expression is wrong.
+    """Elements to ignore by ``css:`` and ``xpath:``, passages by ``re:``; ConfigError if wrong.
 
     >>> Ignored(["re:Visitor no. [0-9]+"]).passages("Good day. Visitor no. 1234 Bye")
     'Good day. Bye'
@@ -187,7 +170,10 @@ class Ignored:
         elif language == "xpath":
             self.xpaths.append(XPath(expression))
         elif language == "re":
-            self.patterns.append(_pattern(expression))
+            try:
+                self.patterns.append(re.compile(expression))
+            except (re.error, RecursionError, OverflowError) as error:
+                raise ConfigError(f"{expression!r} is no regular expression: {error}") from error
         else:
             raise ConfigError(f"{language}: cannot be ignored; write css:, xpath: or re:")
 
@@ -195,25 +181,19 @@ class Ignored:
         """The page without the elements that are ignored."""
         if not self.css and not self.xpaths:
             return document.tree
-        content, text = document.content, document.text
+        url, text = document.content.url, document.text
         if self.css:
-            text = self._without_css(document.text)
-        if self.xpaths:
-            text = self._without_xpath(content.url, text)
-        return parsed(content.url, text)
-
-    def _without_css(self, text: str) -> str:
-        page = LexborHTMLParser(text)
-        for node in reversed(page.css(",".join(self.css))):  # the inner ones first
-            node.decompose()
-        return page.html or ""
+            page = LexborHTMLParser(text)
+            for node in reversed(page.css(",".join(self.css))):  # the inner ones first
+                node.decompose()
+            text = page.html or ""
+        return parsed(url, self._without_xpath(url, text) if self.xpaths else text)
 
     def _without_xpath(self, url: str, text: str) -> str:
         body = _CONTROLS.sub(" ", text).encode("utf-8", "replace")
         document = ParsedPage(Content(url, body, "text/html", "utf-8"))
-        for xpath in self.xpaths:
-            for element in xpath.elements(document):
-                _drop(element)
+        for element in (found for xpath in self.xpaths for found in xpath.elements(document)):
+            _drop(element)
         whole = document.elements
         return "" if whole is None else etree.tostring(whole, encoding="unicode", method="html")
 
@@ -222,13 +202,6 @@ class Ignored:
         for pattern in self.patterns:
             text = pattern.sub(" ", text)
         return canonical(text) if self.patterns else text
-
-
-def _pattern(expression: str) -> re.Pattern[str]:
-    try:
-        return re.compile(expression)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise ConfigError(f"{expression!r} is no regular expression: {error}") from error
 
 
 def _drop(element: object) -> None:
