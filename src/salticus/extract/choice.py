@@ -64,11 +64,6 @@ class Subject:
         typed = [node for node in self.nodes if is_a(node, _PRODUCTS)]
         return self._main(typed or [node for node in self.nodes if _sells(node)])
 
-    @lazy
-    def crowded(self) -> bool:
-        """Whether products are stated, and none of them is the page's."""
-        return not self.products and any(is_a(n, _PRODUCTS) or _sells(n) for n in self.nodes)
-
     def _main(self, products: list[Node]) -> list[Node]:
         if len(self.context) > 1 and any(self._reading(node) for node in self.context):
             products = [node for node in products if self._nearness(node) or self._marked(node)]
@@ -293,8 +288,8 @@ class ChosenOffer(Subject):
 
     def _loose(self) -> Sale | None:
         """An offer that stands beside its product, or alone."""
-        if self.crowded:
-            return None
+        if not self.products and any(is_a(n, _PRODUCTS) or _sells(n) for n in self.nodes):
+            return None  # none of these is the page's
         sales: list[Sale] = []
         for offer in (node for node in self.nodes if is_a(node, OFFERS) and for_sale(node)):
             item = self._resolved(offer.get("itemOffered")) or offer

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urljoin
 
@@ -81,9 +81,8 @@ def links_of(content: Content) -> tuple[Entry, ...]:
     start = own.url[: first.start()] if first else own.url
 
     def wanted(url: str) -> bool:
-        if not url.startswith(start):  # most links, and cheaper than their shape
-            return True
-        return _shape(url) != like or _near(_NUMBER.findall(url), numbers)
+        other = not url.startswith(start)  # most links, and cheaper than their shape
+        return other or _shape(url) != like or _near(_NUMBER.findall(url), numbers)
 
     return _links(content, wanted)
 
@@ -98,24 +97,17 @@ def _links(content: Content, wanted: Callable[[str], bool]) -> tuple[Entry, ...]
     if _closed(tree):
         return ()
     listing, base = Listing(content.url, most=MOST), _base(tree, content.url)
-    alike: Counter[str] = Counter()
-    for raw, attributes in _written(tree):
-        shape = _shape(raw)
-        if alike[shape] < MOST_ALIKE:
-            found = _led(raw, attributes.get("rel"), base)
-            alike[shape] += found is not None and wanted(found.url) and listing.keep(found)
-    return listing.entries
-
-
-def _written(tree: LexborHTMLParser) -> Iterator[tuple[str, Mapping[str, str | None]]]:
-    """The links of a page as they are written there, each once."""
-    met = {""}
+    written: dict[str, str | None] = {}
     for node in tree.css(_WANTED)[:MAX_SEEN]:
         attributes = node.attributes
-        raw = attributes.get("href") or ""
-        if raw not in met:
-            met.add(raw)
-            yield raw, attributes
+        written.setdefault(attributes.get("href") or "", attributes.get("rel"))
+    alike: Counter[str] = Counter()
+    for raw, rel in written.items():
+        shape = _shape(raw)
+        if alike[shape] < MOST_ALIKE:
+            found = _led(raw, rel, base)
+            alike[shape] += found is not None and wanted(found.url) and listing.keep(found)
+    return listing.entries
 
 
 def _near(numbers: list[str], own: list[str]) -> bool:

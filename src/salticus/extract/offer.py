@@ -30,7 +30,6 @@ _ELSEWHERE = {
     "brand": (b"brand", (b"product:brand", b"og:brand")),
     "category": (b"category", (b"product:category",)),
 }
-_COMPLETE = frozenset(_ELSEWHERE)
 _REDUCED = b"_price:amount"
 _QUOTES = (b'="', b"='", b"=", b'="schema:')
 MAX_LABEL = 500
@@ -81,7 +80,7 @@ class Offer:
         if (sale := choice.sale) is None or sale.rival:
             return None
         known = known_of(choice, sale)
-        if not known.keys() >= _COMPLETE and _completed(known, about):
+        if not known.keys() >= _ELSEWHERE.keys() and _completed(known, about):
             return None
         if "list_price" not in known and about.head.rfind(_REDUCED) >= 0:
             return None
