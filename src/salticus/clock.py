@@ -131,8 +131,8 @@ class WaitingClock:
         self._waiting += 1
         try:
             while (left := (when - self.now()).total_seconds()) > 0:
-                if not self._pauses:
-                    self._turn()
+                if not self._pauses:  # a new turn begins
+                    self._base, self._turned = self._passed(), time.monotonic()
                 await asyncio.sleep(min(left / self.speed, _TURN_S / 2))
         finally:
             self._waiting -= 1
@@ -155,9 +155,6 @@ class WaitingClock:
             passed = self._base + int(turn_s * self.speed * 1e6)
             self._cell[0] = max(self._cell[0], passed)
         return self._cell[0]
-
-    def _turn(self) -> None:
-        self._base, self._turned = self._passed(), time.monotonic()
 
     def _stand(self) -> None:
         self._base, self._turned = self._passed(), None

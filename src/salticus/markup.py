@@ -213,7 +213,8 @@ def mended(texts: Iterable[str]) -> Iterator[str]:
             if first < 0 and text is not None and len(rest) < _HEAD:
                 continue
             rest, started = rest[max(first, 0) :], True
-        cut = _safe_cut(rest) if text is not None else len(rest)
+        unfinished = text is not None and _UNFINISHED.search(rest, max(0, len(rest) - _MARGIN))
+        cut = unfinished.start() if unfinished else len(rest)
         ready, rest = rest[:cut], rest[cut:]
         if not inside and "<![CDATA[" not in ready:
             yield _escaped(ready)
@@ -223,11 +224,6 @@ def mended(texts: Iterable[str]) -> Iterator[str]:
             inside = part == "<![CDATA[" or (inside and part != "]]>")
             parts.append(part if inside else _escaped(part))
         yield "".join(parts)
-
-
-def _safe_cut(text: str) -> int:
-    found = _UNFINISHED.search(text, max(0, len(text) - _MARGIN))
-    return found.start() if found else len(text)
 
 
 def _escaped(text: str) -> str:

@@ -79,8 +79,7 @@ class Walker:
     def nodes(self) -> list[Node]:
         """The items that are no property of another, in the order of the page."""
         self._collect()
-        if self.syntax.references:
-            self._follow()
+        self._follow()
         return [self._node(key, ()) for key in self.tops if self.made > 0]
 
     def _collect(self) -> None:
@@ -177,7 +176,9 @@ class Walker:
             if self.made <= 0 or self.values <= 0:
                 break
             value = self._value(inner, (*path, key))
-            for name in self._names(inner) if value is not None else ():
+            if value is None:
+                continue
+            for name in self._names(inner):
                 node[name] = _added(node.get(name), value)
                 if name in _AMOUNTS and type(value) is str:
                     node[SHOWN] = self._seen(self.elements[inner], [name])

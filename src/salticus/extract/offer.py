@@ -16,7 +16,7 @@ from salticus.extract.choice import ChosenOffer
 from salticus.extract.jsonld import Node
 from salticus.extract.naming import is_a, of_site, plain
 from salticus.extract.price import price
-from salticus.extract.stated import Sale, list_price, parts, readiness, stock
+from salticus.extract.stated import Sale, list_price, nodes_of, readiness, stock
 from salticus.extract.words import condition, first, several
 from salticus.types import Value
 
@@ -200,7 +200,7 @@ def _stock(sale: Sale) -> str:
     inner = sale.offer.get("offers")
     if own or inner is None:
         return own
-    told = [(node, word) for node in parts(inner, MAX_CRUMBS) if (word := stock(node, {}))]
+    told = [(node, word) for node in nodes_of(inner, MAX_CRUMBS) if (word := stock(node, {}))]
     cheapest = (word for node, word in told if _amount(node.get("price")) == sale.amount)
     return next(cheapest, "") or max((w for _, w in told), key=readiness, default="")
 
@@ -293,7 +293,7 @@ def _breadcrumbs(nodes: list[Node]) -> Iterator[Node]:
 
 def _trail(node: Node, product: str, about: PageMetadata) -> list[str]:
     """The names between the home page and the product."""
-    items = sorted(parts(node.get("itemListElement"), MAX_CRUMBS), key=_position)
+    items = sorted(nodes_of(node.get("itemListElement"), MAX_CRUMBS), key=_position)
     named = ((label(item.get("name")) or label(item.get("item")), item) for item in items)
     crumbs = [(name, _crumb_place(item)) for name, item in named if name]
     if crumbs and _is_home(*crumbs[0], about):

@@ -64,7 +64,7 @@ def sale(offer: Node, product: Node, about: PageMetadata) -> Sale | None:
     """What an offer asks of the buyer now; None if it does not say."""
     code = currency(offer.get("priceCurrency"), about.tongue)
     if not code and "priceSpecification" in offer:
-        named = (part.get("priceCurrency") for part in parts(offer["priceSpecification"]))
+        named = (part.get("priceCurrency") for part in nodes_of(offer["priceSpecification"]))
         code = next(filter(None, map(currency, named)), "")
     for stated, other in _stated(offer):
         if stated is None:
@@ -98,7 +98,7 @@ def _stated(offer: Node) -> Iterable[tuple[Any, Any]]:
     own = offer.get("price")
     if "priceSpecification" not in offer:
         return ((offer.get("lowPrice"), None), (own, None))
-    given = parts(offer["priceSpecification"])
+    given = nodes_of(offer["priceSpecification"])
     asked = [
         (part.get("price", part.get("minPrice")), part.get("priceCurrency"))
         for part in _with_tax(given)
@@ -116,7 +116,7 @@ def _with_tax(parts: list[Node]) -> list[Node]:
     return [part for part, word in zip(parts, said, strict=True) if word != "false"]
 
 
-def parts(raw: Any, most: int = MAX_PARTS) -> list[Node]:
+def nodes_of(raw: Any, most: int = MAX_PARTS) -> list[Node]:
     """The nodes among what a property states."""
     return [part for part in several(raw, most) if isinstance(part, dict)]
 
@@ -220,7 +220,7 @@ def readiness(word: str) -> int:
 
 def list_price(offer: Node, amount: str) -> str:
     """The price before the reduction; empty if none is stated, or none that is higher."""
-    for part in parts(offer.get("priceSpecification")):
+    for part in nodes_of(offer.get("priceSpecification")):
         found = price(part.get("price")) if _listed(part) else None
         if found and Decimal(found.amount) > Decimal(amount):
             return found.amount
