@@ -27,7 +27,9 @@ def is_a(node: Any, wanted: frozenset[str]) -> bool:
     if not isinstance(node, dict):
         return False
     named = node.get("@type")
-    return (type(named) is str and named in wanted) or not wanted.isdisjoint(kinds(node))
+    if type(named) is str and named:  # nearly all nodes
+        return named in wanted or term(named) in wanted
+    return not wanted.isdisjoint(kinds(node))
 
 
 def kinds(node: Node) -> list[str]:
