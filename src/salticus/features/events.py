@@ -53,12 +53,10 @@ class Events(Columns):
     second: Floats32
     third: Floats32
 
-    @classmethod
-    def none(cls) -> Events:
+    @staticmethod
+    def none() -> Events:
         """No events."""
-        nothing = np.empty(0, dtype=np.float32)
-        ints = np.empty(0, dtype=np.int64)
-        return cls(ints, ints, np.empty(0, dtype=np.int8), nothing, nothing, nothing)
+        return make_events(EventKind.BORN, np.empty(0, np.int64), np.empty(0, np.int64))
 
     def ordered(self) -> Events:
         """The same events in order of hour, page and kind; equals stay as they are."""
@@ -70,9 +68,8 @@ def make_events(kind: EventKind, hour: Ints, page: Ints, *numbers: Floats32) -> 
     n = len(hour)
     told = [np.asarray(each, dtype=np.float32) for each in numbers]
     told += [np.full(n, np.nan, dtype=np.float32)] * (3 - len(told))
-    return Events(
-        hour.astype(np.int64), page.astype(np.int64), np.full(n, kind, dtype=np.int8), *told
-    )
+    kinds = np.full(n, kind, dtype=np.int8)
+    return Events(hour.astype(np.int64), page.astype(np.int64), kinds, *told)
 
 
 def among(days: Iterator[Events], more: Events) -> Iterator[Events]:
@@ -131,14 +128,13 @@ class Crawler:
 
     def learn(self, visits: Answered) -> Events:
         """The events of visits that lie after all those before, ordered by page and time."""
-        row, at, price, stock = visits.row, visits.at, visits.price, visits.stock
+        row, at, price, stock, c = visits.row, visits.at, visits.price, visits.stock, visits.changed
         hour = at // HOUR_US
         since = _before(row, at, self.answer)
         first = since == NEVER_US
         gap = (at - np.where(first, at, since)) / HOUR_US
         gap[first] = np.nan
         old = _before(row, _filled(row, price, self.price), self.price)
-        c = visits.changed
         events = make_events(EventKind.VISIT, hour, row, gap.astype(np.float32), price, stock)
         moved = log_ratio(price[c], old[c])
         changes = make_events(EventKind.CHANGE, hour[c], row[c], price[c], moved, stock[c])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from salticus.features.events import Answered, Crawler
-from salticus.features.groups import Groups
+from salticus.features.groups import Groups, numbered
 from salticus.features.metadata import Hashes, hashes
 from salticus.features.names import EDGES
 from salticus.features.past import FeatureStream
@@ -89,13 +89,12 @@ class Following:
         host = np.array([self._hosts.setdefault(h or "", len(self._hosts)) for h in cut["host"]])
         fresh = self._host[row] < 0
         self._host[row[fresh]] = host[fresh]
-        for name in ("brand", "category"):
-            column, told = getattr(self, f"_{name}"), _hashed(cut[name])
+        country = np.array([self._numbered(name) for name in cut["country"]], dtype=np.int16)
+        brand, category = _hashed(cut["brand"]), _hashed(cut["category"])
+        columns = (self._brand, brand), (self._category, category), (self._country, country)
+        for column, told in columns:
             self._moved |= bool((column[row] != told).any())
             column[row] = told
-        country = np.array([self._numbered(name) for name in cut["country"]], dtype=np.int16)
-        self._moved |= bool((self._country[row] != country).any())
-        self._country[row] = country
         self._touched[row] = False
         if not self._touched.any() and (self._moved or len(self) > len(self._past.groups)):
             self._past.regroup(self._groups())
@@ -120,14 +119,10 @@ class Following:
 
     def state(self) -> State:
         past = {f"past_{name}": column for name, column in self._past.state().items()}
-        own = {name: getattr(self, f"_{name}") for name in _KEPT}
-        own |= {"answer": self._crawler.answer, "hour": np.array(self.hour)}
+        own = {name: getattr(self, f"_{name}").copy() for name in _KEPT}
+        own |= {"answer": self._crawler.answer.copy(), "hour": np.array(self.hour)}
         names = {"hosts": list(self._hosts), "countries": self._countries}
-        return {
-            **past,
-            **{name: column.copy() for name, column in own.items()},
-            **{name: np.array(each, dtype=np.str_) for name, each in names.items()},
-        }
+        return past | own | {name: np.array(each, np.str_) for name, each in names.items()}
 
     def restore(self, state: State) -> None:
         for name in _KEPT:
@@ -153,7 +148,7 @@ class Following:
         new = distinct(ids[~known])
         self._ids = np.append(self._ids, new)
         self._crawler.grow(len(new))
-        for name in ("host", "brand", "category", "country", "touched"):
+        for name in _KEPT[1:]:
             column = getattr(self, f"_{name}")
             none = 0 if column.dtype.kind in "ub" else -1
             setattr(self, f"_{name}", np.append(column, np.full(len(new), none, column.dtype)))
@@ -174,10 +169,10 @@ class Following:
     def _groups(self) -> Groups:
         host = self._host.astype(np.int64)
         return Groups(
-            category=_codes(self._category),
+            category=numbered(self._category, self._category != 0),
             merchant=host,
             host=host,
-            brand=_codes(self._brand),
+            brand=numbered(self._brand, self._brand != 0),
             zone=np.full(len(self), -1, dtype=np.int64),
             country=self._country.astype(np.int64),
             zones=(),
@@ -203,11 +198,3 @@ def _hashed(texts: Sequence[str | None]) -> Hashes:
     if None in each:
         code[each[None]] = 0
     return np.asarray(code[[each[text] for text in texts]] if len(texts) else code)
-
-
-def _codes(hashed: Hashes) -> Ints:
-    """Numbers of the different hashes; -1 for none."""
-    codes = np.full(len(hashed), -1, dtype=np.int64)
-    known = hashed != 0
-    codes[known] = np.unique(hashed[known], return_inverse=True)[1]
-    return codes

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from salticus.types import Columns, Ints
+from salticus.types import Bools, Columns, Ints
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
     import polars as pl
@@ -54,10 +55,14 @@ def groups_of(pages: pl.DataFrame) -> Groups:
 def shelves(groups: Groups) -> Ints:
     """The number of each page's category at its merchant; -1 if either is unknown."""
     span = int(groups.category.max(initial=-1)) + 1
-    known = (groups.merchant >= 0) & (groups.category >= 0)
-    found = np.full(len(groups), -1, dtype=np.int64)
-    pair = (groups.merchant * span + groups.category)[known]
-    found[known] = np.unique(pair, return_inverse=True)[1]
+    pair = groups.merchant * span + groups.category
+    return numbered(pair, (groups.merchant >= 0) & (groups.category >= 0))
+
+
+def numbered(values: NDArray[Any], known: Bools) -> Ints:
+    """Numbers of the different values among those that are known; -1 for the others."""
+    found = np.full(len(values), -1, dtype=np.int64)
+    found[known] = np.unique(values[known], return_inverse=True)[1]
     return found
 
 

@@ -4,37 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from salticus.features import kernels as at
 from salticus.features.events import EventKind, Events, runs
 from salticus.features.groups import Groups, shelves
-from salticus.features.kernels import (
-    ANSWER,
-    BATCH,
-    BORN_AT,
-    BRAND,
-    CATEGORY,
-    CHANGES,
-    COUNTED,
-    FAMILIES,
-    GONE_AT,
-    GROUP_SIZE,
-    GROUPED,
-    LAGS,
-    LAST_SUM,
-    LATEST,
-    MONTH,
-    MOVE,
-    NEVER_H,
-    OWN_SIZE,
-    PRICE,
-    SHELF,
-    SINCE,
-    STOCK,
-    VISITS,
-    WEEK_H,
-    Tables,
-    advance,
-    in_order,
-)
+from salticus.features.kernels import COUNTED, GROUPED, LAGS, WEEK_H, Tables, advance, in_order
 from salticus.features.names import EDGES, all_names
 from salticus.features.rows import Cached, Day, day_shifts, feasts, read_rows
 from salticus.types import STEP, Floats32, Inputs, Ints, Ints32
@@ -70,10 +43,8 @@ class FeatureStream:
         self.depth = depth
         self.names = all_names(edges)
         self._tables = _empty(groups, full, depth)
-        self._cached = _cached(self._tables, edges)
-        self._place = _places(groups)
-        self._day = -1
         self._calendar: Day
+        self._look_up()
 
     def learn(self, events: Events) -> None:
         """Take events, in order of time; ValueError for hours that a reading already looked at."""
@@ -84,11 +55,9 @@ class FeatureStream:
             events = events.ordered()
         if end and _key(events, 0) < _key(self._tables, end - 1):
             events = self._with_waiting(events)
-            end = self._tables.marks[len(LAGS)]
-        if events.hour[0] < self._tables.facts[2]:
-            raise ValueError(
-                f"hour {events.hour[0]} is before {self._tables.facts[2]}, read already"
-            )
+        reached = self._tables.facts[2]
+        if events.hour[0] < reached:
+            raise ValueError(f"hour {events.hour[0]} is before {reached}, read already")
         self._reserve(len(events))
         end = self._tables.marks[len(LAGS)]
         for name in _BUFFER:
@@ -96,9 +65,7 @@ class FeatureStream:
         self._tables.marks[len(LAGS)] += len(events)
 
     def read(self, page: Ints, hour: Ints, into: Floats32 | None = None) -> Inputs:
-        """The features of pages in the given hours, ascending; only earlier hours are looked at.
-
-        They are written `into` rows that there are, if any."""
+        """The features of pages in the given hours, ascending, also `into` rows that there are."""
         rows = len(page)
         dense = np.empty((rows, len(self.names)), dtype=np.float32) if into is None else into
         steps = np.empty((rows, self.depth, len(STEP)), dtype=np.float32)
@@ -123,17 +90,15 @@ class FeatureStream:
         empty = _empty(groups, self.full, self.depth)
         self._tables = _regrouped(self._tables, empty, self.groups, groups)
         self.groups = groups
-        self._cached = _cached(self._tables, self.edges)
-        self._place = _places(groups)
-        self._day = -1
+        self._look_up()
 
     def known(self, page: Ints) -> Ints:
         """How many observations there were of each page by the hour last read: hours watched if
         all is seen, else answers."""
         own = self._tables.own
         if not self.full:
-            return np.asarray(own[page, VISITS], dtype=np.int64)
-        born, gone = (own[page, at].astype(np.int64) for at in (BORN_AT, GONE_AT))
+            return np.asarray(own[page, at.VISITS], dtype=np.int64)
+        born, gone = own[page][:, [at.BORN_AT, at.GONE_AT]].astype(np.int64).T
         return np.where(born >= 0, np.minimum(gone, self._tables.facts[2]) - born, 0)
 
     def state(self) -> State:
@@ -147,7 +112,19 @@ class FeatureStream:
         """Go on from what another `FeatureStream` of the same groups had learnt."""
         parts = {name: np.array(state[name]) for name in (*_KEPT, *_BUFFER)}
         self._tables = self._tables._replace(**parts)
-        self._cached = _cached(self._tables, self.edges)
+        self._look_up()
+
+    def _look_up(self) -> None:
+        """Begin anew with what is only kept to be quick."""
+        group, turn = len(self._tables.group), len(self._tables.turn)
+        self._cached = Cached(
+            stamp=np.full(group, -1, dtype=np.int64),
+            lately=np.empty((group, 4), dtype=np.float32),
+            week=np.empty((turn, 2 + len(self.edges)), dtype=np.float32),
+            edges=np.array(self.edges, dtype=np.int64),
+            walk=np.empty(WEEK_H + 1),
+        )
+        self._day = -1
 
     def _steps(self, page: Ints) -> Floats32:
         """The last changes of each page, the latest last; NaN before the first."""
@@ -160,17 +137,17 @@ class FeatureStream:
         if day != self._day:
             self._day = day
             asked = np.array([self.demand], dtype=np.int64)
-            shift = day_shifts(self.groups.zones, day)
-            self._calendar = Day(shift, feasts(self.groups.countries, day), self._place, asked)
+            shift, feast = day_shifts(self.groups.zones, day), feasts(self.groups.countries, day)
+            place = np.stack([self.groups.zone, self.groups.country], axis=1).astype(np.int32)
+            self._calendar = Day(shift, feast, place, asked)
 
     # ---------------------------------------------------------------------------- the events kept
 
     def _with_waiting(self, events: Events) -> Events:
         """These events and those that wait from their first hour on, in order."""
         s, end = self._tables, int(self._tables.marks[len(LAGS)])
-        low = max(
-            int(s.marks[0]), int(np.searchsorted(s.hour[:end], s.hour.dtype.type(events.hour[0])))
-        )
+        first = np.searchsorted(s.hour[:end], s.hour.dtype.type(events.hour[0]))
+        low = max(int(s.marks[0]), int(first))
         cut = {name: getattr(s, name)[low:end].copy() for name in _BUFFER}
         cut |= {name: cut[name].astype(np.int64) for name in ("hour", "page")}
         s.marks[len(LAGS)] = low
@@ -178,26 +155,20 @@ class FeatureStream:
 
     def _reserve(self, more: int) -> None:
         """Room for so many events, if need be by forgetting those that nobody will need."""
-        s, end = self._tables, int(self._tables.marks[len(LAGS)])
-        if end + more <= len(s.hour):
+        if self._tables.marks[len(LAGS)] + more <= len(self._tables.hour):
             return
         self._compact()
         end = int(self._tables.marks[len(LAGS)])
         size = max(_ROOM, 2 * end, end + more)
-        grown = {}
-        for name in _BUFFER:
-            old = getattr(self._tables, name)
-            grown[name] = np.empty(size, dtype=old.dtype)
-            grown[name][:end] = old[:end]
+        columns = {name: getattr(self._tables, name)[:end] for name in _BUFFER}
+        grown = {name: np.pad(column, (0, size - end)) for name, column in columns.items()}
         self._tables = self._tables._replace(**grown)
 
     def _compact(self) -> None:
         """Forget events that all lags have passed; visits and demand matter for a month only."""
         s, end = self._tables, int(self._tables.marks[len(LAGS)])
-        at = np.arange(end)
-        brief = (s.kind[:end] != EventKind.BORN) & (s.kind[:end] != EventKind.CHANGE)
-        brief &= s.kind[:end] != EventKind.GONE
-        kept = at >= np.where(brief, s.marks[MONTH], s.marks[COUNTED])
+        lasting = np.isin(s.kind[:end], (EventKind.BORN, EventKind.CHANGE, EventKind.GONE))
+        kept = np.arange(end) >= np.where(lasting, s.marks[COUNTED], s.marks[at.MONTH])
         place = np.concatenate([[0], np.cumsum(kept)])
         cut = {name: getattr(s, name)[:end][kept] for name in _BUFFER}
         self._tables = s._replace(**cut, marks=place[s.marks])
@@ -211,21 +182,16 @@ def _empty(groups: Groups, full: bool, depth: int) -> Tables:
     n, rows = len(groups), _rows(groups)
     size = int(rows.max(initial=0)) + 1
     weeks = 2 + int(groups.merchant.max(initial=-1))
-    own = np.zeros((n, OWN_SIZE), dtype=np.int32)
-    own[:, [BORN_AT, ANSWER]] = -1
-    own[:, GONE_AT] = NEVER_H
+    own = np.zeros((n, at.OWN_SIZE), dtype=np.int32)
+    own[:, [at.BORN_AT, at.ANSWER]] = -1
+    own[:, at.GONE_AT] = at.NEVER_H
     held = np.zeros((n, 4))
-    held[:, [PRICE, MOVE, STOCK]] = np.nan
-    group = np.zeros((size, GROUP_SIZE), dtype=np.int64)
-    group[:, [BATCH, LATEST]] = -1
-    none = Events.none()
+    held[:, [at.PRICE, at.MOVE, at.STOCK]] = np.nan
+    group = np.zeros((size, at.GROUP_SIZE), dtype=np.int64)
+    group[:, [at.BATCH, at.LATEST]] = -1
+    kinds = np.int32, np.int32, np.int8, np.float32, np.float32, np.float32
     return Tables(
-        hour=none.hour.astype(np.int32),
-        page=none.page.astype(np.int32),
-        kind=none.kind,
-        first=none.first,
-        second=none.second,
-        third=none.third,
+        *(np.empty(0, dtype=kind) for kind in kinds),
         marks=np.zeros(len(LAGS) + 1, dtype=np.int64),
         rows=rows,
         own=own,
@@ -250,10 +216,10 @@ def _regrouped(old: Tables, new: Tables, before: Groups, after: Groups) -> Table
     for name in ("merchant", "host"):
         if (getattr(before, name) != getattr(after, name)[:n]).any():
             raise ValueError(f"a page cannot move to another {name}")
-    if (old.own[:, GONE_AT] != NEVER_H).any():
+    if (old.own[:, at.GONE_AT] != at.NEVER_H).any():
         raise ValueError("a page that has gone cannot be counted anew")
-    kept = {name: getattr(old, name) for name in ("hour", "page", "kind", "first", "second")}
-    tables = new._replace(**kept, third=old.third, marks=old.marks, facts=old.facts)
+    kept = {name: getattr(old, name) for name in (*_BUFFER, "marks", "facts")}
+    tables = new._replace(**kept)
     for name in ("own", "held", "ring", "cells", "turn"):
         column = getattr(old, name)
         getattr(tables, name)[: len(column)] = column
@@ -261,23 +227,23 @@ def _regrouped(old: Tables, new: Tables, before: Groups, after: Groups) -> Table
     first = 2 + int(after.merchant.max(initial=-1))  # row of the first host
     tables.group[: 1 + merchants] = old.group[: 1 + merchants]
     tables.group[first : first + hosts] = old.group[1 + merchants : 1 + merchants + hosts]
-    for family in (BRAND, SHELF, CATEGORY):
+    for family in (at.BRAND, at.SHELF, at.CATEGORY):
         _recount(tables, family)
     return tables
 
 
 def _recount(s: Tables, family: int) -> None:
     """Count a family of groups from the counters of its pages."""
-    row, born = s.rows[:, family], s.own[:, BORN_AT]
+    row, born = s.rows[:, family], s.own[:, at.BORN_AT]
     in_one = (row >= 0) & (born >= 0)
     for lag in range(COUNTED):
         if GROUPED[lag]:
             there = in_one & (born < s.facts[2] - LAGS[lag])
-            _add(s, 3 * lag, row[in_one], s.own[in_one, CHANGES + lag])
+            _add(s, 3 * lag, row[in_one], s.own[in_one, at.CHANGES + lag])
             _add(s, 3 * lag + 1, row[there], np.ones(np.count_nonzero(there), dtype=np.int32))
             _add(s, 3 * lag + 2, row[there], born[there])
-    if family == CATEGORY:
-        _add(s, LAST_SUM, row[in_one], s.own[in_one, SINCE])
+    if family == at.CATEGORY:
+        _add(s, at.LAST_SUM, row[in_one], s.own[in_one, at.SINCE])
 
 
 def _add(s: Tables, column: int, row: Ints32, many: Ints32) -> None:
@@ -286,26 +252,12 @@ def _add(s: Tables, column: int, row: Ints32, many: Ints32) -> None:
     s.group[:, column] += sums.astype(np.int64)
 
 
-def _places(groups: Groups) -> Ints32:
-    return np.stack([groups.zone, groups.country], axis=1).astype(np.int32)
-
-
 def _rows(groups: Groups) -> Ints32:
     """The row of each page's group of every family: all, merchants, hosts, … one after another."""
     families = (groups.merchant, groups.host, groups.brand, shelves(groups), groups.category)
-    rows = np.zeros((len(groups), FAMILIES), dtype=np.int32)
+    rows = np.zeros((len(groups), at.FAMILIES), dtype=np.int32)
     after = 1
     for k, codes in enumerate(families, start=1):
         rows[:, k] = np.where(codes >= 0, codes + after, -1)
         after += int(codes.max(initial=-1)) + 1
     return rows
-
-
-def _cached(tables: Tables, edges: tuple[int, ...]) -> Cached:
-    return Cached(
-        stamp=np.full(len(tables.group), -1, dtype=np.int64),
-        lately=np.empty((len(tables.group), 4), dtype=np.float32),
-        week=np.empty((len(tables.turn), 2 + len(edges)), dtype=np.float32),
-        edges=np.array(edges, dtype=np.int64),
-        walk=np.empty(WEEK_H + 1),
-    )

@@ -9,44 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from salticus.features.kernels import (
-    ALL,
-    ANSWER,
-    ANSWERS,
-    BATCH,
-    BORN_AT,
-    BRAND,
-    CATEGORY,
-    CHANGES,
-    CLICKS,
-    COMPARED,
-    GAP,
-    GONE_AT,
-    HOST,
-    LAGS,
-    LAST_SUM,
-    LATEST,
-    MERCHANT,
-    MINUTES,
-    MONDAY,
-    MONTH,
-    MOVE,
-    PRICE,
-    PRICE_SUM,
-    PRICES,
-    SHELF,
-    SHOWN,
-    SINCE,
-    SNAP,
-    STOCK,
-    VISITS,
-    WEEK_H,
-    Tables,
-)
+from salticus.features import kernels as at
+from salticus.features.kernels import LAGS, MONDAY, MONTH, WEEK_H, Tables
 from salticus.types import Floats, Floats32, Ints, Ints32
 from salticus.types.compiled import compiled
 
-OWN_AT, DEMAND_AT, CATEGORY_AT, GROUPS_AT, LATELY_AT, WEEK_AT = 0, 16, 24, 28, 43, 50
+DEMAND_AT, CATEGORY_AT, GROUPS_AT, LATELY_AT, WEEK_AT = 16, 24, 28, 43, 50  # after the page's own
 _WINDOWS = (2, 3, 5)  # day, week and month among the lags
 _EPOCH = date(1970, 1, 1)
 UNKNOWN_ZONE = np.iinfo(np.int32).min
@@ -90,11 +58,11 @@ def read_rows(s: Tables, cached: Cached, day: Day, page: Ints, out: Floats32) ->
                 _refresh(group, lately, g, now)
                 if g < weeks:
                     _refresh_week(s.cells[g], cached.week[g], cached.edges, cached.walk, now)
-        if s.own[p, BORN_AT] >= 0:
+        if s.own[p, at.BORN_AT] >= 0:
             _own(s, p, now, row)
             if day.asked[0]:
                 _demand(s, p, now, row)
-            if not s.facts[0] and s.own[p, ANSWER] >= 0:
+            if not s.facts[0] and s.own[p, at.ANSWER] >= 0:
                 _found(s, p, row)
         _groups(s, cached, p, row)
         _lately(s, p, now, row)
@@ -104,8 +72,8 @@ def read_rows(s: Tables, cached: Cached, day: Day, page: Ints, out: Floats32) ->
 @compiled
 def _seen(own: Ints32, now: int, window: int) -> int:
     """Hours of the page's life in the window before `now`."""
-    end = min(now, own[GONE_AT])
-    return int(max(0, end - max(own[BORN_AT], now - window)))
+    end = min(now, own[at.GONE_AT])
+    return int(max(0, end - max(own[at.BORN_AT], now - window)))
 
 
 @compiled
@@ -117,19 +85,19 @@ def _ratio(count: float, of: float) -> float:
 def _own(s: Tables, p: int, now: int, row: Floats32) -> None:
     own, held = s.own[p], s.held[p]
     for k, lag in enumerate((1, 2, 3, 5)):
-        row[k] = _ratio(own[CHANGES] - own[CHANGES + lag], _seen(own, now, LAGS[lag]))
-    row[4] = _ratio(own[CHANGES], _seen(own, now, now))
-    row[5] = now - own[SINCE]
-    if own[CHANGES] >= 2:
-        row[6] = own[GAP]
-    row[7] = own[CHANGES]
-    row[8] = now - own[BORN_AT]
+        row[k] = _ratio(own[at.CHANGES] - own[at.CHANGES + lag], _seen(own, now, LAGS[lag]))
+    row[4] = _ratio(own[at.CHANGES], _seen(own, now, now))
+    row[5] = now - own[at.SINCE]
+    if own[at.CHANGES] >= 2:
+        row[6] = own[at.GAP]
+    row[7] = own[at.CHANGES]
+    row[8] = now - own[at.BORN_AT]
     _watched(s, p, now, row)
-    if held[PRICE] > 0:
-        row[12] = np.log(held[PRICE])
-        row[13] = np.log(held[PRICE] * own[PRICES] / held[PRICE_SUM])
-    row[14] = held[MOVE]
-    row[15] = held[STOCK]
+    if held[at.PRICE] > 0:
+        row[12] = np.log(held[at.PRICE])
+        row[13] = np.log(held[at.PRICE] * own[at.PRICES] / held[at.PRICE_SUM])
+    row[14] = held[at.MOVE]
+    row[15] = held[at.STOCK]
 
 
 @compiled
@@ -137,17 +105,17 @@ def _watched(s: Tables, p: int, now: int, row: Floats32) -> None:
     """How much was seen in a month, and the rate that it tells whatever the spacing of visits was
     (Cho and Garcia-Molina 2003, section 4.2, over n comparisons of mean spacing T/n)."""
     own = s.own[p]
-    found = own[CHANGES] - own[CHANGES + MONTH]
+    found = own[at.CHANGES] - own[at.CHANGES + MONTH]
     if s.facts[0]:
         n = _seen(own, now, LAGS[MONTH])
         hours = float(n)
         row[9], row[10] = n, 0.0
     else:
-        n = own[COMPARED] - own[COMPARED + 1]
-        hours = (own[MINUTES] - own[MINUTES + 1]) / 60.0
-        row[9] = own[VISITS] - own[VISITS + 1]
-        if own[ANSWER] >= 0:
-            row[10] = now - own[ANSWER]
+        n = own[at.COMPARED] - own[at.COMPARED + 1]
+        hours = (own[at.MINUTES] - own[at.MINUTES + 1]) / 60.0
+        row[9] = own[at.VISITS] - own[at.VISITS + 1]
+        if own[at.ANSWER] >= 0:
+            row[10] = now - own[at.ANSWER]
     if n > 0 and hours > 0:
         row[11] = np.log((n + 0.5) / (n - min(found, n) + 0.5)) * n / hours
 
@@ -155,38 +123,37 @@ def _watched(s: Tables, p: int, now: int, row: Floats32) -> None:
 @compiled
 def _demand(s: Tables, p: int, now: int, row: Floats32) -> None:
     own = s.own[p]
-    for k in range(4):
-        lag = 2 + k
+    for k, lag in enumerate((2, 3, 4, 5)):
         hours = _seen(own, now, LAGS[lag])
-        row[DEMAND_AT + k] = _ratio(24.0 * (own[CLICKS] - own[CLICKS + lag]), hours)
+        row[DEMAND_AT + k] = _ratio(24.0 * (own[at.CLICKS] - own[at.CLICKS + lag]), hours)
         if s.facts[1]:
-            row[DEMAND_AT + 4 + k] = _ratio(24.0 * (own[SHOWN] - own[SHOWN + lag]), hours)
+            row[DEMAND_AT + 4 + k] = _ratio(24.0 * (own[at.SHOWN] - own[at.SHOWN + lag]), hours)
 
 
 @compiled
 def _found(s: Tables, p: int, row: Floats32) -> None:
     """Answers of the merchant, of the host and of all since the page's own last, by hours."""
-    for place, family in ((2, MERCHANT), (4, HOST), (6, ALL)):
+    for place, family in ((2, at.MERCHANT), (4, at.HOST), (6, at.ALL)):
         group = s.rows[p, family]
         if group < 0:
             continue
-        answers = int(np.int32(s.group[group, ANSWERS] - s.own[p, SNAP + 2 * family]))
-        found = int(np.int32(s.group[group, 0] - s.own[p, SNAP + 2 * family + 1]))
+        answers = int(np.int32(s.group[group, at.ANSWERS] - s.own[p, at.SNAP + 2 * family]))
+        found = int(np.int32(s.group[group, 0] - s.own[p, at.SNAP + 2 * family + 1]))
         row[LATELY_AT + place] = _ratio(found, answers)
-        if family != ALL:
+        if family != at.ALL:
             row[LATELY_AT + place + 1] = answers
 
 
 @compiled
 def _groups(s: Tables, cached: Cached, p: int, row: Floats32) -> None:
-    if s.rows[p, CATEGORY] >= 0:
-        row[CATEGORY_AT : CATEGORY_AT + 4] = cached.lately[s.rows[p, CATEGORY]]
-    for k, family in enumerate((MERCHANT, HOST, BRAND, SHELF, ALL)):
+    if s.rows[p, at.CATEGORY] >= 0:
+        row[CATEGORY_AT : CATEGORY_AT + 4] = cached.lately[s.rows[p, at.CATEGORY]]
+    for k, family in enumerate((at.MERCHANT, at.HOST, at.BRAND, at.SHELF, at.ALL)):
         group = s.rows[p, family]
         if group >= 0:
-            at = GROUPS_AT + 3 * k
-            row[at : at + 3] = cached.lately[group, :3]
-    edges, merchant = len(cached.edges), s.rows[p, MERCHANT]
+            start = GROUPS_AT + 3 * k
+            row[start : start + 3] = cached.lately[group, :3]
+    edges, merchant = len(cached.edges), s.rows[p, at.MERCHANT]
     if merchant >= 0:
         row[WEEK_AT : WEEK_AT + 2 + edges] = cached.week[merchant]
     row[WEEK_AT + 2 + edges : WEEK_AT + 2 + 2 * edges] = cached.week[0, 2:]
@@ -194,13 +161,13 @@ def _groups(s: Tables, cached: Cached, p: int, row: Floats32) -> None:
 
 @compiled
 def _lately(s: Tables, p: int, now: int, row: Floats32) -> None:
-    merchant = s.rows[p, MERCHANT]
+    merchant = s.rows[p, at.MERCHANT]
     if merchant < 0:
         return
-    if s.group[merchant, LATEST] >= 0:
-        row[LATELY_AT] = now - s.group[merchant, LATEST]
-    if s.group[merchant, BATCH] >= 0:
-        row[LATELY_AT + 1] = now - s.group[merchant, BATCH]
+    if s.group[merchant, at.LATEST] >= 0:
+        row[LATELY_AT] = now - s.group[merchant, at.LATEST]
+    if s.group[merchant, at.BATCH] >= 0:
+        row[LATELY_AT + 1] = now - s.group[merchant, at.BATCH]
 
 
 @compiled
@@ -227,7 +194,7 @@ def _refresh(group: Ints, lately: Floats32, g: int, now: int) -> None:
     for k, lag in enumerate(_WINDOWS):
         then = group[g, 3 * lag + 1] * (now - LAGS[lag]) - group[g, 3 * lag + 2]
         lately[g, k] = _ratio(changes - group[g, 3 * lag], alive * now - born - then)
-    lately[g, 3] = _ratio(alive * now - group[g, LAST_SUM], alive)
+    lately[g, 3] = _ratio(alive * now - group[g, at.LAST_SUM], alive)
 
 
 @compiled

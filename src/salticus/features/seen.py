@@ -62,11 +62,12 @@ def _found(log: LogTables, pages: pl.DataFrame, observe: str, seed: int) -> Iter
         raise InputError(f"{log.path('values')}: no such file; only `partial` needs no truth")
     if observe == "full":
         yield truths.events()
-    else:
-        step = max(_HOUR, log.about.resolution or _HOUR) // _HOUR
-        ends = log.about.ends()
-        until = 0 if ends is None else int(ends[1].timestamp()) // 3600 + 1
-        yield from tossed(truths, _rates(observe), step, seed=seed, until=until)
+        return
+    rates, ends = _rates(observe), log.about.ends()
+    step = max(_HOUR, log.about.resolution or _HOUR) // _HOUR
+    until = 0 if ends is None else int(ends[1].timestamp()) // 3600 + 1
+    if len(truths.page):
+        yield from among(_tossed(truths, rates, step, seed, until), truths.lives())
 
 
 def _rates(observe: str) -> tuple[float, float]:
@@ -105,10 +106,8 @@ def _demand(log: LogTables, pages: pl.DataFrame) -> Events:
         .sort("hour", "row")
         .collect()
     )
-    columns = {name: table[name].to_numpy() for name in table.columns}
-    return make_events(
-        EventKind.DEMAND, columns["hour"], columns["row"], columns["clicks"], columns["shown"]
-    )
+    columns = (table[name].to_numpy() for name in ("hour", "row", "clicks", "shown"))
+    return make_events(EventKind.DEMAND, *columns)
 
 
 def _visited(log: LogTables, pages: pl.DataFrame, lives: Events | None) -> Iterator[Events]:
@@ -117,12 +116,12 @@ def _visited(log: LogTables, pages: pl.DataFrame, lives: Events | None) -> Itera
     `lives` are births and ends that were announced; if None, a page is born with its first answer.
     """
     crawler = Crawler(len(pages), announced=lives is not None)
-    found = (crawler.learn(_columns(visits)).ordered() for visits in _spans(log, pages))
+    found = (crawler.learn(visits).ordered() for visits in _spans(log, pages))
     days = (day for events in found for day in by_days(events))
     return among(days, Events.none() if lives is None else lives)
 
 
-def _spans(log: LogTables, pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
+def _spans(log: LogTables, pages: pl.DataFrame) -> Iterator[Answered]:
     """The answered visits in stretches of whole days, some million at a time."""
     import polars as pl
 
@@ -138,8 +137,8 @@ def _spans(log: LogTables, pages: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield _answers(log, pages, inside)
 
 
-def _answers(log: LogTables, pages: pl.DataFrame, inside: pl.Expr) -> pl.DataFrame:
-    """Answered visits, by page and time: row, at (µs), changed, price, stock."""
+def _answers(log: LogTables, pages: pl.DataFrame, inside: pl.Expr) -> Answered:
+    """Answered visits, by page and time."""
     import polars as pl
 
     def told(name: str, kind: type[pl.DataType]) -> pl.Expr:
@@ -153,32 +152,21 @@ def _answers(log: LogTables, pages: pl.DataFrame, inside: pl.Expr) -> pl.DataFra
         changed=told("changed", pl.Boolean).fill_null(value=False),
         value=told("value", pl.String),
     )
-    return with_price(visits).drop("value").sort("row", "at", maintain_order=True).collect()
-
-
-def _columns(visits: pl.DataFrame) -> Answered:
-    row, *rest = (visits[name].to_numpy() for name in ("row", "at", "changed", "price", "stock"))
+    table = with_price(visits).drop("value").sort("row", "at", maintain_order=True).collect()
+    row, *rest = (table[name].to_numpy() for name in ("row", "at", "changed", "price", "stock"))
     return Answered(row.astype(np.int64), *rest)
 
 
-def tossed(
-    truths: Truths, rates: tuple[float, float], step: int, *, seed: int, until: int = 0
+def _tossed(
+    truths: Truths, rates: tuple[float, float], step: int, seed: int, until: int
 ) -> Iterator[Events]:
-    """Events in order, by whole UTC days; `step` is in hours.
+    """The visits of each UTC day that has any, in order; `step` is in hours.
 
     Coins are tossed from the first birth to the last change, or on to the hour `until`.
     Every page has visits a day of its own, drawn evenly on a scale of ratios between the two
     `rates`. A visit in an hour sees what the page holds at the end of it. A page that is away does
     not answer.
     """
-    if len(truths.page):
-        yield from among(_tossed(truths, rates, step, seed, until), truths.lives())
-
-
-def _tossed(
-    truths: Truths, rates: tuple[float, float], step: int, seed: int, until: int
-) -> Iterator[Events]:
-    """The visits of each day that has any."""
     crawler = _Crawler(truths)
     start = int(truths.hour.min()) // step * step
     end = max(until, int(truths.hour.max()) + 1)
@@ -217,18 +205,12 @@ class _Crawler:
         point = self.point[page]
         answers = (point >= 0) & (self.truths.value[point] >= 0)
         page, point = page[answers], point[answers]
-        events = self._answers(page, point, hour)
-        self.seen[page], self.answer[page] = point, hour
-        return events
-
-    def _answers(self, page: Ints, point: Ints, hour: int) -> Events:
         t, old, since = self.truths, self.seen[page], self.answer[page]
+        self.seen[page], self.answer[page] = point, hour
         gap = np.where(since >= 0, hour - since, np.nan).astype(np.float32)
         at = np.full(len(page), hour)
         visits = make_events(EventKind.VISIT, at, page, gap, t.price[point], t.stock[point])
         c = (old >= 0) & (t.value[old] != t.value[point])
-        moved = log_ratio(t.price[point[c]], t.price[old[c]])
-        new = point[c]
-        return visits.join(
-            make_events(EventKind.CHANGE, at[c], page[c], t.price[new], moved, t.stock[new])
-        )
+        new, moved = point[c], log_ratio(t.price[point[c]], t.price[old[c]])
+        changes = make_events(EventKind.CHANGE, at[c], page[c], t.price[new], moved, t.stock[new])
+        return visits.join(changes)

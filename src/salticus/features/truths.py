@@ -73,7 +73,7 @@ class Truths:
         c, fresh = self.changed, np.diff(self.page, prepend=-1) != 0
         born = make_events(
             EventKind.BORN, self.hour[fresh], self.page[fresh],
-            self.price[fresh], _unknown(int(fresh.sum())), self.stock[fresh],
+            self.price[fresh], np.full(np.count_nonzero(fresh), np.nan), self.stock[fresh],
         )  # fmt: skip
         changes = make_events(
             EventKind.CHANGE, self.hour[c], self.page[c],
@@ -139,7 +139,3 @@ def with_price(rows: pl.LazyFrame) -> pl.LazyFrame:
     return rows.with_columns(
         price=number.fill_null(np.nan), stock=stock.cast(pl.Float32).fill_null(np.nan)
     )
-
-
-def _unknown(n: int) -> Floats32:
-    return np.full(n, np.nan, dtype=np.float32)
