@@ -213,16 +213,14 @@ def on_all_cores(work: Callable[[int], None], parts: Sequence[int]) -> None:
 
     The matrix products are kept from spreading over cores: so small they lose more than they win.
     """
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    known = hasattr(os, "sched_getaffinity")  # not everywhere
+    cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
     if len(parts) < 2 * cores:
         for part in parts:
             work(part)
         return
     with _controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(cores) as pool:
-        for _ in pool.map(work, parts):
-            pass
+        list(pool.map(work, parts))
 
 
 @cache

@@ -10,8 +10,6 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,27 +62,23 @@ def save_model(folder: Path, saved: Saved) -> str:
 
     A model whose numbers are not all finite is refused: training has gone wrong.
     """
-    states = {
-        "model": saved.model.model.arrays(),
-        "calibration": saved.model.arrays(),
-        "vocabulary": saved.vocabulary[1],
-    }
-    flat = _flat(states)
+    model, (words, hashes) = saved.model.model, saved.vocabulary
+    flat = _flat(
+        {"model": model.arrays(), "calibration": saved.model.arrays(), "vocabulary": hashes}
+    )
     for name, array in flat.items():
         _check_finite(folder, name, array)
     blob = packed(flat)
     manifest = {
         "format": FORMAT,
         "salticus": VERSION,
-        "kind": saved.model.model.kind,
+        "kind": model.kind,
         **saved.manifest,
-        "vocabulary_hashes": {
-            name: _digest(a.tobytes()) for name, a in states["vocabulary"].items()
-        },
+        "vocabulary_hashes": {name: _digest(a.tobytes()) for name, a in hashes.items()},
         "settings": {
-            "model": saved.model.model.settings(),
+            "model": model.settings(),
             "calibration": saved.model.settings(),
-            "vocabulary": saved.vocabulary[0],
+            "vocabulary": words,
         },
         "arrays": {name: [str(a.dtype), list(a.shape)] for name, a in flat.items()},
         "arrays_sha256": _digest(blob),
@@ -101,13 +95,25 @@ def load_model(folder: Path) -> Saved:
     """The model of a folder; InputError names the file and says what is wrong with it."""
     manifest = read_manifest(folder)
     states = _states(folder, manifest)
-    kind, settings = _kind(folder, manifest), manifest["settings"]
-    with _fitting(folder):
-        inner = kind.of(settings["model"], states.get("model", {}))
+    kind, settings = manifest.get("kind"), manifest["settings"]
+    if kind not in KINDS:
+        raise InputError(
+            f"{folder}: a model of the kind {kind!r}, which is not known here "
+            f"(known: {', '.join(KINDS)}); is this the version that made it?"
+        )
+    trained: type[Model] = plugins.load("model", kind, KINDS)
+    try:
+        inner = trained.of(settings["model"], states.get("model", {}))
         model = Calibrated.of(settings["calibration"], states.get("calibration", {}), inner)
-        _check_trial(model, manifest)
-    vocabulary = settings["vocabulary"], states.get("vocabulary", {})
-    return Saved(model, vocabulary, manifest)
+        said, now = np.array(manifest["trial"]), np.array(_trial(model, manifest))
+        if said.shape != now.shape or not np.allclose(said, now, rtol=1e-4, atol=1e-6):
+            raise ValueError("its answers are not those that it gave when it was saved")
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"{folder}: arrays and settings do not fit together ({what}); train the model again"
+        ) from error
+    return Saved(model, (settings["vocabulary"], states.get("vocabulary", {})), manifest)
 
 
 def fingerprint(folder: Path) -> str:
@@ -136,9 +142,7 @@ def packed(arrays: State) -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(arrays):
             entry = io.BytesIO()
-            np.lib.format.write_array(
-                entry, np.asarray(arrays[name], order="C"), allow_pickle=False
-            )
+            np.save(entry, np.asarray(arrays[name], order="C"), allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy", _LONG_AGO), entry.getvalue())
     return buffer.getvalue()
 
@@ -166,7 +170,7 @@ def _plain(data: Any) -> Any:
 
 def _sealed(manifest: dict[str, Any]) -> str:
     """The manifest as text, with a hash of all the rest as its last entry."""
-    whole = {**manifest, "manifest_sha256": _seal(manifest)}
+    whole = manifest | {"manifest_sha256": _seal(manifest)}
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -222,82 +226,38 @@ def _states(folder: Path, manifest: dict[str, Any]) -> dict[str, State]:
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: damaged: {error}; train the model again") from error
     for name, array in _flat(states).items():
-        _check_listed(path, manifest, name, array)
+        listed = manifest["arrays"].get(name)
+        if listed != [str(array.dtype), list(array.shape)]:
+            says = "nothing of it" if listed is None else f"{listed[0]} {tuple(listed[1])}"
+            found = f"{array.dtype} {array.shape}"
+            raise InputError(f"{path}: {name} is {found}, but {MANIFEST} says {says}")
         _check_finite(path, name, array)
     return states
-
-
-def _check_listed(path: Path, manifest: dict[str, Any], name: str, array: NDArray[Any]) -> None:
-    listed = manifest["arrays"].get(name)
-    found = [str(array.dtype), list(array.shape)]
-    if listed != found:
-        raise InputError(f"{path}: {name} is {_spelt(found)}, but {MANIFEST} says {_spelt(listed)}")
-
-
-def _spelt(kind: list[Any] | None) -> str:
-    return "nothing of it" if kind is None else f"{kind[0]} {tuple(kind[1])}"
 
 
 def _check_finite(path: Path, name: str, array: NDArray[Any]) -> None:
     if array.dtype.kind != "f":
         return
     wrong = np.isnan(array) if name.endswith(_OPEN) else ~np.isfinite(array)
-    if wrong.any():
-        count = int(np.count_nonzero(wrong))
+    if count := np.count_nonzero(wrong):
         raise InputError(
             f"{path}: {name} holds {count:,} numbers that are not finite; training went wrong: "
             "train again with other settings"
         )
 
 
-def _kind(folder: Path, manifest: dict[str, Any]) -> type[Model]:
-    kind = manifest.get("kind")
-    if kind not in KINDS:
-        raise InputError(
-            f"{folder}: a model of the kind {kind!r}, which is not known here "
-            f"(known: {', '.join(KINDS)}); is this the version that made it?"
-        )
-    found: type[Model] = plugins.load("model", kind, KINDS)
-    return found
-
-
 def _trial(model: Calibrated, manifest: dict[str, Any]) -> list[Any]:
     """What a model says of three made-up rows: all unknown, all 0, all 1."""
     shape = manifest["inputs"]
     rows = np.arange(_TRIED)
-    dense = np.repeat([[np.nan], [0.0], [1.0]], len(shape["names"]), axis=1)
-    steps = np.full((_TRIED, shape["steps"], len(STEP)), np.nan)
-    codes = [np.minimum(rows, size - 1) for size in shape["sizes"]]
-    words = np.full((_TRIED, shape["words"]), -1)
+    dense = np.repeat(np.float32([[np.nan], [0.0], [1.0]]), len(shape["names"]), axis=1)
+    steps = np.full((_TRIED, shape["steps"], len(STEP)), np.nan, dtype=np.float32)
+    codes = np.array([np.minimum(rows, size - 1) for size in shape["sizes"]], dtype=np.int32)
+    words = np.full((_TRIED, shape["words"]), -1, dtype=np.int32)
     words[1:, :1] = shape["buckets"] - 1
-    inputs = Inputs(
-        rows, rows, dense.astype(np.float32), steps.astype(np.float32), tuple(shape["names"])
-    )
-    metadata = Metadata(
-        np.array(codes, dtype=np.int32).reshape(-1, _TRIED).T,
-        words.astype(np.int32),
-        tuple(shape["fields"]),
-        tuple(shape["sizes"]),
-        shape["buckets"],
-    )
+    names, fields, sizes = (tuple(shape[name]) for name in ("names", "fields", "sizes"))
+    inputs = Inputs(rows, rows, dense, steps, names)
+    codes = codes.reshape(-1, _TRIED).T
+    metadata = Metadata(codes, words, fields, sizes, shape["buckets"])
     answer: list[Any] = model.probabilities(inputs, metadata).tolist()
     return answer
-
-
-def _check_trial(model: Calibrated, manifest: dict[str, Any]) -> None:
-    """ValueError unless the model says what it said when it was saved, but for rounding."""
-    said, now = np.array(manifest["trial"]), np.array(_trial(model, manifest))
-    if said.shape != now.shape or not np.allclose(said, now, rtol=1e-4, atol=1e-6):
-        raise ValueError("its answers are not those that it gave when it was saved")
-
-
-@contextmanager
-def _fitting(folder: Path) -> Iterator[None]:
-    """What a model says of arrays that are not its own becomes an error that names the folder."""
-    try:
-        yield
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        said = f"{type(error).__name__}: {error}"
-        raise InputError(
-            f"{folder}: arrays and settings do not fit together ({said}); train the model again"
-        ) from error

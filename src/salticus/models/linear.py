@@ -177,7 +177,8 @@ def _line(x: Floats, train: Examples, horizon: int, l2: float) -> tuple[Floats, 
     known = ~np.isnan(x[risk])
     mean, scale = _standard(x[risk], known)
     if not y.any() or y.all():
-        return np.full(len(mean), _GENTLEST), np.full(len(mean), _GENTLEST) * mean, _mean_odds(y)
+        gentle, rate = np.full(len(mean), _GENTLEST), (y.sum() + 0.5) / (len(y) + 1.0)
+        return gentle, gentle * mean, float(np.log(rate / (1.0 - rate)))
     columns = np.hstack([np.where(known, (x[risk] - mean) / scale, 0.0), ~known])
     model = LogisticRegression(C=1.0 / l2, max_iter=1000, tol=1e-8)
     model.fit(columns, y, weight / weight.mean())
@@ -193,11 +194,6 @@ def _standard(x: Floats, known: Bools) -> tuple[Floats, Floats]:
     mean = np.where(known, x, 0.0).sum(axis=0) / count
     spread = np.sqrt((np.where(known, x - mean, 0.0) ** 2).sum(axis=0) / count)
     return mean, np.where(spread > 0, spread, 1.0)
-
-
-def _mean_odds(y: Bools) -> float:
-    rate = (y.sum() + 0.5) / (len(y) + 1.0)
-    return float(np.log(rate / (1.0 - rate)))
 
 
 def fit_prior(train: Examples, edges: tuple[int, ...]) -> Floats:

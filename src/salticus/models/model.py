@@ -77,17 +77,13 @@ class Calibrated:
 
     def settings(self) -> dict[str, Any]:
         """The curves, without their points and without the model."""
-        return {
-            "curves": [
-                {"method": c.method, "slope": c.slope, "intercept": c.intercept}
-                for c in self.curves
-            ]
-        }
+        kept = ("method", "slope", "intercept")
+        return {"curves": [{name: getattr(c, name) for name in kept} for c in self.curves]}
 
     def arrays(self) -> State:
         """The points of the curves of horizon 0, 1, ..."""
-        kept = {f"{at}.x": curve.x for at, curve in enumerate(self.curves)}
-        return kept | {f"{at}.y": curve.y for at, curve in enumerate(self.curves)}
+        numbered = tuple(enumerate(self.curves))
+        return {f"{at}.{name}": getattr(curve, name) for name in "xy" for at, curve in numbered}
 
     @classmethod
     def of(cls, settings: dict[str, Any], arrays: State, model: Model) -> Self:

@@ -150,15 +150,14 @@ class Registry:
             raise InputError(f"{self.folder}: there is no model {version}; see `salticus models`")
         with self._changing() as pointer:
             rest = {n: why for n, why in pointer.broken.items() if n != str(version)}
-            chosen = _serving(pointer, version, _iso(at))
-            self._point(msgspec.structs.replace(chosen, pinned=True, broken=rest))
-            self.note(_iso(at), "pinned", version)
+            self._point(_serving(pointer, version, _iso(at)), pinned=True, broken=rest)
+            self.note(at, "pinned", version)
 
     def unpin(self, at: datetime) -> None:
         """Let better models take over again."""
         with self._changing() as pointer:
-            self._point(msgspec.structs.replace(pointer, pinned=False))
-            self.note(_iso(at), "unpinned", pointer.serving)
+            self._point(pointer, pinned=False)
+            self.note(at, "unpinned", pointer.serving)
 
     def roll_back(self, at: datetime) -> int:
         """Let the one serve that served before; its number."""
@@ -168,20 +167,15 @@ class Registry:
             if not pointer.previous:
                 raise InputError(f"{self.folder}: nothing served before {pointer.serving}")
             *rest, version = pointer.previous
-            self._point(
-                msgspec.structs.replace(
-                    pointer, serving=version, since=_iso(at), previous=tuple(rest)
-                )
-            )
-            self.note(_iso(at), "rolled back", version, f"from {pointer.serving}")
+            self._point(pointer, serving=version, since=_iso(at), previous=tuple(rest))
+            self.note(at, "rolled back", version, f"from {pointer.serving}")
         return version
 
     def spoil(self, version: int, why: str, at: datetime) -> None:
         """A version cannot serve: it is passed over from now on."""
         with self._changing() as pointer:
-            broken = {**pointer.broken, str(version): why[:_TOLD]}
-            self._point(msgspec.structs.replace(pointer, broken=broken))
-            self.note(_iso(at), "broken", version, why[:_TOLD])
+            self._point(pointer, broken={**pointer.broken, str(version): why[:_TOLD]})
+            self.note(at, "broken", version, why[:_TOLD])
 
     def note(self, at: datetime | str, what: str, version: int, why: str = "") -> None:
         """Write a line of history."""
@@ -198,8 +192,8 @@ class Registry:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield self.pointer()
 
-    def _point(self, pointer: Pointer) -> None:
-        _write(self.folder / _POINTER, pointer)
+    def _point(self, pointer: Pointer, **changes: Any) -> None:
+        _write(self.folder / _POINTER, msgspec.structs.replace(pointer, **changes))
 
 
 def _serving(pointer: Pointer, version: int, at: str) -> Pointer:

@@ -193,8 +193,7 @@ class TreesModel:
         page = inputs.page
         if len(page) < len(metadata):
             metadata, page = metadata.take(page), np.arange(len(page))
-        horizons = range(len(self.forests))
-        return [(self.encoding.columns(metadata, horizon), page) for horizon in horizons]
+        return [(self.encoding.columns(metadata, k), page) for k in range(len(self.forests))]
 
     def settings(self) -> dict[str, Any]:
         """What besides arrays makes the model."""
@@ -218,26 +217,16 @@ class TreesModel:
     @classmethod
     def of(cls, settings: dict[str, Any], arrays: State) -> Self:
         """The inverse of `settings` and `arrays`."""
-        encoding = Encoding(
-            fields=tuple(settings["fields"]),
-            sizes=tuple(settings["sizes"]),
-            table=arrays["table"],
-            words=arrays["words"],
-        )
+        fields, sizes, dense = (tuple(settings[name]) for name in ("fields", "sizes", "dense"))
+        encoding = Encoding(fields, sizes, arrays["table"], arrays["words"])
+        pairs = tuple(tuple(pair) for pair in settings["pairs"])
         horizons = range(settings["horizons"])
-        return cls(
-            dense=tuple(settings["dense"]),
-            pairs=tuple(tuple(pair) for pair in settings["pairs"]),
-            encoding=encoding,
-            forests=tuple(Forest.of(part_of(arrays, f"{horizon}.")) for horizon in horizons),
-        )
+        forests = tuple(Forest.of(part_of(arrays, f"{horizon}.")) for horizon in horizons)
+        return cls(dense, pairs, encoding, forests)
 
 
 def dense_frame(
-    dense: Floats32,
-    names: tuple[str, ...],
-    wanted: tuple[str, ...],
-    pairs: Derived,
+    dense: Floats32, names: tuple[str, ...], wanted: tuple[str, ...], pairs: Derived
 ) -> Floats32:
     """The wanted columns, then what is derived of them; a ratio to nothing is unknown."""
     place = {name: at for at, name in enumerate(names)}
