@@ -15,16 +15,8 @@ from salticus.features.names import FeatureSet
 from salticus.types import Bools, Examples, Floats, Floats32, Inputs, Metadata
 from salticus.types.state import State
 
-HAN2019 = (
-    "page_day",
-    "page_week",
-    "page_month",
-    "page_recent",
-    "category_day",
-    "category_week",
-    "category_month",
-    "category_recent",
-)
+_WINDOWS = ("day", "week", "month", "recent")
+HAN2019 = tuple(f"{group}_{window}" for group in ("page", "category") for window in _WINDOWS)
 """The single-feature models of Han 2019, Table 2."""
 
 COMBINED, GAMMA, RULE = "combined", "gamma", "rule"

@@ -46,8 +46,7 @@ class Predictor(Protocol):
 class Meets(Protocol):
     """A predictor that is told once a tick which pages there are, before it is asked.
 
-    Here it learns what group each page belongs to, works out priors, takes up another model: all
-    that takes long. What it learns of a page that it has not met counts for that page alone.
+    Here is time for what takes long. What it learns of a page not met counts for that page alone.
     """
 
     def meet(self, pages: Pages, now: datetime) -> None: ...

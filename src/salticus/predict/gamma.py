@@ -10,12 +10,12 @@ import numpy as np
 from salticus.predict.base import Evidence
 from salticus.predict.roster import Roster
 from salticus.predict.spans import answered, rounds
-from salticus.types import Bools, Floats, Ints, Outcomes, Pages, Survival
+from salticus.types import Bools, Columns, Floats, Ints, Outcomes, Pages, Survival
 from salticus.types.state import State
 
 
 @dataclass(frozen=True, slots=True)
-class GammaSurvival:
+class GammaSurvival(Columns):
     """S(u) = (b/(b+u))^a: a Poisson change rate with a Gamma(a, b) posterior, b in days."""
 
     a: Floats
@@ -39,9 +39,6 @@ class GammaSurvival:
 
     def rates(self) -> Floats:
         return np.asarray(self.a / self.b)
-
-    def take(self, rows: Ints | Bools) -> GammaSurvival:
-        return GammaSurvival(self.a[rows], self.b[rows])
 
 
 class Gamma:
@@ -85,16 +82,13 @@ class Gamma:
         start = _runs(spans.page, spans.changed)
         page, changed = spans.page[start], spans.changed[start]
         days = np.add.reduceat(spans.days, start) if len(start) else spans.days
-        for rows in rounds(page):
-            self._update(page[rows], days[rows], changed[rows])
+        for some in rounds(page):
+            rows = self.pages_.rows(page[some])
+            a, b = self.pages_["a"], self.pages_["b"]
+            a[rows], b[rows] = posterior(a[rows], b[rows], days[some], changed[some])
 
     def _posterior(self, ids: Ints) -> tuple[Floats, Floats]:
         return self.pages_.get("a", ids), self.pages_.get("b", ids)
-
-    def _update(self, ids: Ints, tau: Floats, changed: Bools) -> None:
-        rows = self.pages_.rows(ids)
-        a, b = self.pages_["a"], self.pages_["b"]
-        a[rows], b[rows] = posterior(a[rows], b[rows], tau, changed)
 
     def state(self) -> State:
         return self.pages_.state()

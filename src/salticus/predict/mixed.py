@@ -44,14 +44,12 @@ class Mixed(Rhythm):
     def take_up(self, curves: RhythmSurvival, ids: Ints, hazards: Floats, hours: Ints) -> None:
         """What a model says of pages (ids ascending): its hazards in the stretches that end so
         many hours ahead. InputError if they are no probabilities."""
-        if not ((hazards >= 0) & (hazards < 1)).all():
-            wrong = int(np.count_nonzero(~((hazards >= 0) & (hazards < 1)).all(axis=1)))
+        if wrong := np.count_nonzero(~((hazards >= 0) & (hazards < 1)).all(axis=1)):
             raise InputError(f"what it says of {wrong} of {len(ids)} pages is no probability")
         stays = np.cumsum(-np.log1p(-hazards), axis=1)
         near, far = (self._mixed(curves, stays[:, k], int(hours[k])) for k in (0, -1))
-        shape, days = gamma_through(near, far)
         place = self.told_.rows(ids)
-        self.told_["shape"][place], self.told_["days"][place] = shape, days
+        self.told_["shape"][place], self.told_["days"][place] = gamma_through(near, far)
         self.told_["level"][place] = far[1] / (hours[-1] / 24.0)
 
     def blend(self, curves: RhythmSurvival, ids: Ints) -> RhythmSurvival:
@@ -74,11 +72,9 @@ class Mixed(Rhythm):
         start = np.full(len(stays), curves.now)
         own = self.week_.between(curves.row, start, start + hours * HOUR_US)
         own = np.maximum(own, 1e-6)
-        theirs = curves.a * np.log1p(own / curves.b)
-        return own, np.exp(
-            self.trust * np.log(np.maximum(stays, _LEAST))
-            + (1 - self.trust) * np.log(np.maximum(theirs, _LEAST))
-        )
+        rhythm = curves.a * np.log1p(own / curves.b)
+        told, known = (np.log(np.maximum(each, _LEAST)) for each in (stays, rhythm))
+        return own, np.exp(self.trust * told + (1 - self.trust) * known)
 
     def state(self) -> State:
         told = {f"told_{name}": column for name, column in self.told_.state().items()}

@@ -53,7 +53,10 @@ class Mle(PointRates):
         return np.concatenate(parts)
 
     def _solve(self, rows: Ints) -> Floats:
-        days, count = self._changed(rows)
+        days, count = np.ones((len(rows), self.intervals)), np.zeros((len(rows), self.intervals))
+        place = self.pages_["place"][rows].astype(np.int64) - 1
+        some = place >= 0
+        days[some], count[some] = self.lengths_.days[place[some]], self.lengths_.count[place[some]]
         still, smooth = self.pages_["still"][rows], self.smooth_days
         if not smooth:
             mean = self.pages_["days"][rows] / self.pages_["visits"][rows]
@@ -62,25 +65,14 @@ class Mle(PointRates):
         count = np.column_stack([count, np.ones(len(rows))])
         return likeliest(days, count, still + smooth)
 
-    def _changed(self, rows: Ints) -> tuple[Floats, Floats]:
-        """Lengths and counts of the intervals in which these pages changed."""
-        days, count = np.ones((len(rows), self.intervals)), np.zeros((len(rows), self.intervals))
-        place = self.pages_["place"][rows].astype(np.int64) - 1
-        some = place >= 0
-        days[some], count[some] = self.lengths_.days[place[some]], self.lengths_.count[place[some]]
-        return days, count
-
     def _add(self, rows: Ints, spans: Spans) -> None:
         super()._add(rows, spans)
         np.add.at(self.pages_["still"], rows, np.where(spans.changed, 0.0, spans.days))
         for each in spans.take(spans.changed).rounds():
-            self._lengthen(self.pages_.rows(each.page), each.days)
-
-    def _lengthen(self, rows: Ints, days: Floats) -> None:
-        place = self.pages_["place"]
-        first = rows[place[rows] == 0]
-        place[first] = self.lengths_.append(len(first)) + 1
-        self.lengths_.add(place[rows].astype(np.int64) - 1, days)
+            rows, place = self.pages_.rows(each.page), self.pages_["place"]
+            first = rows[place[rows] == 0]
+            place[first] = self.lengths_.append(len(first)) + 1
+            self.lengths_.add(place[rows].astype(np.int64) - 1, each.days)
 
     def state(self) -> State:
         return {**super().state(), **self.lengths_.state()}

@@ -15,7 +15,7 @@ from salticus.models.file import Saved
 from salticus.models.model import Calibrated
 from salticus.predict.mixed import Mixed
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
-from salticus.types import Floats, Inputs, Ints, Metadata, Outcomes, Pages, instant
+from salticus.types import Inputs, Ints, Metadata, Outcomes, Pages, instant
 from salticus.types.dates import HOUR_US
 from salticus.types.state import State, part_of
 
@@ -85,7 +85,7 @@ class Modelled(Mixed):
         hour = int(instant(now).astype(np.int64)) // HOUR_US
         if self.model_ is None or self.following_ is None or hour <= self._hour:
             return
-        self._ask(self.following_, Rhythm.survival(self, pages, now), pages, hour)
+        self._ask(Rhythm.survival(self, pages, now), pages, hour)
         self._hour = hour
 
     def survival(self, pages: Pages, now: datetime) -> RhythmSurvival:
@@ -99,9 +99,8 @@ class Modelled(Mixed):
         if self.following_ is None:
             return
         self.following_.learn(outcomes)
-        self._news = np.append(
-            self._news, np.ones(len(self.following_) - len(self._news), dtype=np.bool_)
-        )
+        new = np.ones(len(self.following_) - len(self._news), dtype=np.bool_)
+        self._news = np.append(self._news, new)
         row, known = self.following_.rows(outcomes.page)
         self._news[row[known]] = True
 
@@ -145,8 +144,11 @@ class Modelled(Mixed):
             some = touched[start : start + _ASKED]
             following.place(some, self.sources.facts(some))
 
-    def _ask(self, following: Following, curves: RhythmSurvival, pages: Pages, hour: int) -> None:
+    def _ask(self, curves: RhythmSurvival, pages: Pages, hour: int) -> None:
         """Ask about pages with news. What this very hour brought is no feature yet, stays news."""
+        model, following = self.model_, self.following_
+        assert model is not None
+        assert following is not None
         self._place(following)
         row, known = following.rows(pages.ids)
         asked = np.flatnonzero(known)
@@ -154,15 +156,11 @@ class Modelled(Mixed):
         following.read(_ONE[: len(following)], hour)
         for start in range(0, len(asked), _ASKED):
             some = asked[start : start + _ASKED]
-            self._told_of(curves.take(some), pages.ids[some], hour)
+            self._hour, ids = hour, pages.ids[some]
+            hazards = model.model.hazards(*self.inputs(ids))
+            self.take_up(curves.take(some), ids, hazards, np.array(model.manifest["edges"]))
         early = following.answered()[row[asked]] < hour
         self._news[row[asked[early]]] = False
-
-    def _told_of(self, curves: RhythmSurvival, ids: Ints, hour: int) -> None:
-        assert self.model_ is not None
-        self._hour = hour
-        hazards = self.model_.model.hazards(*self.inputs(ids))
-        self.take_up(curves, ids, hazards, np.array(self.model_.manifest["edges"]))
 
     def _encoded(self, facts: Facts) -> Metadata:
         import polars as pl
@@ -212,25 +210,15 @@ def occluded(
     `unknown`. Parts of features that tell the same are small each: with one of them gone the others
     still tell it. Largest first. Cost: one score a feature.
     """
-    names, fields = inputs.names, known.fields
-    rows = 1 + len(names) + len(fields) + 1
-    dense = np.repeat(inputs.dense[:1], rows, axis=0)
-    codes = np.repeat(known.codes[:1], rows, axis=0)
-    words = np.repeat(known.words[:1], rows, axis=0)
-    for k in range(len(names)):
-        dense[1 + k, k] = np.nan
-    for k in range(len(fields)):
-        codes[1 + len(names) + k, k] = unknown.codes[0, k]
-    words[-1] = -1
-    steps = np.repeat(inputs.steps[:1], rows, axis=0)
-    asked = Inputs(np.arange(rows), np.repeat(inputs.hour[:1], rows), dense, steps, names)
-    odds = _odds(model, asked, replace(known, codes=codes, words=words))
-    parts = zip([*names, *fields, "title"], (odds[0] - odds[1:]).tolist(), strict=True)
-    return sorted(((n, p) for n, p in parts if abs(p) > 1e-6), key=lambda part: -abs(part[1]))
-
-
-def _odds(model: Calibrated, inputs: Inputs, metadata: Metadata) -> Floats:
-    """Log-odds of a change within a day or so."""
-    chance = model.probabilities(inputs, metadata)
+    names = *inputs.names, *known.fields, "title"
+    rows = np.zeros(1 + len(names), dtype=np.int64)  # the page so often
+    asked, pages = inputs.take(rows), known.take(rows)
+    dense, fields = np.arange(len(inputs.names)), np.arange(len(known.fields))
+    asked.dense[1 + dense, dense] = np.nan
+    pages.codes[1 + len(dense) + fields, fields] = unknown.codes[0]
+    pages.words[-1] = -1
+    chance = model.probabilities(replace(asked, page=np.arange(len(rows))), pages)
     chance = np.clip(chance[:, min(_EDGE, chance.shape[1] - 1)], 1e-9, 1 - 1e-9)
-    return np.asarray(np.log(chance) - np.log1p(-chance))
+    odds = np.log(chance) - np.log1p(-chance)
+    parts = zip(names, (odds[0] - odds[1:]).tolist(), strict=True)
+    return sorted(((n, p) for n, p in parts if abs(p) > 1e-6), key=lambda part: -abs(part[1]))

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.types import Bools, Floats, Ints
+from salticus.types import Columns, Floats
 
 
 @dataclass(frozen=True, slots=True)
-class PoissonSurvival:
+class PoissonSurvival(Columns):
     """S(u) = e^(−Δu): changes come at random, `rate` a day (0 = never).
 
     >>> PoissonSurvival(np.array([0.0, 0.5])).integral(np.array([3.0, 2.0])).round(4)
@@ -36,6 +36,3 @@ class PoissonSurvival:
 
     def rates(self) -> Floats:
         return self.rate
-
-    def take(self, rows: Ints | Bools) -> PoissonSurvival:
-        return PoissonSurvival(self.rate[rows])

@@ -135,22 +135,20 @@ class Pooled:
         """Work the priors out again; what was learnt of each page stays on top of them."""
         page = self.pages_
         groups = (np.maximum(page[name], -1).astype(np.int64) for name in ("merchant", "category"))
-        if not np.any(page["days"] > 0):
-            a0, b0 = np.full(len(page), 0.5), np.full(len(page), 2.0)
-        else:
+        a0, b0 = np.full(len(page), 0.5), np.full(len(page), 2.0)
+        if np.any(page["days"] > 0):
             a0, b0 = pooled_priors(page["changes"], page["days"], *groups)
         page.columns["a"] = np.maximum(page["a"] + a0 - page["a0"], 1e-6)
         page.columns["b"] = np.maximum(page["b"] + b0 - page["b0"], 1e-3 * b0)
         page.columns["a0"], page.columns["b0"] = a0, b0
 
     def state(self) -> State:
-        groups = np.array([self._groups["merchant"], self._groups["category"]])
+        groups = np.array(list(self._groups.values()))
         return {**self.pages_.state(), "groups": groups, "fitted": np.array(self.fitted_)}
 
     def restore(self, state: State) -> None:
         self.pages_.restore(state)
-        merchants, categories = state["groups"].tolist()
-        self._groups = {"merchant": merchants, "category": categories}
+        self._groups = dict(zip(self._groups, state["groups"].tolist(), strict=True))
         self.fitted_ = float(state["fitted"])
 
 

@@ -61,7 +61,8 @@ class RhythmSurvival:
     def integral(self, ages: Floats) -> Floats:
         """∫₀^τ S by Gauss and Legendre; slow, and no policy needs it for all pages."""
         ages = np.asarray(ages, dtype=np.float64)
-        middle = sum(w * self.unchanged(ages * (x + 1.0) / 2.0) for x, w in _rule())
+        rule = zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True)
+        middle = sum(w * self.unchanged(ages * (x + 1.0) / 2.0) for x, w in rule)
         return np.asarray(middle * ages / 2.0)
 
     def rates(self) -> Floats:
@@ -153,10 +154,6 @@ def look_ahead(table: Table, now: int, step: float) -> Ahead:
     return coming_week(table, now + (np.arange(ticks + 1) * (step * DAY_US)).astype(np.int64), step)
 
 
-def _rule() -> zip[tuple[float, float]]:
-    return zip(_NODES.tolist(), _WEIGHTS.tolist(), strict=True)
-
-
 class Week:
     """How fast the own time of every merchant runs in each hour of the week (UTC); 1 on average.
 
@@ -178,14 +175,11 @@ class Week:
 
     def meet(self, merchants: int) -> None:
         """Have a row for so many, besides row 0."""
-        more = merchants + 1 - len(self.pace_)
+        known, more = len(self.pace_), merchants + 1 - len(self.pace_)
         if more > 0:
-            self.changes_ = np.pad(self.changes_, ((0, more), (0, 0)))
-            self.expected_ = np.pad(self.expected_, ((0, more), (0, 0)))
-            new = np.arange(len(self.pace_), len(self.pace_) + more)
-            self.pace_ = np.pad(self.pace_, ((0, more), (0, 0)))
-            self.table_ = np.pad(self.table_, ((0, more), (0, 0)))
-            self._believe(new)
+            for name in ("changes_", "expected_", "pace_", "table_"):
+                setattr(self, name, np.pad(getattr(self, name), ((0, more), (0, 0))))
+            self._believe(np.arange(known, known + more))
 
     def between(self, row: Ints, start: Ints, end: Ints) -> Floats:
         """Days of own time from `start` to `end` (µs since 1970) for merchants in these rows."""
@@ -212,16 +206,15 @@ class Week:
     def _fade(self, now: float) -> None:
         """Let what is long ago count less."""
         if now > self._until:
-            days = (now - self._until) / (DAY_US) if self._until >= 0 else 0.0
+            days = (now - self._until) / DAY_US if self._until >= 0 else 0.0
             for kept in (self.changes_, self.expected_):
                 kept *= np.exp(-days / _MEMORY_DAYS)
             self._until = now
 
     def _believe(self, rows: Ints) -> None:
         """Work the paces of these merchants out again."""
-        days, shape = _paces(
-            self.changes_[:1], self.expected_[:1], np.ones((1, 7)), np.ones((1, 7, 24))
-        )
+        even = np.ones((1, 7)), np.ones((1, 7, 24))
+        days, shape = _paces(self.changes_[:1], self.expected_[:1], *even)
         within = shape.reshape(1, 7, 24) / np.maximum(days[:, :, None], 1e-12)
         _, pace = _paces(self.changes_[rows], self.expected_[rows], days, within)
         pace = np.maximum(pace, _LEAST)
@@ -237,9 +230,9 @@ class Week:
         }
 
     def restore(self, state: State) -> None:
-        self.changes_, self.expected_ = state["changes"].copy(), state["expected"].copy()
+        kept = (state[name].copy() for name in ("changes", "expected", "pace"))
+        self.changes_, self.expected_, self.pace_ = kept
         self._until = float(state["until"])
-        self.pace_ = state["pace"].copy()
         self.table_ = _running(self.pace_)
 
 

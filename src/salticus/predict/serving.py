@@ -102,11 +102,10 @@ class Serving(Modelled):
             self.go_on(saved)
             return
         self.employ(saved)
-        before, self.version_ = self.version_, version
+        before, self.version_ = _named(self.version_), version
         if self.tells:
-            names = _named(version), _named(before)
-            logger.warning("%s foretells changes from now on, not %s", *names)
-        self._tell(lambda: self.registry.note(now, "took over", version, f"from {_named(before)}"))
+            logger.warning("%s foretells changes from now on, not %s", _named(version), before)
+        self._tell(lambda: self.registry.note(now, "took over", version, f"from {before}"))
 
     def _pass_over(self, version: int, error: Exception, now: datetime) -> None:
         why = f"{type(error).__name__}: {error}"

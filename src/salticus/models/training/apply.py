@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,23 +13,16 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.features.events import EventKind, Events, among
+from salticus.features.events import EventKind, among
 from salticus.features.metadata import Vocabulary
 from salticus.features.seen import pages_of, seen_events
 from salticus.models.file import Saved
 from salticus.models.training.evaluate import evaluate, scored, shops_of
 from salticus.models.training.examples import clipped, make_examples, stream_of
 from salticus.models.training.labels import clips, read_points
-from salticus.models.training.recipe import (
-    PARTS,
-    Recipe,
-    TimeSplit,
-    hours_span,
-    log_span,
-    provenance,
-)
-from salticus.types import Bools, Inputs, instant
-from salticus.types.dates import HOUR_US
+from salticus.models.training.recipe import PARTS, Recipe, TimeSplit, log_span, provenance
+from salticus.types import Bools, Inputs
+from salticus.types.dates import HOUR_US, epoch_us
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,7 +74,7 @@ def _met(log: Log, pages: pl.DataFrame, until: datetime) -> Bools:
     import polars as pl
 
     told = log.scan("values" if log.has("values") else "visits")
-    early = told.filter(pl.col("at").dt.epoch("us") < int(instant(until).astype(np.int64)))
+    early = told.filter(pl.col("at").dt.epoch("us") < epoch_us(until))
     ids = early.select("page_id").unique().collect()["page_id"]
     return np.asarray(pages["page_id"].is_in(ids.implode()).to_numpy())
 
@@ -115,15 +108,9 @@ def recipe_of(told: dict[str, Any]) -> Recipe:
     """The inverse of `examples.plain`."""
     split = told["split"]
     start = split["start"] and datetime.fromisoformat(split["start"])
-    spans = {part: timedelta(seconds=split[part]) for part in PARTS}
-    return Recipe(
-        **{
-            **told,
-            "edges": tuple(told["edges"]),
-            "every": timedelta(seconds=told["every"]),
-            "split": TimeSplit(**spans, start=start),
-        }
-    )
+    spans = TimeSplit(*(timedelta(seconds=split[part]) for part in PARTS), start)
+    edges, every = tuple(told["edges"]), timedelta(seconds=told["every"])
+    return Recipe(**{**told, "edges": edges, "every": every, "split": spans})
 
 
 def _when(text: str) -> datetime:
@@ -139,7 +126,8 @@ def predict_pages(
     Columns: `page_id`, then `p_6h` and so on (`p_day` of the next UTC day, `p_now`).
     """
     recipe = recipe_of(saved.manifest["recipe"])
-    first, end = hours_span(log_span(log))
+    start, stop = log_span(log)
+    first, end = start // HOUR_US, -(-stop // HOUR_US)  # whole hours, rounded outwards
     hour = end if at is None else int(at.timestamp()) // 3600
     if not first < hour <= end:
         ends = " to ".join(str(np.datetime64(each, "h")) for each in (first, end))
@@ -175,7 +163,11 @@ def _known(log: Log, pages: pl.DataFrame, recipe: Recipe, hour: int) -> Inputs:
     past = stream_of(log, pages, recipe)
     announced = log.has("values")  # else pages are known before they are born by an answer
     life = np.full(len(pages), EventKind.GONE if announced else EventKind.BORN, dtype=np.int8)
-    for events in _told_until(log, pages, recipe, hour):
+    found = seen_events(log, pages, recipe.observe, seed=recipe.seed)
+    if clips(log, recipe.clip):
+        points, _ = read_points(log, pages, seed=recipe.seed, clip=recipe.clip)
+        found = among(found, clipped(points, hour * HOUR_US))
+    for events in found:
         if events.hour[0] >= hour:
             break
         before = events.take(events.hour < hour)
@@ -185,12 +177,3 @@ def _known(log: Log, pages: pl.DataFrame, recipe: Recipe, hour: int) -> Inputs:
         past.read(np.zeros(1, dtype=np.int64), before.hour[-1:])  # what is old need not be kept
     there = np.flatnonzero(life == EventKind.BORN)
     return past.read(there, np.full(len(there), hour))
-
-
-def _told_until(log: Log, pages: pl.DataFrame, recipe: Recipe, hour: int) -> Iterator[Events]:
-    """The events that training would have been told of, by days; with ends of merchants' pages."""
-    found = seen_events(log, pages, recipe.observe, seed=recipe.seed)
-    if not clips(log, recipe.clip):
-        return found
-    points, _ = read_points(log, pages, seed=recipe.seed, clip=recipe.clip)
-    return among(found, clipped(points, hour * HOUR_US))

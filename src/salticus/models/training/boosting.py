@@ -109,11 +109,8 @@ def _sklearn(own: RiskRows, later: RiskRows, signs: list[int], settings: TreesSe
         tol=0.0,
         random_state=settings.seed,
     )
-    given = (
-        {"X_val": later.x, "y_val": later.y, "sample_weight_val": _unless_equal(later.weight)}
-        if stops
-        else {}
-    )
+    given: dict[str, Any] = {"X_val": later.x, "y_val": later.y} if stops else {}
+    given |= {"sample_weight_val": _unless_equal(later.weight)} if stops else {}
     with threadpool_limits(1 if len(own) < _FEW else None):
         model.fit(own.x, own.y, _unless_equal(own.weight), **given)
     best = int(np.argmax(model.validation_score_)) if stops else model.n_iter_

@@ -12,6 +12,7 @@ from salticus.types.coins import coins
 
 _BINS = 200  # of equal numbers of examples, before they are put in order
 _FOLDS = 5
+_FLAT = 1e-3  # the least slope
 
 
 def calibrate(
@@ -24,8 +25,7 @@ def calibrate(
     first two predicts the days that it was not fitted on with the smaller log loss.
     """
     if method == "none" or not len(validation):
-        horizons = validation.label.shape[1]
-        return Calibrated(model, (Curve(),) * horizons)
+        return Calibrated(model, (Curve(),) * validation.label.shape[1])
     logits = model.logits(validation.inputs, metadata)
     fold = _folds(validation)
     curves = []
@@ -39,7 +39,7 @@ def calibrate(
 
 def fit_curve(logits: Floats, y: Floats, weight: Floats, *, method: str, fold: Ints) -> Curve:
     """The curve of one horizon; `fold` parts the examples where the best method is looked for."""
-    if not len(y) or method == "none":
+    if not len(y):
         return Curve()
     weight = weight / weight.mean()
     if method == "best":
@@ -74,15 +74,8 @@ def platt(logits: Floats, y: Floats, weight: Floats) -> Curve:
         if np.abs(step).max() < 1e-9:
             break
     if beta[0] < _FLAT:
-        return _flat(y, weight)
+        return Curve("platt", _FLAT, float(_odds(y @ weight, weight.sum())))
     return Curve("platt", float(beta[0]), float(beta[1]))
-
-
-_FLAT = 1e-3
-
-
-def _flat(y: Floats, weight: Floats) -> Curve:
-    return Curve("platt", _FLAT, float(_odds(y @ weight, weight.sum())))
 
 
 def _odds(hits: Floats, trials: Floats) -> Floats:
@@ -126,11 +119,8 @@ def _loss_apart(fit: Fit, logits: Floats, y: Floats, weight: Floats, fold: Ints)
     total = 0.0
     for one in np.unique(fold):
         out = fold == one
-        if out.all():
-            out = np.ones(len(y), dtype=np.bool_)
-            curve = fit(logits, y, weight)
-        else:
-            curve = fit(logits[~out], y[~out], weight[~out])
+        others = out if out.all() else ~out
+        curve = fit(logits[others], y[others], weight[others])
         p = sigmoid(curve(logits[out]))
         total -= weight[out] @ np.where(y[out] == 1, np.log(p), np.log1p(-p))
     return float(total)

@@ -97,8 +97,8 @@ def fit_sequence(  # noqa: PLR0913 the same for every kind of model
         raise InputError(
             "the rows hold no last changes; make the examples with a depth of 2 or more"
         )
-    layout = layout_of(rows.sample, metadata, choice, settings)
-    layout = replace(layout, steps=1 << (depth.bit_length() - 1), state=STATE)
+    plain = layout_of(rows.sample, metadata, choice, settings)
+    layout = replace(plain, steps=1 << (depth.bit_length() - 1), state=STATE)
     return Trainer(SequenceModel, layout, metadata, settings).fit(rows, validation, told)
 
 
@@ -133,7 +133,11 @@ def layout_of(
     """The network's inputs: a hole for every column that may be unknown, widths by size."""
     names = tuple(name for name in choice.dense if name not in CYCLES)
     numbers = sample.inputs.select(names)
-    wanted = tuple(name for name in metadata.fields if _wanted(name, choice))
+    wanted = tuple(  # a level of the category path is a field of its own
+        field
+        for field in metadata.fields
+        if any(field == name or field.startswith(f"{name}_") for name in choice.metadata)
+    )
     sizes = tuple(metadata.sizes[metadata.fields.index(name)] for name in wanted)
     titled = "title" in choice.metadata and metadata.words.shape[1] > 0
     return Layout(
@@ -148,11 +152,6 @@ def layout_of(
         hidden=settings.hidden,
         outputs=sample.label.shape[1],
     )
-
-
-def _wanted(field: str, choice: FeatureSet) -> bool:
-    """Whether a field of the vocabulary, as a level of the category path, belongs to the choice."""
-    return any(field == name or field.startswith(f"{name}_") for name in choice.metadata)
 
 
 def scales_of(sample: Examples, layout: Layout) -> State:
@@ -187,8 +186,7 @@ class Trainer(Generic[M]):
     def __init__(
         self, model: type[M], layout: Layout, metadata: Metadata, settings: DeepSettings
     ) -> None:
-        self.model, self.layout, self.metadata = model, layout, metadata
-        self.settings = settings
+        self.model, self.layout, self.metadata, self.settings = model, layout, metadata, settings
 
     def fit(self, rows: TrainingRows, validation: Examples, told: Told) -> M:
         """Train until the validation loss is at its best, or the epochs are over."""
@@ -197,14 +195,16 @@ class Trainer(Generic[M]):
         still = self._still(scales)
         mark = self._mark(rows)
         weights: Any = first_weights(self.layout, self.settings)
-        how = self._how(rows)
-        memory = optimiser_of(how[1], how[2]).init(weights)
+        plain = replace(self.settings, folder=None, seed=0)
+        steps = self.settings.epochs * rows.batches
+        how = self.layout, plain, steps  # what the compiled run depends on
+        memory = optimiser_of(plain, steps).init(weights)
         state = jax.device_put((weights, memory, np.int32(0)))
-        best, progress = weights, TrainingProgress()
         kept = self._load(mark, state)
-        if kept:
-            state, best, progress = kept
-        for number, epoch, order in self._schedule(rows):
+        state, best, progress = kept or (state, weights, TrainingProgress())
+        epochs = range(self.settings.epochs)
+        parts = ((epoch, part) for epoch in epochs for part in rows.rounds(epoch))
+        for number, (epoch, order) in enumerate(parts):
             if progress.ended:
                 break
             if number < progress.rounds:
@@ -224,19 +224,8 @@ class Trainer(Generic[M]):
             told(f"epoch {epoch + 1}, round {number + 1}: loss {loss:.5f}, {pace:,.0f} rows/s")
         return self._made(scales, best)
 
-    def _schedule(self, rows: TrainingRows) -> Iterator[tuple[int, int, Ints]]:
-        epochs = range(self.settings.epochs)
-        parts = ((epoch, part) for epoch in epochs for part in rows.rounds(epoch))
-        for number, (epoch, part) in enumerate(parts):
-            yield number, epoch, part
-
     def _made(self, scales: State, weights: State) -> M:
         return self.model(self.layout, {**scales, **weights})
-
-    def _how(self, rows: TrainingRows) -> tuple[Layout, DeepSettings, int]:
-        """What the compiled run depends on."""
-        plain = replace(self.settings, folder=None, seed=0)
-        return self.layout, plain, self.settings.epochs * rows.batches
 
     def _still(self, scales: State) -> dict[str, Any]:
         """What is the same for all batches, as JAX arrays."""

@@ -77,16 +77,14 @@ def shops_of(pages: pl.DataFrame, metadata: Metadata, vocabulary: Vocabulary) ->
 
 def scored(model: Scores, parts: Iterable[Examples], metadata: Metadata) -> Scored:
     """What a model says of the rows of the uniform stratum, part by part."""
-    found = [_columns(model, part.take(part.uniform), metadata) for part in parts]
+    found = []
+    for rows in (part.take(part.uniform) for part in parts):
+        asked, said = rows.inputs, model.probabilities(rows.inputs, metadata)
+        row = asked.page, asked.hour, said, rows.label, rows.weight, rows.seen, rows.known
+        found.append(row)
     if not found:
         raise ValueError("there is nothing to score")
-    return Scored(**{name: np.concatenate([each[name] for each in found]) for name in found[0]})
-
-
-def _columns(model: Scores, rows: Examples, metadata: Metadata) -> dict[str, Any]:
-    said = model.probabilities(rows.inputs, metadata)
-    known = {name: getattr(rows, name) for name in ("label", "weight", "seen", "known")}
-    return {"page": rows.inputs.page, "hour": rows.inputs.hour, "probability": said, **known}
+    return Scored(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
 def evaluate(rows: Scored, edges: tuple[int, ...], shops: Shops | None = None) -> dict[str, Any]:
@@ -101,21 +99,18 @@ def evaluate(rows: Scored, edges: tuple[int, ...], shops: Shops | None = None) -
     within[_too_late(rows)] = -1
     figures, tables = [], []
     for at, edge in enumerate(edges):
-        known = within[:, at] >= 0
+        known, said, came = within[:, at] >= 0, rows.probability[:, at], within[:, at] == 1
         for (by, name), among in groups(rows, shops):
             some = known & among
-            said, came = rows.probability[some, at], within[some, at] == 1
-            found = figures_of(said, came, rows.weight[some])
+            found = figures_of(said[some], came[some], rows.weight[some])
             figures.append({"by": by, "group": name, "edge": edge, **found})
-        said, came = rows.probability[known, at], within[known, at] == 1
-        table = reliability(said, came, rows.weight[known])
+        table = reliability(said[known], came[known], rows.weight[known])
         tables += [{"edge": edge, **asdict(each)} for each in table]
-    stretches = _stretches(rows, edges) if len(edges) > 1 else []
     return {
         "rows": len(rows),
         "edges": list(edges),
         "figures": figures,
-        "stretches": stretches,
+        "stretches": _stretches(rows, edges) if len(edges) > 1 else [],
         "reliability": tables,
     }
 
@@ -173,9 +168,7 @@ def figures_of(said: Floats, came: Bools, weight: Floats) -> dict[str, Any]:
 
 def groups(rows: Scored, shops: Shops | None) -> Iterator[tuple[tuple[str, str], Bools]]:
     """(What rows are told apart by, group), and which rows are in it; no empty ones."""
-    for name, among in _groups(rows, shops):
-        if among.any():
-            yield name, among
+    return ((name, among) for name, among in _groups(rows, shops) if among.any())
 
 
 def _groups(rows: Scored, shops: Shops | None) -> Iterator[tuple[tuple[str, str], Bools]]:
@@ -185,11 +178,8 @@ def _groups(rows: Scored, shops: Shops | None) -> Iterator[tuple[tuple[str, str]
     for low, high in zip(KNOWN, (*KNOWN[1:], None), strict=True):
         above = rows.known >= low
         yield ("known", _spelt(low, high)), above if high is None else above & (rows.known < high)
-    if shops is not None:
-        yield from _by_merchant(rows, shops)
-
-
-def _by_merchant(rows: Scored, shops: Shops) -> Iterator[tuple[tuple[str, str], Bools]]:
+    if shops is None:
+        return
     merchant = shops.of_page[rows.page]
     known = merchant >= 0
     fresh = np.zeros(len(rows), dtype=np.bool_)
@@ -212,11 +202,10 @@ def _spelt(low: int, high: int | None) -> str:
 
 
 def _stretches(rows: Scored, edges: tuple[int, ...]) -> list[dict[str, Any]]:
-    hazard = hazards_of(rows.probability)
     found = []
-    for at, edge in enumerate(edges):
-        risk = rows.label[:, at] >= 0
-        said, came = hazard[risk, at], rows.label[risk, at] == 1
+    for at, hazard in enumerate(hazards_of(rows.probability).T):
+        risk, came = rows.label[:, at] >= 0, rows.label[:, at] == 1
         start = edges[at - 1] if at else 0
-        found.append({"from": start, "to": edge, **figures_of(said, came, rows.weight[risk])})
+        figures = figures_of(hazard[risk], came[risk], rows.weight[risk])
+        found.append({"from": start, "to": edges[at], **figures})
     return found

@@ -85,10 +85,8 @@ def make_examples(log: Log, recipe: Recipe, folder: Path, told: Told = lambda st
         visits = _visits(log, work.pages, recipe, Path(space))
         told("counting moments")
         counted = work.sampler.rates(work.spans, visits)
-        shards = []
-        for shard in _made(
-            work, visits, {part: rate for part, (rate, _) in counted.items()}, folder
-        ):
+        rates, shards = {part: rate for part, (rate, _) in counted.items()}, []
+        for shard in _made(work, visits, rates, folder):
             told(f"{shard.part} {shard.file}: {shard.rows} examples")
             shards.append(shard)
     return _finished(folder, work, counted, shards)
@@ -140,28 +138,14 @@ def _prepared(log: Log, recipe: Recipe) -> _Work:
     pages = pages_of(log)
     points, (first, end) = read_points(log, pages, seed=recipe.seed, clip=recipe.clip)
     spans, key = spans_of(recipe.split, first, end), hashes(pages["page_id"])
-    seen = seen_pages(key, recipe) & _born_before(points, spans[0].stop)
-    uniform = uniform_pages(pages)
-    uses = dict.fromkeys(PARTS, uniform) | {"train": seen}
-    return _Work(
-        log=log,
-        recipe=recipe,
-        pages=pages,
-        points=points,
-        spans=spans,
-        seen=seen,
-        uniform=uniform,
-        sampler=Sampler(recipe, key, points, uses),
-        fingerprint=_fingerprint(log, recipe),
-    )
-
-
-def _born_before(points: ChangePoints, stop: int) -> Bools:
-    """The pages that there were before a time, in µs."""
-    found = np.zeros(len(points.end), dtype=np.bool_)
+    seen = seen_pages(key, recipe)
     there = points.first[1:] > points.first[:-1]
-    found[there] = points.at[points.first[:-1][there]] < stop
-    return found
+    seen &= there
+    seen[there] &= points.at[points.first[:-1][there]] < spans[0].stop  # born before the end
+    uniform = uniform_pages(pages)
+    sampler = Sampler(recipe, key, points, dict.fromkeys(PARTS, uniform) | {"train": seen})
+    mark = _fingerprint(log, recipe)
+    return _Work(log, recipe, pages, points, spans, seen, uniform, sampler, mark)
 
 
 def stream_of(log: Log, pages: pl.DataFrame, recipe: Recipe) -> FeatureStream:
@@ -206,9 +190,7 @@ def plain(recipe: Recipe) -> dict[str, Any]:
 def _visits(log: Log, pages: pl.DataFrame, recipe: Recipe, space: Path) -> VisitsByDay | None:
     if not log.has("visits") or not (recipe.visits or recipe.task == "stale"):
         return None
-    visits = VisitsByDay(space)
-    visits.spill(log, pages)
-    return visits
+    return VisitsByDay(space).spill(log, pages)
 
 
 def _complete(folder: Path, fingerprint: str) -> Shards | None:
@@ -238,14 +220,11 @@ class _EventFeed:
     def until(self, hour: int) -> None:
         """Tell all days of which any event is before the given hour."""
         while (events := self._next) is not None and events.hour[0] < hour:
-            self.pass_by(int(events.hour[0]) // 24 * 24)
+            midnight = events.hour[:1] // 24 * 24
+            self.past.read(np.array([0]), midnight)  # what came before need not be kept
             self.past.learn(events)
             self._answer(events)
             self._next = next(self._events, None)
-
-    def pass_by(self, hour: int) -> None:
-        """Go on to an hour, so that what came before need not be kept."""
-        self.past.read(np.array([0]), np.array([hour]))
 
     def _answer(self, events: Events) -> None:
         if self.answers is None:
@@ -275,50 +254,44 @@ def _made(
     work: _Work, visits: VisitsByDay | None, rates: dict[str, int], folder: Path
 ) -> Iterator[Shard]:
     """Make the file of every day that is not there yet."""
-    feed, labels = _EventFeed(work, visits), _Labels(work)
-    weight = _weights(work, rates)
+    feed, label_of, weight = _EventFeed(work, visits), _labels(work), _weights(work, rates)
     for piece, moments in work.sampler.moments(work.spans, visits, rates):
         path = folder / f"{piece.part}-{piece.day}.npz"
         feed.until(-(-piece.stop // HOUR_US))
         rows = rows_of(path, work.fingerprint)
         if rows is None:
-            label = labels.of(moments, piece, feed.answers)
+            label = label_of(moments, piece, feed.answers)
             known = np.flatnonzero((label >= 0).any(axis=1))
             moments, label = moments.take(known), label[known]
-            arrays = _rows(work, moments, weight[piece.part]) | feed.read(moments)
-            write_shard(path, {**arrays, "label": label}, work.fingerprint)
+            page = moments.page
+            arrays = {
+                "page": page.astype(np.int32),
+                "hour": (moments.at // HOUR_US).astype(np.int32),
+                "at": moments.at,
+                "weight": weight[piece.part][page],
+                "seen": work.seen[page],
+                "uniform": work.uniform[page],
+                **feed.read(moments),
+                "label": label,
+            }
+            write_shard(path, arrays, work.fingerprint)
             rows = len(label)
         yield Shard(path.name, piece.part, rows)
 
 
-def _rows(work: _Work, moments: Moments, weight: Floats) -> State:
-    page = moments.page
-    return {
-        "page": page.astype(np.int32),
-        "hour": (moments.at // HOUR_US).astype(np.int32),
-        "at": moments.at,
-        "weight": weight[page],
-        "seen": work.seen[page],
-        "uniform": work.uniform[page],
-    }
+def _labels(work: _Work) -> Callable[[Moments, TimeSpan, Answers | None], Bytes]:
+    """What gives labels of the recipe's task, rows × stretches; all but `change` have one."""
+    column = {"click": "clicks", "impression": "impressions"}.get(work.recipe.task)
+    demand = None if column is None else ClickedDays(work.log, work.pages, column)
 
-
-class _Labels:
-    """Labels of the recipe's task."""
-
-    def __init__(self, work: _Work) -> None:
-        self.work = work
-        column = {"click": "clicks", "impression": "impressions"}.get(work.recipe.task)
-        self.demand = None if column is None else ClickedDays(work.log, work.pages, column)
-
-    def of(self, moments: Moments, piece: TimeSpan, answers: Answers | None) -> Bytes:
-        """Rows × stretches; tasks other than `change` have one."""
-        if self.demand is not None:
-            return self.demand.labels(moments.page, moments.at)
-        points = self.work.points
+    def label_of(moments: Moments, piece: TimeSpan, answers: Answers | None) -> Bytes:
+        if demand is not None:
+            return demand.labels(moments.page, moments.at)
         if answers is not None:
-            return stale(points, moments, answers.since(moments.page, moments.at))
-        return changes(points, moments, self.work.recipe.edges, piece.limit)
+            return stale(work.points, moments, answers.since(moments.page, moments.at))
+        return changes(work.points, moments, work.recipe.edges, piece.limit)
+
+    return label_of
 
 
 def _weights(work: _Work, rates: dict[str, int]) -> dict[str, Floats]:
@@ -337,10 +310,10 @@ def _weights(work: _Work, rates: dict[str, int]) -> dict[str, Floats]:
 def _finished(
     folder: Path, work: _Work, counted: dict[str, tuple[int, int]], shards: list[Shard]
 ) -> Shards:
-    for old in {path.name for path in folder.glob("*.npz")} - {shard.file for shard in shards}:
-        (folder / old).unlink()
     import polars as pl
 
+    for old in {path.name for path in folder.glob("*.npz")} - {shard.file for shard in shards}:
+        (folder / old).unlink()
     told = {"seen": pl.Series(work.seen), "uniform": pl.Series(work.uniform)}
     work.pages.with_columns(**told).write_parquet(folder / "pages.parquet")
     rows = {part: sum(s.rows for s in shards if s.part == part) for part in PARTS}

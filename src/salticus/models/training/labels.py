@@ -108,9 +108,8 @@ def _rows(truth: Truth, pages: pl.DataFrame) -> Ints:
 
 def _merchants_end(log: Log, truth: Truth, row: Ints, pages: int) -> Ints:
     """Until when each page's merchant was looked at; for ever, if the merchant is unknown."""
-    step = 1
-    if log.about.resolution is not None:
-        step = round(log.about.resolution.total_seconds() * 1_000_000)
+    resolution = log.about.resolution
+    step = 1 if resolution is None else round(resolution.total_seconds() * 1_000_000)
     last = np.zeros(int(truth.merchant.max(initial=-1)) + 2, dtype=np.int64)  # the last: unknown
     np.maximum.at(last, truth.merchant[truth.page], truth.at.astype(np.int64))
     last = (last // step + 1) * step
@@ -120,21 +119,16 @@ def _merchants_end(log: Log, truth: Truth, row: Ints, pages: int) -> Ints:
     return end
 
 
-def known_until(points: ChangePoints, moments: Moments, limit: int) -> Ints:
-    """Until when the page is watched after each prediction: the end of it, or of the span."""
-    until = np.minimum(points.end[moments.page], limit)
-    following, there = _following(points, moments)
-    return np.where(there, np.minimum(until, points.gone[following]), until)
-
-
 def changes(points: ChangePoints, moments: Moments, edges: tuple[int, ...], limit: int) -> Bytes:
     """Labels of the task `change`, rows × edges: see `Examples.label`.
 
     The stretch of an edge is [t + the edge before, t + edge), in hours. It is known if it ends by
     `limit`, by the end of what is known of the page, and before the page is gone.
     """
-    until = known_until(points, moments, limit)
-    following, there = _following(points, moments)
+    there = moments.next < points.first[moments.page + 1]  # a change point of the page
+    following = np.where(there, moments.next, 0)
+    until = np.minimum(points.end[moments.page], limit)
+    until = np.where(there, np.minimum(until, points.gone[following]), until)
     change = np.where(there & points.live[following], points.at[following], FOREVER)
     labels = np.full((len(moments.page), len(edges)), -1, dtype=np.int8)
     low = moments.at
@@ -144,12 +138,6 @@ def changes(points: ChangePoints, moments: Moments, edges: tuple[int, ...], limi
         labels[known, n] = change[known] < high[known]
         low = high
     return labels
-
-
-def _following(points: ChangePoints, moments: Moments) -> tuple[Ints, Bools]:
-    """The next change point of each row's page, and whether there is one."""
-    there = moments.next < points.first[moments.page + 1]
-    return np.where(there, moments.next, 0), there
 
 
 def stale(points: ChangePoints, moments: Moments, since: Ints) -> Bytes:
@@ -205,15 +193,6 @@ class Answers:
         return np.where(last >= 0, today, self._before[page])
 
 
-def day_ahead(at: Ints) -> Ints:
-    """The UTC day (since 1970) that begins at each time or next.
-
-    >>> day_ahead(np.array([0, 1, DAY_US])).tolist()
-    [0, 1, 1]
-    """
-    return -(-at // DAY_US)
-
-
 class ClickedDays:
     """Which pages were clicked (shown) on a UTC day; one day is kept at a time."""
 
@@ -231,7 +210,7 @@ class ClickedDays:
 
     def labels(self, page: Ints, at: Ints) -> Bytes:
         """Labels of the tasks `click` and `impression`, rows × 1, for the day ahead."""
-        day = day_ahead(at)
+        day = -(-at // DAY_US)  # that begins at the time or next
         labels = np.zeros((len(page), 1), dtype=np.int8)
         for each in np.unique(day).tolist():
             rows = day == each

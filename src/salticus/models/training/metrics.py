@@ -113,16 +113,13 @@ def reliability(
         place = _equal_shares(probability, heavy, bins)
     order = np.argsort(place, kind="stable")
     starts = np.flatnonzero(np.diff(place[order], prepend=-1))
-    sums = np.add.reduceat(
-        np.stack([heavy, heavy * probability, heavy * positive], axis=1)[order], starts
-    )
-    low = np.minimum.reduceat(probability[order], starts)
-    high = np.maximum.reduceat(probability[order], starts)
-    counts = np.diff(np.append(starts, len(order)))
+    columns = np.stack([heavy, heavy * probability, heavy * positive], axis=1)
+    sums = np.add.reduceat(columns[order], starts).tolist()
+    low = np.minimum.reduceat(probability[order], starts).tolist()
+    high = np.maximum.reduceat(probability[order], starts).tolist()
+    counts, total = np.diff(starts, append=len(order)).tolist(), float(heavy.sum())
     return [
-        ReliabilityBin(
-            float(a), float(b), float(p / w), float(y / w), float(w / heavy.sum()), int(n)
-        )
+        ReliabilityBin(a, b, p / w, y / w, w / total, n)
         for a, b, (w, p, y), n in zip(low, high, sums, counts, strict=True)
         if w > 0
     ]
@@ -163,14 +160,10 @@ def _weighs(rows: Bools, weight: Floats | None) -> bool:
 def _equal_shares(probability: Floats, weight: Floats, bins: int) -> Ints:
     """The bin of each row: where the middle of its ties lies among all rows."""
     order = np.argsort(probability, kind="stable")
-    ordered = probability[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    starts = np.flatnonzero(np.diff(probability[order], prepend=-1.0))
     sums = np.add.reduceat(weight[order], starts)
     middle = (np.cumsum(sums) - sums / 2) / max(float(sums.sum()), np.finfo(float).tiny)
+    bin_of_tie = np.minimum((middle * bins).astype(np.int64), bins - 1)
     place = np.empty(len(order), dtype=np.int64)
-    groups = np.repeat(
-        np.minimum((middle * bins).astype(np.int64), bins - 1),
-        np.diff(np.append(starts, len(order))),
-    )
-    place[order] = groups
+    place[order] = np.repeat(bin_of_tie, np.diff(starts, append=len(order)))
     return place

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -47,12 +47,10 @@ class VisitsByDay:
         self.folder = folder
         self.days: set[int] = set()
 
-    def spill(self, log: Log, pages: pl.DataFrame) -> None:
-        """Write the log's visits, if it has any."""
+    def spill(self, log: Log, pages: pl.DataFrame) -> Self:
+        """Write the log's visits."""
         import polars as pl
 
-        if not log.has("visits"):
-            return
         if len(pages) > _PAGES:
             raise InputError(f"{log.folder}: more than {_PAGES:,} pages; take a sample of them")
         ids = pages.lazy().select("page_id").with_row_index("row")
@@ -65,6 +63,7 @@ class VisitsByDay:
             page, answered = (some[name].to_numpy().astype(np.int64) for name in ("row", "answer"))
             day, within = np.divmod(some["at"].dt.epoch("us").to_numpy(), DAY_US)
             self._append(day, page * _PAGE + 2 * within + answered)
+        return self
 
     def _append(self, day: Ints, code: Ints) -> None:
         order = np.argsort(day, kind="stable")

@@ -88,21 +88,13 @@ def first_weights(layout: Layout, settings: DeepSettings) -> State:
     tables |= {"words": (layout.buckets, layout.word)} if layout.word else {}
     for name, shape in tables.items():
         weights[name] = chance.normal(0.0, settings.spread / np.sqrt(shape[1]), shape)
-    if layout.state:
-        weights |= _first_steps(layout, chance)
-    return {name: array.astype(np.float32) for name, array in weights.items()}
-
-
-def _first_steps(layout: Layout, chance: np.random.Generator) -> State:
-    """Weights of the convolutions over a page's last changes (`predict.sequence`)."""
-    weights: State = {}
     inside = len(STEP) + 1
-    for k in range(int(np.log2(layout.steps))):
+    for k in range(layout.steps.bit_length() - 1 if layout.state else 0):
         shape = 2 * inside, layout.state
         weights[f"step{k}/weight"] = chance.normal(0.0, np.sqrt(2.0 / shape[0]), shape)
         weights[f"step{k}/bias"] = np.zeros(layout.state)
         inside = layout.state
-    return weights
+    return {name: array.astype(np.float32) for name, array in weights.items()}
 
 
 def forward(weights: Tree, batch: Batch, layout: Layout) -> Any:
@@ -230,8 +222,7 @@ def runner() -> Any:
                 name: jax.lax.dynamic_index_in_dim(a, k, 0, False) for name, a in chunk.items()
             }
             batch |= {name: still[name] for name in ("scale", "middle", "spread")}
-            batch["codes"] = still["codes"][batch["page"]]
-            batch["words"] = still["words"][batch["page"]]
+            batch |= {name: still[name][batch["page"]] for name in ("codes", "words")}
             size, kinds = len(batch["page"]), len(layout.fields) + 1
             if settings.forget:
                 key = jax.random.fold_in(jax.random.key(0), still["seed"] + number)

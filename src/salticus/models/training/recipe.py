@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from salticus.features.metadata import Hashes
 from salticus.features.names import EDGES
 from salticus.types import Bools, Floats, instant
 from salticus.types.coins import coins
-from salticus.types.dates import DAY_US, HOUR_US
+from salticus.types.dates import DAY_US
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,6 +50,10 @@ class TimeSplit:
     validation: timedelta = 5 * _DAY
     test: timedelta = 26 * _DAY
     start: datetime | None = None  # None: the log's first midnight
+
+    def begins(self, otherwise: int) -> int:
+        """The start in µs since 1970, or what it is otherwise."""
+        return otherwise if self.start is None else int(instant(self.start).astype(np.int64))
 
 
 SPLITS = {
@@ -90,13 +94,12 @@ def log_span(log: Log) -> tuple[int, int]:
         ends = log.about.ends()
     except ValueError as error:
         raise InputError(f"{log.folder / 'log.json'}: `span`: {error}") from None
-    if ends is not None:
-        first, last = (int(instant(end).astype(np.int64)) for end in ends)
-        return first, last + 1
-    found = span_of(log.raw(table) for table in ("values", "visits") if log.has(table))
-    if found is None:
-        raise InputError(f"{log.folder}: there are neither values nor visits to learn from")
-    first, last = (int(np.datetime64(text.rstrip("Z"), "us").astype(np.int64)) for text in found)
+    if ends is None:
+        found = span_of(log.raw(table) for table in ("values", "visits") if log.has(table))
+        if found is None:
+            raise InputError(f"{log.folder}: there are neither values nor visits to learn from")
+        ends = datetime.fromisoformat(found[0]), datetime.fromisoformat(found[1])
+    first, last = (int(instant(end).astype(np.int64)) for end in ends)
     return first, last + 1
 
 
@@ -105,11 +108,6 @@ def provenance(log: Log) -> str:
     said = {k: v for k, v in log.about.rest.items() if k not in ("span", "rows")}
     told = json.dumps([log.about.name, said], sort_keys=True, default=str)
     return blake2b(told.encode(), digest_size=16).hexdigest()
-
-
-def hours_span(span: tuple[int, int]) -> tuple[int, int]:
-    """The same in whole hours since 1970, rounded outwards."""
-    return span[0] // HOUR_US, -(-span[1] // HOUR_US)
 
 
 def usual_every(log: Log) -> timedelta:
@@ -121,10 +119,8 @@ def fitting_split(log: Log, split: TimeSplit, *, exactly: bool) -> TimeSplit:
     """The split, cut down in proportion if the log is too short for it; `exactly`: refused then."""
     first, end = log_span(log)
     end = -(-end // DAY_US) * DAY_US  # the last day may lack a moment
-    start = -(-first // DAY_US) * DAY_US
-    if split.start is not None:
-        start = int(instant(split.start).astype(np.int64))
-    whole = sum((getattr(split, part) for part in PARTS), timedelta(0))
+    start = split.begins(-(-first // DAY_US) * DAY_US)
+    whole = split.train + split.validation + split.test
     if start + whole // timedelta(microseconds=1) <= end:
         return split
     less = shrunk(split, start, end)
@@ -158,11 +154,9 @@ class TimeSpan:
 
     def pieces(self) -> Iterator[TimeSpan]:
         """The same time, a UTC day at a time."""
-        start = self.start
-        while start < self.stop:
-            stop = min(self.stop, (start // DAY_US + 1) * DAY_US)
+        for day in range(self.start // DAY_US * DAY_US, self.stop, DAY_US):
+            start, stop = max(self.start, day), min(self.stop, day + DAY_US)
             yield TimeSpan(self.part, start, stop, self.limit)
-            start = stop
 
 
 def spans_of(split: TimeSplit, first: int, end: int) -> tuple[TimeSpan, ...]:
@@ -170,8 +164,7 @@ def spans_of(split: TimeSplit, first: int, end: int) -> tuple[TimeSpan, ...]:
 
     The last one ends with the log if that is shorter than the split.
     """
-    day = -(-first // DAY_US) * DAY_US
-    start = day if split.start is None else int(instant(split.start).astype(np.int64))
+    start = split.begins(-(-first // DAY_US) * DAY_US)
     if start < first // DAY_US * DAY_US:
         raise InputError(f"the split starts at {split.start}, before the log does")
     spans = []
@@ -191,16 +184,15 @@ def shrunk(split: TimeSplit, first: int, end: int) -> TimeSplit:
     >>> shrunk(TimeSplit(), 0, 41 * DAY_US) == TimeSplit(*days)
     True
     """
-    start = first if split.start is None else int(instant(split.start).astype(np.int64))
-    days = (end - start) // DAY_US
+    days = (end - split.begins(first)) // DAY_US
     whole = (split.train + split.validation + split.test) // _DAY
     if days >= whole or days < len(PARTS):
         return split
     ratio = days / whole
     validation = max(1, round(split.validation / _DAY * ratio))
     test = max(1, int(split.test / _DAY * ratio))
-    train = days - validation - test
-    return replace(split, train=train * _DAY, validation=validation * _DAY, test=test * _DAY)
+    parts = (n * _DAY for n in (days - validation - test, validation, test))
+    return TimeSplit(*parts, start=split.start)
 
 
 def seen_pages(keys: Hashes, recipe: Recipe) -> Bools:

@@ -28,7 +28,7 @@ from salticus.models.training.network import jax_of
 from salticus.models.training.recipe import Recipe, provenance
 from salticus.models.training.shards import Shards
 from salticus.models.trees import TreesModel
-from salticus.types import Bools, Examples, Metadata
+from salticus.types import Examples, Metadata
 
 Told = Callable[[str], None]
 
@@ -36,12 +36,7 @@ DEPTH = 16  # changes of a page that a sequence model looks back to
 LEAST = {"train": 20, "validation": 5}  # events without which a model is worth nothing
 
 _STEPS = 100  # of an epoch, at least
-_USES = {
-    "dnn": ("numpy", "jax", "jaxlib", "optax"),
-    "sequence": ("numpy", "jax", "jaxlib", "optax"),
-    "trees": ("numpy", "scikit-learn"),
-    "frequency": ("numpy", "scikit-learn"),
-}
+_DEEP = ("dnn", "sequence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +67,7 @@ def usual_kind() -> str:
 
 
 def train_model(
-    log: Log,
-    recipe: Recipe,
-    request: ModelSpec,
-    folder: Path,
-    told: Told = lambda step: None,
+    log: Log, recipe: Recipe, request: ModelSpec, folder: Path, told: Told = lambda step: None
 ) -> dict[str, Any]:
     """Train a model on a log and save it in a new folder; its manifest, with all figures.
 
@@ -88,19 +79,14 @@ def train_model(
     check_free(folder)
     place = request.examples or folder.parent / f".{folder.name}.examples"
     shards = make_examples(log, recipe, place, told)
-    checkpoint = place / f"checkpoint-{_mark(request)}"
+    wanted = repr(replace(request, examples=None)).encode()  # whatever the place
+    checkpoint = place / f"checkpoint-{blake2b(wanted, digest_size=8).hexdigest()}"
     saved = fitted(shards, recipe, request, told, checkpoint=checkpoint)
     saved.manifest["data"]["provenance"] = provenance(log)
     told("saving")
     save_model(folder, saved)
     shutil.rmtree(checkpoint if request.examples else place, ignore_errors=True)
     return saved.manifest
-
-
-def _mark(request: ModelSpec) -> str:
-    """A short name for what is asked, whatever the place."""
-    said = repr(replace(request, examples=None))
-    return blake2b(said.encode(), digest_size=8).hexdigest()
 
 
 def _settled(request: ModelSpec, recipe: Recipe) -> tuple[ModelSpec, Recipe]:
@@ -114,7 +100,7 @@ def _settled(request: ModelSpec, recipe: Recipe) -> tuple[ModelSpec, Recipe]:
         raise ConfigError(f"no baseline is called {request.baseline!r}; known: {', '.join(NAMES)}")
     if kind == "frequency" and request.baseline == "gamma" and recipe.task != "change":
         raise ConfigError(f"the baseline gamma tells of changes ahead, not of {recipe.task}")
-    if kind in ("dnn", "sequence"):
+    if kind in _DEEP:
         jax_of()
     depth = max(recipe.depth, DEPTH) if kind == "sequence" else recipe.depth
     return replace(request, model=kind), replace(recipe, depth=depth)
@@ -143,18 +129,16 @@ def fitted(
     validation = validation.take(validation.seen)  # others decide nothing, not even when to stop
     for part, rows in (("train", train), ("validation", validation)):
         _check_events(part, rows, recipe)
-    vocabulary = Vocabulary.fit(shards.pages, _pages_of(train, shards), choice.metadata)
+    trained = np.isin(np.arange(len(shards.pages)), train.inputs.page)
+    vocabulary = Vocabulary.fit(shards.pages, trained, choice.metadata)
     metadata = vocabulary.encode(shards.pages)
     choice = choice if kind == "frequency" else _told(choice, train)
     told("fitting")
+    edges, published, baseline = edges_of(recipe), request.published, request.baseline
     settings, fit = fitting_of(
-        kind,
-        seed=recipe.seed,
-        published=request.published,
-        baseline=request.baseline,
-        edges=edges_of(recipe),
+        kind, seed=recipe.seed, published=published, baseline=baseline, edges=edges
     )
-    if kind in ("dnn", "sequence"):
+    if kind in _DEEP:
         batch = settings.batch if request.published else min(settings.batch, _batch(len(train)))
         settings = replace(settings, folder=checkpoint, batch=batch)
     settings = replace(settings, **request.fitting)
@@ -169,14 +153,22 @@ def fitted(
     looks = preset, request.features, list(choice.dense), list(choice.metadata)
     if kind == "frequency":
         looks = request.baseline, "history", list(columns), []
+    given = {key: value for key, value in asdict(settings).items() if key != "folder"}
+    data = {name: shards.about[name] for name in ("log", "spans", "pages", "rows", "moments")}
+    uses = ("numpy", "jax", "jaxlib", "optax") if kind in _DEEP else ("numpy", "scikit-learn")
     about = {
         "kind": kind,
-        **_about(shards, recipe),
+        "task": recipe.task,
+        "edges": list(edges),
+        "observe": recipe.observe,
+        "seed": recipe.seed,
+        "data": data,
+        "recipe": shards.about["recipe"],
         "features": dict(zip(("preset", "kind", "dense", "metadata"), looks, strict=True)),
         "inputs": asked(shards.names, recipe.depth, metadata),
-        "fitting": {**_plain(settings), "calibration": request.calibration},
-        "metrics": {**evaluate(test, edges_of(recipe), shops), "notes": _notes(validation, recipe)},
-        "libraries": {name: version(name) for name in _USES[kind]},
+        "fitting": {**given, "calibration": request.calibration},
+        "metrics": {**evaluate(test, edges, shops), "notes": _notes(validation, recipe)},
+        "libraries": {name: version(name) for name in uses},
     }
     return Saved(ready, (vocabulary.settings(), vocabulary.arrays()), about)
 
@@ -206,30 +198,18 @@ def edges_of(recipe: Recipe) -> tuple[int, ...]:
 def _notes(validation: Examples, recipe: Recipe) -> list[str]:
     """The edges whose probabilities can hardly be set right, for want of later events."""
     events = np.count_nonzero(validation.label == 1, axis=0)
-    poor = [e for e, n in zip(edges_of(recipe), events, strict=True) if n < LEAST["validation"]]
+    least = LEAST["validation"]
+    poor = [str(e) for e, n in zip(edges_of(recipe), events, strict=True) if n < least]
     if not poor:
         return []
-    what = "the validation span has fewer than {} events {} h ahead, too few to calibrate by"
-    told = what.format(LEAST["validation"], ", ".join(map(str, poor)))
-    return [told + "; make that span longer"]
+    what = f"the validation span has fewer than {least} events {', '.join(poor)} h ahead"
+    return [f"{what}, too few to calibrate by; make that span longer"]
 
 
 def _told(choice: FeatureSet, train: Examples) -> FeatureSet:
     """The choice without what no training row knows, as clicks if the log has none."""
     told = tuple(n for n in choice.dense if np.isfinite(train.inputs.column(n)).any())
     return replace(choice, dense=told)
-
-
-def _pages_of(examples: Examples, shards: Shards) -> Bools:
-    """The pages that examples are of."""
-    found = np.zeros(len(shards.pages), dtype=np.bool_)
-    found[examples.inputs.page] = True
-    return found
-
-
-def _plain(settings: Any) -> dict[str, Any]:
-    """The settings of a fit but for the folder of checkpoints."""
-    return {key: value for key, value in asdict(settings).items() if key != "folder"}
 
 
 def _check_events(part: str, rows: Examples, recipe: Recipe) -> None:
@@ -277,16 +257,3 @@ def fitting_of(
 
     settings = replace(PUBLISHED if published else OURS, seed=seed)
     return settings, fit_sequence if kind == "sequence" else fit_deep
-
-
-def _about(shards: Shards, recipe: Recipe) -> dict[str, Any]:
-    """Where a model comes from."""
-    told = shards.about
-    return {
-        "task": recipe.task,
-        "edges": list(edges_of(recipe)),
-        "observe": recipe.observe,
-        "seed": recipe.seed,
-        "data": {name: told[name] for name in ("log", "spans", "pages", "rows", "moments")},
-        "recipe": told["recipe"],
-    }

@@ -76,11 +76,17 @@ class Shards:
     def part(self, part: str, columns: tuple[str, ...] | None = None) -> Examples:
         """All examples of train, validation or test in order of time, with these columns alone."""
         names = self.names if columns is None else columns
-        whole, done = self._empty(names, self.rows(part)), 0
+        shapes: dict[str, tuple[int, ...]] = {
+            "dense": (len(names),),
+            "steps": (self.about["recipe"]["depth"], self.about["steps"]),
+            "label": (self.about["labels"],),
+        }
+        rows, done = self.rows(part), 0
+        whole = {name: np.empty((rows, *shapes.get(name, ())), k) for name, k in _KINDS.items()}
         for shard in self._of(part):
-            columns_of = self._arrays(shard, names)
+            arrays = self._arrays(shard, names)
             for name, array in whole.items():
-                array[done : done + shard.rows] = columns_of[name]
+                array[done : done + shard.rows] = arrays[name]
             done += shard.rows
         return _examples(whole, names)
 
@@ -111,21 +117,10 @@ class Shards:
             arrays["dense"] = arrays["dense"][:, [self.names.index(name) for name in names]]
         return arrays
 
-    def _empty(self, names: tuple[str, ...], rows: int) -> State:
-        shapes: dict[str, tuple[int, ...]] = {
-            "dense": (len(names),),
-            "steps": (self.about["recipe"]["depth"], self.about["steps"]),
-            "label": (self.about["labels"],),
-        }
-        return {
-            name: np.empty((rows, *shapes.get(name, ())), kind) for name, kind in _KINDS.items()
-        }
-
 
 def _examples(arrays: State, names: tuple[str, ...]) -> Examples:
-    page, hour, dense, steps = (arrays[name] for name in ("page", "hour", "dense", "steps"))
-    rest = {name: arrays[name] for name in ("label", "weight", "seen", "uniform", "known")}
-    return Examples(inputs=Inputs(page, hour, dense, steps, names), **rest)
+    page, hour, dense, steps, *rest = (arrays[name] for name in _KINDS)
+    return Examples(Inputs(page, hour, dense, steps, names), *rest)
 
 
 # ---------------------------------------------------------------------------------------- files

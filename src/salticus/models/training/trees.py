@@ -50,9 +50,8 @@ def fit_trees(  # noqa: PLR0913 the form that all models share
     fields = _fields(choice, metadata)
     sums = totals(train, len(metadata))
     encoding = encode(sums, metadata, fields, smoothing=settings.smoothing)
-    pairs = _pairs(choice.dense) if settings.pairs else ()
-    empty = TreesModel(choice.dense, pairs, encoding, ())
-    signs = [sign * settings.monotone for sign in _signs(choice.dense, pairs, encoding.names)]
+    empty = TreesModel(choice.dense, _pairs(choice.dense) if settings.pairs else (), encoding, ())
+    signs = _signs(empty, settings)
     forests = []
     for horizon, (own, later) in enumerate(_tables((train, validation), metadata, empty, settings)):
         told(f"trees for horizon {horizon + 1} of {train.label.shape[1]}")
@@ -77,8 +76,7 @@ def refit_trees(
     """
     train, validation = parts
     parts = _some(train, max(2 * len(validation), _ENOUGH), settings.seed), validation
-    names = model.encoding.names
-    signs = [s * settings.monotone for s in _signs(model.dense, model.pairs, names)]
+    signs = _signs(model, settings)
     forests = []
     for horizon, (own, later) in enumerate(_tables(parts, metadata, model, settings)):
         told(f"trees for horizon {horizon + 1} of {len(model.forests)}, with the latest examples")
@@ -101,10 +99,7 @@ def _some(examples: Examples, most: int, seed: int) -> Examples:
 
 
 def _tables(
-    parts: tuple[Examples, Examples],
-    metadata: Metadata,
-    model: TreesModel,
-    settings: TreesSettings,
+    parts: tuple[Examples, Examples], metadata: Metadata, model: TreesModel, settings: TreesSettings
 ) -> Iterator[tuple[RiskRows, RiskRows]]:
     """For each horizon the training and the validation rows at risk."""
     train, validation = parts
@@ -112,13 +107,8 @@ def _tables(
         dense_frame(part.inputs.dense, part.inputs.names, model.dense, model.pairs)
         for part in parts
     ]
-    apart = out_of_fold(
-        totals(train, len(metadata)),
-        metadata,
-        model.encoding.names,
-        smoothing=settings.smoothing,
-        folds=settings.folds,
-    )
+    sums, names = totals(train, len(metadata)), model.encoding.names
+    apart = out_of_fold(sums, metadata, names, smoothing=settings.smoothing, folds=settings.folds)
     for horizon in range(train.label.shape[1]):
         full = model.encoding.columns(metadata, horizon)
         own = _rows(train, frames[0], apart[horizon], horizon)
@@ -130,7 +120,7 @@ def _tables(
 
 def _fields(choice: FeatureSet, metadata: Metadata) -> tuple[str, ...]:
     """The chosen fields that there are; every level of a category path is one of its own."""
-    wanted = (*choice.metadata,)
+    wanted = choice.metadata
     own = (f for f in metadata.fields if f in wanted or f.rpartition("_")[0] in wanted)
     title = "title" in wanted and metadata.words.shape[1] > 0
     return (*(f for f in own if f != "title"), *(("title",) if title else ()))
@@ -169,9 +159,11 @@ def _sign(name: str) -> int:
     return int(group in _GROUPS and (name.endswith(_RATES) or "_ahead_" in name))
 
 
-def _signs(dense: tuple[str, ...], pairs: Derived, encoded: tuple[str, ...]) -> list[int]:
+def _signs(model: TreesModel, settings: TreesSettings) -> list[int]:
     """Of each column; what is derived has the sign of its first feature, an encoding rises."""
-    return [*(_sign(n) for n in dense), *(_sign(pair[1]) for pair in pairs), *(1 for _ in encoded)]
+    first = (*model.dense, *(pair[1] for pair in model.pairs))
+    signs = [*(_sign(name) for name in first), *(1 for _ in model.encoding.names)]
+    return [sign * settings.monotone for sign in signs]
 
 
 _RAREST = 1e-6  # a rate of nothing or all has no log-odds
