@@ -81,8 +81,7 @@ class Following:
         return self._ids[self._touched]
 
     def place(self, ids: Ints, facts: Facts) -> None:
-        """Take up the facts of pages, all that are touched in one go or in several; a page stays
-        with its first host."""
+        """Take up the facts of touched pages, in one go or several; a page keeps its first host."""
         row, known = self.rows(ids)
         row, some = row[known], np.flatnonzero(known)
         cut = {name: [facts[name][k] for k in some.tolist()] for name in FOLLOWED}
@@ -137,8 +136,6 @@ class Following:
         groups = self._groups().take(np.arange(counted))
         self._past = FeatureStream(groups, edges=self.edges, full=False, demand=False)
         self._past.restore(part_of(state, "past_"))
-
-    # ------------------------------------------------------------------------------------ inside
 
     def _met(self, ids: Ints) -> Ints:
         """The row of each page, a new one if need be."""

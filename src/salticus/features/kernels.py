@@ -45,13 +45,7 @@ _BORN, _CHANGE, _VISIT, _GONE, _DEMAND = range(5)  # as in events.Kind
 
 
 class Tables(NamedTuple):
-    """All that is kept: events in order, where each lag stands in them, and the counters.
-
-    `marks` is the place of the next event at every lag and, last, the number of events. `cells` is
-    groups with a week × (changes, page-hours) × hours of the week, over the season; `turn` is up to
-    which hour the page-hours were added and taken away, and how many pages there were at the
-    season's start. `facts` is full, whether impressions were ever told, and the hour reached.
-    """
+    """All that is kept: events in order, where each lag stands in them, and the counters."""
 
     hour: Ints32
     page: Ints32
@@ -59,15 +53,15 @@ class Tables(NamedTuple):
     first: Floats32
     second: Floats32
     third: Floats32
-    marks: Ints
+    marks: Ints  # the next event at every lag and, last, the number of events
     rows: Ints32
     own: Ints32
     held: Floats
     ring: Floats32
     group: Ints
-    cells: Ints32
-    turn: Ints
-    facts: Ints
+    cells: Ints32  # groups with a week × (changes, page-hours) × hours of the week, of the season
+    turn: Ints  # the hours up to which page-hours were added and taken, pages at the season's start
+    facts: Ints  # full, whether impressions were ever told, and the hour reached
 
 
 @compiled

@@ -189,9 +189,14 @@ def _empty(groups: Groups, full: bool, depth: int) -> Tables:
     held[:, [at.PRICE, at.MOVE, at.STOCK]] = np.nan
     group = np.zeros((size, at.GROUP_SIZE), dtype=np.int64)
     group[:, [at.BATCH, at.LATEST]] = -1
-    kinds = np.int32, np.int32, np.int8, np.float32, np.float32, np.float32
+    hours, numbers = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
     return Tables(
-        *(np.empty(0, dtype=kind) for kind in kinds),
+        hour=hours,
+        page=hours,
+        kind=np.empty(0, dtype=np.int8),
+        first=numbers,
+        second=numbers,
+        third=numbers,
         marks=np.zeros(len(LAGS) + 1, dtype=np.int64),
         rows=rows,
         own=own,

@@ -21,17 +21,13 @@ UNKNOWN_ZONE = np.iinfo(np.int32).min
 
 
 class Cached(NamedTuple):
-    """Features that all pages of a group share in an hour, and in which hour they were made.
+    """Features that all pages of a group share in an hour."""
 
-    `lately` is groups × (day, week, month, mean hours since the last change); `week` is groups with
-    a week × (weekday, hour, what is ahead at each of `edges`). `walk` is room for work.
-    """
-
-    stamp: Ints
-    lately: Floats32
-    week: Floats32
+    stamp: Ints  # in which hour they were made
+    lately: Floats32  # groups × (day, week, month, mean hours since the last change)
+    week: Floats32  # groups with a week × (weekday, hour, what is ahead at each of `edges`)
     edges: Ints
-    walk: Floats
+    walk: Floats  # room for work
 
 
 class Day(NamedTuple):

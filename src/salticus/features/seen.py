@@ -43,9 +43,8 @@ def seen_events(
 
     `observe` is "full" (the truth), "partial" (the answered visits of the log) or visits per page
     and day ("0.2", or "0.05-2" for each page its own), made by coins of the `seed` and seeing the
-    truth. Where the log has values, births and
-    ends are known from them to everyone, as a feed announces pages; else a page is born with its
-    first answer.
+    truth. Where the log has values, births and ends are known from them to everyone, as a feed
+    announces pages; else a page is born with its first answer.
     """
     demand = _demand(log, pages) if log.has("demand") else Events.none()
     found = _found(log, pages, observe, seed)
@@ -111,10 +110,7 @@ def _demand(log: LogTables, pages: pl.DataFrame) -> Events:
 
 
 def _visited(log: LogTables, pages: pl.DataFrame, lives: Events | None) -> Iterator[Events]:
-    """Events in order, by whole UTC days.
-
-    `lives` are births and ends that were announced; if None, a page is born with its first answer.
-    """
+    """Events in order, by whole UTC days; `lives` are births and ends that were announced."""
     crawler = Crawler(len(pages), announced=lives is not None)
     found = (crawler.learn(visits).ordered() for visits in _spans(log, pages))
     days = (day for events in found for day in by_days(events))

@@ -20,8 +20,7 @@ NEVER_GONE = np.iinfo(np.int32).max  # in hours: beyond any log, and sums of it 
 
 
 class LogResolution(Protocol):
-    """What a log says of itself: how finely its times are known, how long a bucket of demand is,
-    and its first and last instant."""
+    """What a log says of itself: the grain of its times and of demand, first and last instant."""
 
     @property
     def resolution(self) -> timedelta | None: ...
@@ -92,14 +91,13 @@ class Truths:
 
 
 def truths_of(log: LogTables, pages: pl.DataFrame) -> Truths:
-    """The truth of a log. A page is born with its first row, and gone with its last if that is
-    null; going and coming back with the old value is no change."""
+    """The truth of a log: a page is born with its first row, and gone with its last if null."""
     import polars as pl
 
     points = log.scan("values").with_columns(pl.col("value").cast(pl.String))
     rows = with_price(rowed(pages, points)).sort("row", "at", maintain_order=True)
     value = pl.col("value")
-    before = value.forward_fill().shift().over("row")
+    before = value.forward_fill().shift().over("row")  # to come back with the old is no change
     table = rows.select(
         "row",
         hour=pl.col("at").dt.epoch("us") // HOUR_US,

@@ -209,10 +209,7 @@ class SequenceModel(DeepModel):
 
 
 def on_all_cores(work: Callable[[int], None], parts: Sequence[int]) -> None:
-    """Do the work of all parts, each on one core.
-
-    The matrix products are kept from spreading over cores: so small they lose more than they win.
-    """
+    """Do the work of all parts, each on one core: products so small lose by being spread."""
     known = hasattr(os, "sched_getaffinity")  # not everywhere
     cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
     if len(parts) < 2 * cores:

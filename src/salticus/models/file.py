@@ -250,7 +250,7 @@ def _trial(model: Calibrated, manifest: dict[str, Any]) -> list[Any]:
     """What a model says of three made-up rows: all unknown, all 0, all 1."""
     shape = manifest["inputs"]
     rows = np.arange(_TRIED)
-    dense = np.repeat(np.float32([[np.nan], [0.0], [1.0]]), len(shape["names"]), axis=1)
+    dense = np.repeat(np.array([[np.nan], [0], [1]], np.float32), len(shape["names"]), axis=1)
     steps = np.full((_TRIED, shape["steps"], len(STEP)), np.nan, dtype=np.float32)
     codes = np.array([np.minimum(rows, size - 1) for size in shape["sizes"]], dtype=np.int32)
     words = np.full((_TRIED, shape["words"]), -1, dtype=np.int32)

@@ -37,10 +37,7 @@ def columns_of(which: str) -> tuple[str, ...]:
 
 
 def straight(inputs: Inputs, which: str) -> Floats:
-    """Rows × columns that a line is fitted to: logarithms, each rising with the change rate.
-
-    NaN where unknown. The rule is one column, ln(merchant's weekday × page's month).
-    """
+    """What a line is fitted to: logarithms that rise with the change rate, NaN where unknown."""
     columns = [_log(inputs.column(name), name) for name in columns_of(which)]
     out = np.stack(columns, axis=1)
     return out.sum(axis=1, keepdims=True) if which == RULE else out

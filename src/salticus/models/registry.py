@@ -61,8 +61,7 @@ class Pointer(msgspec.Struct, frozen=True):
 
 
 class Event(msgspec.Struct, frozen=True):
-    """Something that happened to a model: promoted, kept, pinned, unpinned, rolled back, took
-    over, broken, failed (to be trained)."""
+    """What happened to a model: promoted, kept, pinned, unpinned, rolled back, took over, …"""
 
     at: str
     what: str

@@ -69,8 +69,7 @@ class Paced(Protocol):
 
 @runtime_checkable
 class Explained(Protocol):
-    """A predictor that can tell what each feature adds to a model's score of a page, the largest
-    part first."""
+    """A predictor that can tell what each feature adds to a page's score, the largest first."""
 
     def contributions(self, page: int) -> list[tuple[str, float]]: ...
 

@@ -112,8 +112,7 @@ class Modelled(Mixed):
         return replace(found, page=np.arange(len(ids))), self._encoded(self.sources.facts(ids))
 
     def contributions(self, page: int) -> list[tuple[str, float]]:
-        """What each feature adds to the model's word on a page, in log-odds; nothing without a
-        model, or before the page's first answer."""
+        """What each feature adds to the model's word on a page that has answered, in log-odds."""
         if self.model_ is None or self.following_ is None:
             return []
         one = np.array([page], dtype=np.int64)
@@ -123,8 +122,6 @@ class Modelled(Mixed):
         inputs, metadata = self.inputs(one)
         unknown = self._encoded({name: [None] for name in self.sources.facts(_ONE[:0])})
         return occluded(self.model_.model, inputs, metadata, unknown)
-
-    # ------------------------------------------------------------------------------------ inside
 
     def _retraced(self, following: Following) -> Following:
         """With all visits that are stored; from time to time their old events are let go."""

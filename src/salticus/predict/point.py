@@ -46,9 +46,13 @@ class PointRates(ABC):
 
     def rates(self, ids: Ints) -> Floats:
         """Change rate of each page (ids ascending), changes a day."""
-        self._work_out()
-        seen = self.pages_.get("visits", ids) > 0
-        return np.where(seen, self.pages_.get("rate", ids), self._usual())
+        page = self.pages_
+        rows = np.flatnonzero(np.isnan(page["rate"]))
+        if len(rows):
+            page["rate"][rows] = self.estimate(rows)
+        watched = float(page["days"].sum())
+        usual = float(page["days"] @ page["rate"]) / watched if watched else self.default_rate
+        return np.where(page.get("visits", ids) > 0, page.get("rate", ids), usual)
 
     def learn(self, outcomes: Outcomes) -> None:
         spans = answered(outcomes)
@@ -61,18 +65,6 @@ class PointRates(ABC):
         np.add.at(page["changes"], rows, spans.changed.astype(np.float64))
         np.add.at(page["days"], rows, spans.days)
         page["rate"][rows] = np.nan
-
-    def _work_out(self) -> None:
-        """Have the rate of every page that was visited since the last time."""
-        rows = np.flatnonzero(np.isnan(self.pages_["rate"]))
-        if len(rows):
-            self.pages_["rate"][rows] = self.estimate(rows)
-
-    def _usual(self) -> float:
-        """The rate of a page that was never answered twice; such pages weigh nothing here."""
-        days = self.pages_["days"]
-        watched = float(days.sum())
-        return float(days @ self.pages_["rate"]) / watched if watched else self.default_rate
 
     def state(self) -> State:
         return {name: column for name, column in self.pages_.state().items() if name != "rate"}

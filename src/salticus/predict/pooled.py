@@ -11,7 +11,8 @@ from salticus.predict.base import Evidence
 from salticus.predict.gamma import GammaSurvival, posterior
 from salticus.predict.roster import Roster
 from salticus.predict.spans import Spans, answered
-from salticus.types import DAY, Floats, Ints, Outcomes, Pages, Survival, distinct, instant
+from salticus.types import Floats, Ints, Outcomes, Pages, Survival, distinct, instant
+from salticus.types.dates import DAY_US
 from salticus.types.state import State, places
 
 _UNMET = -2.0
@@ -41,8 +42,12 @@ class Pooled:
 
     def meet(self, pages: Pages, now: datetime) -> None:
         """Have a row with its groups for each page; once a day, work the priors out again."""
-        self._meet(pages)
-        day = float(instant(now).astype(np.int64)) / float(DAY.astype(np.int64))
+        rows = self.pages_.rows(pages.ids)
+        if (self.pages_["merchant"][rows] == _UNMET).any():
+            for name, codes in (("merchant", pages.merchant), ("category", pages.category)):
+                self.pages_[name][rows] = self._numbers(name, codes, self.pages_[name][rows])
+            self.fitted_ = -np.inf
+        day = float(instant(now).astype(np.int64)) / DAY_US
         if day >= self.fitted_ + 1.0:
             self._fit()
             self.fitted_ = day
@@ -85,8 +90,6 @@ class Pooled:
         """The length of the spans, days, on the clock by which the page changes evenly."""
         return spans.days
 
-    # ------------------------------------------------------------------------------------ inside
-
     def _update(self, rows: Ints, spans: Spans) -> None:
         """Posterior after the spans (ALGORITHMS §5), older evidence faded by e^(−days/memory).
 
@@ -110,15 +113,6 @@ class Pooled:
 
     def _note(self, rows: Ints, spans: Spans, events: Floats) -> None:
         """For subclasses that learn more from the same spans."""
-
-    def _meet(self, pages: Pages) -> None:
-        """Have a row for each page, with its groups."""
-        rows = self.pages_.rows(pages.ids)
-        new = self.pages_["merchant"][rows] == _UNMET
-        if new.any():
-            for name, codes in (("merchant", pages.merchant), ("category", pages.category)):
-                self.pages_[name][rows] = self._numbers(name, codes, self.pages_[name][rows])
-            self.fitted_ = -np.inf
 
     def _numbers(self, name: str, codes: Ints, before: Floats) -> Floats:
         """Groups by numbers of our own: those of the pages may be others after a restart."""

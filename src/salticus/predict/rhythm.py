@@ -11,6 +11,8 @@ import numpy as np
 from salticus.predict.pooled import Pooled
 from salticus.predict.spans import Spans
 from salticus.predict.worth import (
+    MONDAY_US,
+    WEEK_US,
     Ahead,
     Posterior,
     Table,
@@ -27,8 +29,6 @@ from salticus.types.state import State, part_of
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 HORIZON = 168  # ticks to look ahead at most
 HOURS = 168
-_WEEK_US = HOURS * HOUR_US
-_MONDAY_US = 4 * 24 * HOUR_US  # 1970 began on a Thursday
 _PER_DAY, _PER_HOUR = 20.0, 3.0  # changes that it takes to believe a day, or an hour of it
 _LEAST = 0.01
 _MEMORY_DAYS = 200.0
@@ -237,12 +237,9 @@ class Week:
 
 
 def _paces(changes: Table, expected: Table, days: Table, within: Table) -> tuple[Table, Table]:
-    """Pace by day (n × 7), drawn to `days`; and by hour (n × 168), drawn to that times `within`.
-
-    What was expected is scaled to what was found in all: only the shape of the week is of interest.
-    """
+    """Pace by day (n × 7), drawn to `days`; and by hour (n × 168), drawn to that times `within`."""
     found, hoped = (x.sum(axis=1, keepdims=True) + 1.0 for x in (changes, expected))
-    fair = expected * (found / hoped)
+    fair = expected * (found / hoped)  # only the shape of the week is of interest
     by_day, fair_by_day = (x.reshape(-1, 7, 24).sum(axis=2) for x in (changes, fair))
     day = (by_day + _PER_DAY * days) / (fair_by_day + _PER_DAY)
     parent = (day[:, :, None] * within * np.ones(24)).reshape(-1, HOURS)
@@ -257,28 +254,24 @@ def _running(pace: Table) -> Table:
     return table
 
 
+@compiled
 def _spread(rows: int, row: Ints, start: Ints, end: Ints, weight: Floats) -> Table:
     """Days that fall into each hour of the week, times `weight`, summed by row."""
-    total = np.zeros((rows, HOURS))
-    _add_hours(total, row, start - _MONDAY_US, end - _MONDAY_US, weight)
-    return total
-
-
-@compiled
-def _add_hours(total: Table, row: Ints, start: Ints, end: Ints, weight: Floats) -> None:
-    whole = np.zeros(len(total))
-    edge = np.zeros((len(total), HOURS + 1))  # what begins at an hour, and ends at another
+    total, whole = np.zeros((rows, HOURS)), np.zeros(rows)
+    edge = np.zeros((rows, HOURS + 1))  # what begins at an hour, and ends at another
+    start, end = start - MONDAY_US, end - MONDAY_US
     for k in range(len(row)):
-        weeks = (end[k] - start[k]) // _WEEK_US
+        weeks = (end[k] - start[k]) // WEEK_US
         whole[row[k]] += weeks * weight[k]
-        first, last = start[k] % _WEEK_US, (end[k] - weeks * _WEEK_US - start[k])
-        _add_part(total[row[k]], edge[row[k]], first, min(last, _WEEK_US - first), weight[k])
-        _add_part(total[row[k]], edge[row[k]], 0, max(0, last + first - _WEEK_US), weight[k])
-    for r in range(len(total)):
+        first, last = start[k] % WEEK_US, (end[k] - weeks * WEEK_US - start[k])
+        _add_part(total[row[k]], edge[row[k]], first, min(last, WEEK_US - first), weight[k])
+        _add_part(total[row[k]], edge[row[k]], 0, max(0, last + first - WEEK_US), weight[k])
+    for r in range(rows):
         run = 0.0
         for hour in range(HOURS):
             run += edge[r, hour]
             total[r, hour] += (run + whole[r]) / 24.0
+    return total
 
 
 @compiled

@@ -36,7 +36,11 @@ class Roster:
         rows, known = places(self.ids, ids)
         if known.all():
             return rows
-        self._insert(distinct(ids[~known]))
+        new = distinct(ids[~known])
+        at = np.searchsorted(self.ids, new)
+        self.ids = np.insert(self.ids, at, new)
+        for name, column in self.columns.items():
+            self.columns[name] = np.insert(column, at, self.defaults[name])
         return np.searchsorted(self.ids, ids)
 
     def get(self, name: str, ids: Ints) -> Floats:
@@ -55,12 +59,6 @@ class Roster:
     def holds(self, ids: Ints) -> bool:
         """Whether these are all pages, in the order of the rows."""
         return ids is self.ids or np.array_equal(ids, self.ids)
-
-    def _insert(self, new: Ints) -> None:
-        at = np.searchsorted(self.ids, new)
-        self.ids = np.insert(self.ids, at, new)
-        for name, column in self.columns.items():
-            self.columns[name] = np.insert(column, at, self.defaults[name])
 
     def state(self) -> State:
         return {"ids": self.ids, **self.columns}

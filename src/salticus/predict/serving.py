@@ -70,8 +70,6 @@ class Serving(Modelled):
         super().restore(state)
         self.version_ = int(state["version"])
 
-    # ------------------------------------------------------------------------------------ inside
-
     def _choose(self, now: datetime) -> None:
         """Let the first speak that can, of those that the registry names."""
         for version in self._chain():

@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 
 from salticus.types import Floats, Ints
 from salticus.types.compiled import compiled
+from salticus.types.dates import DAY_US, HOUR_US
 
 Table = NDArray[np.float64]
 
-_HOUR_US = 3_600_000_000
-_DAY_US = 24 * _HOUR_US
-_WEEK_US = 7 * _DAY_US
-_MONDAY_US = 4 * _DAY_US  # 1970 began on a Thursday
+WEEK_US = 7 * DAY_US
+MONDAY_US = 4 * DAY_US  # 1970 began on a Thursday
 _NEVER = np.iinfo(np.int64).min
 _LOWEST, _RATIO, _GRID = math.log(1e-3), math.log(1.4), 32  # change rates from 0.001 to 34 a day
 
@@ -186,8 +185,7 @@ def _read(ahead: Ahead, row: int, n: int, place: float) -> float:
 def coming_week(table: Table, ends: Ints, step: float) -> Ahead:
     """What lies ahead of each merchant after the ticks that end at `ends`, µs since 1970.
 
-    Only ticks until which the pace is higher on average than until any before are kept, and the
-    last: to wait until another is hardly ever the better choice.
+    Ticks with a higher mean pace than any before are kept, and the last: others hardly ever decide.
     """
     n, ticks = len(table), len(ends)
     slope, start = np.empty((n, ticks)), np.empty((n, ticks))
@@ -235,21 +233,21 @@ def own_ages(table: Table, row: Ints, last: Ints, ages: Floats) -> Floats:
         if last[k] == _NEVER or not ages[k] < 1e5:
             own[k] = ages[k]
         else:
-            own[k] = own_days(table, row[k], last[k], last[k] + np.int64(ages[k] * _DAY_US))
+            own[k] = own_days(table, row[k], last[k], last[k] + np.int64(ages[k] * DAY_US))
     return own
 
 
 @compiled
 def own_days(table: Table, row: int, start: int, end: int) -> float:
     """Days of own time from `start` to `end`, µs since 1970."""
-    start, end = start - _MONDAY_US, end - _MONDAY_US
-    weeks = end // _WEEK_US - start // _WEEK_US
+    start, end = start - MONDAY_US, end - MONDAY_US
+    weeks = end // WEEK_US - start // WEEK_US
     return 7.0 * weeks + _since_monday(table, row, end) - _since_monday(table, row, start)
 
 
 @compiled
 def _since_monday(table: Table, row: int, at: int) -> float:
-    place = (at % _WEEK_US) / _HOUR_US
+    place = (at % WEEK_US) / HOUR_US
     hour = int(place)
     begun: float = table[row, hour]
     return begun + float(table[row, hour + 1] - begun) * (place - hour)

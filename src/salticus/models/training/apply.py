@@ -46,10 +46,7 @@ _TEST = Judged()
 def judge(
     saved: Saved, log: Log, days: Judged = _TEST, told: Told = lambda step: None
 ) -> dict[str, Any]:
-    """The figures of `evaluate` for a model on a log, with `notes`; by default on its test span.
-
-    Examples are made as they were for training, in a temporary folder.
-    """
+    """The figures of `evaluate` for a model on a log, with `notes`; by default on its test span."""
     manifest = saved.manifest
     recipe, notes = _judged(manifest, days, log)
     with TemporaryDirectory(prefix="salticus-") as space:
@@ -108,7 +105,7 @@ def recipe_of(told: dict[str, Any]) -> Recipe:
     """The inverse of `examples.plain`."""
     split = told["split"]
     start = split["start"] and datetime.fromisoformat(split["start"])
-    spans = TimeSplit(*(timedelta(seconds=split[part]) for part in PARTS), start)
+    spans = TimeSplit(**{part: timedelta(seconds=split[part]) for part in PARTS}, start=start)
     edges, every = tuple(told["edges"]), timedelta(seconds=told["every"])
     return Recipe(**{**told, "edges": edges, "every": every, "split": spans})
 

@@ -80,10 +80,7 @@ Grown = tuple[list[Any], float]
 
 
 def grow(own: RiskRows, later: RiskRows, signs: list[int], settings: TreesSettings) -> Forest:
-    """Trees of the examples at risk, stopped early by `later` ones if there are any.
-
-    With `signs` 1 and -1 the probability may only rise or only fall with a column.
-    """
+    """Trees, stopped early by `later` examples if any; `signs` are as in `monotonic_cst`."""
     engine = {"sklearn": _sklearn, "lightgbm": _lightgbm}.get(settings.engine)
     if engine is None:
         raise ConfigError(f"engine {settings.engine!r}: sklearn or lightgbm")

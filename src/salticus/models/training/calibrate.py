@@ -92,7 +92,8 @@ def isotonic(logits: Floats, y: Floats, weight: Floats) -> Curve:
     from scipy.optimize import isotonic_regression
 
     line = platt(logits, y, weight)
-    bins = _bins(logits)
+    edges = np.unique(np.quantile(logits, np.linspace(0, 1, _BINS + 1)[1:-1]))
+    _, bins = np.unique(np.searchsorted(edges, logits), return_inverse=True)  # without a gap
     trials, hits, place = (
         np.bincount(bins, weights=column).astype(np.float64)
         for column in (weight, weight * y, weight * logits)
@@ -101,13 +102,6 @@ def isotonic(logits: Floats, y: Floats, weight: Floats) -> Curve:
     trials, hits, place = (np.add.reduceat(column, pools) for column in (trials, hits, place))
     odds = np.maximum.accumulate(_odds(hits, trials))
     return Curve("isotonic", line.slope, line.intercept, place / trials, odds)
-
-
-def _bins(logits: Floats) -> Ints:
-    """The bin of each, numbered from 0 without a gap; equal log-odds share one."""
-    edges = np.unique(np.quantile(logits, np.linspace(0, 1, _BINS + 1)[1:-1]))
-    found = np.searchsorted(edges, logits)
-    return np.unique(found, return_inverse=True)[1]
 
 
 Fit = Callable[[Floats, Floats, Floats], Curve]

@@ -115,11 +115,6 @@ class TrainingRows:
         spread = np.linspace(0, self.count - 1, min(self.count, _SAMPLE))
         self.sample = train.take(np.unique(spread.astype(np.int64)))
 
-    @property
-    def batches(self) -> int:
-        """Batches in an epoch."""
-        return -(-self.count // self.settings.batch)
-
     def rounds(self, epoch: int) -> Iterator[Ints]:
         """Which rows to use, in which order."""
         chance = np.random.default_rng([self.settings.seed, 2, epoch])
@@ -192,11 +187,10 @@ class Trainer(Generic[M]):
         """Train until the validation loss is at its best, or the epochs are over."""
         jax, _ = jax_of()
         scales = scales_of(rows.sample, self.layout)
-        still = self._still(scales)
-        mark = self._mark(rows)
+        still, mark = self._still(scales), self._mark(rows)
         weights: Any = first_weights(self.layout, self.settings)
         plain = replace(self.settings, folder=None, seed=0)
-        steps = self.settings.epochs * rows.batches
+        steps = self.settings.epochs * -(-rows.count // self.settings.batch)
         how = self.layout, plain, steps  # what the compiled run depends on
         memory = optimiser_of(plain, steps).init(weights)
         state = jax.device_put((weights, memory, np.int32(0)))

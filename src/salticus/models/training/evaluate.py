@@ -127,10 +127,7 @@ def labels_within(label: Bytes) -> Bytes:
 
 
 def _too_late(rows: Scored) -> Bools:
-    """Rows × edges: those so near to the end that quiet ones of their hour are not known.
-
-    If events that came soon enough to be known counted there, a share of events would be too high.
-    """
+    """Rows × edges: too near to the end, where only events are known and would count too much."""
     last = np.where(rows.label >= 0, rows.hour[:, None], np.iinfo(np.int64).min).max(axis=0)
     return np.asarray(rows.hour[:, None] > last)
 

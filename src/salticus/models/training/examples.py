@@ -71,9 +71,8 @@ Told = Callable[[str], None]
 def make_examples(log: Log, recipe: Recipe, folder: Path, told: Told = lambda step: None) -> Shards:
     """Make the examples that a recipe asks for, or what is still missing of them.
 
-    Days that are there, made by the same recipe of the same log, are kept. The same log and recipe
-    give the same files, whether the work was interrupted or not. Training has seen pages only, of
-    all strata; validation and test have seen and unseen ones of the uniform stratum only.
+    The same log and recipe give the same files, whether the work was interrupted or not. Training
+    has seen pages only, of all strata; the other parts all pages of the uniform stratum only.
     """
     check_recipe(log, recipe)
     folder.mkdir(parents=True, exist_ok=True)
@@ -264,7 +263,7 @@ def _made(
             known = np.flatnonzero((label >= 0).any(axis=1))
             moments, label = moments.take(known), label[known]
             page = moments.page
-            arrays = {
+            arrays: State = {
                 "page": page.astype(np.int32),
                 "hour": (moments.at // HOUR_US).astype(np.int32),
                 "at": moments.at,

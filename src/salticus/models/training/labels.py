@@ -170,10 +170,7 @@ def held(first: Ints, at: Ints, page: Ints, when: Ints) -> Ints:
 
 
 class Answers:
-    """When each page last answered, by hours: an answer in the hour of a prediction is not known.
-
-    Told of a day's answers after the other.
-    """
+    """When each page last answered: an answer in the hour of a prediction is not known."""
 
     def __init__(self, pages: int) -> None:
         self._before = np.full(pages, -1, dtype=np.int64)

@@ -38,10 +38,7 @@ _NEVER = -(2**62)
 
 
 class VisitsByDay:
-    """The visits of a log by UTC day, on disk beside the examples: one day is in memory at a time.
-
-    The log has them by page, and to look through all of it for each day would take for ever.
-    """
+    """The visits of a log by UTC day, on disk: the log has them by page, too many for memory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -95,22 +92,16 @@ class MomentContext(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """What is carried from day to day, over pages: the last moment, and the next change point.
+    """What is carried from day to day."""
 
-    `bins` counts moments by their coins; `found` is where they are written.
-    """
-
-    last: Ints
-    cursor: Ints
-    bins: Ints
-    found: Ints
+    last: Ints  # over pages: the last moment
+    cursor: Ints  # over pages: the next change point
+    bins: Ints  # counts moments by their coins
+    found: Ints  # where moments are written
 
 
 class Sampler:
-    """Moments, a piece of time after the other.
-
-    `uses` tells for each part which pages it takes. `visits` are times beside the grid, if any.
-    """
+    """Moments, a piece of time after the other; `uses` tells for each part which pages it takes."""
 
     def __init__(
         self, recipe: Recipe, key: Hashes, points: ChangePoints, uses: dict[str, Bools]
@@ -120,10 +111,7 @@ class Sampler:
     def rates(
         self, spans: tuple[TimeSpan, ...], visits: VisitsByDay | None
     ) -> dict[str, tuple[int, int]]:
-        """For each part, of how many BINS coins count, and how many moments there are in all.
-
-        The most with which at most `recipe.examples` moments of the part are kept.
-        """
+        """For each part, how many of BINS coins keep `recipe.examples` moments at most, and all."""
         bins = {part: np.zeros(BINS, dtype=np.int64) for part in PARTS}
         for _ in self.moments(spans, visits, dict.fromkeys(PARTS, 0), bins):
             pass

@@ -168,14 +168,12 @@ def optimiser_of(settings: DeepSettings, steps: int) -> Any:
         optax.add_decayed_weights(settings.decay),
         optax.adagrad(pace(settings.table_rate), settings.accumulator, eps=1e-10),
     )
-    return optax.multi_transform({"layer": layers, "table": tables}, _kinds)
 
+    def kinds(weights: Tree) -> dict[str, str]:
+        embedded = ("field/", "words", "cycle/")
+        return {name: "table" if name.startswith(embedded) else "layer" for name in weights}
 
-def _kinds(weights: Tree) -> dict[str, str]:
-    return {
-        name: "table" if name.startswith(("field/", "words", "cycle/")) else "layer"
-        for name in weights
-    }
+    return optax.multi_transform({"layer": layers, "table": tables}, kinds)
 
 
 def _proximal(settings: DeepSettings) -> Any:

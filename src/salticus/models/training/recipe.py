@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -191,8 +191,8 @@ def shrunk(split: TimeSplit, first: int, end: int) -> TimeSplit:
     ratio = days / whole
     validation = max(1, round(split.validation / _DAY * ratio))
     test = max(1, int(split.test / _DAY * ratio))
-    parts = (n * _DAY for n in (days - validation - test, validation, test))
-    return TimeSplit(*parts, start=split.start)
+    train = days - validation - test
+    return replace(split, train=train * _DAY, validation=validation * _DAY, test=test * _DAY)
 
 
 def seen_pages(keys: Hashes, recipe: Recipe) -> Bools:

@@ -17,7 +17,7 @@ from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.place import check_free
 from salticus.features.metadata import Vocabulary
-from salticus.features.names import FeatureSet, chosen
+from salticus.features.names import chosen
 from salticus.models.file import KINDS, Saved, asked, save_model
 from salticus.models.linear import NAMES, LinearSettings, columns_of, fit_linear
 from salticus.models.model import Calibrated, Model
@@ -114,10 +114,7 @@ def fitted(
     *,
     checkpoint: Path | None = None,
 ) -> Saved:
-    """A model of examples that are there already: fitted, calibrated, judged.
-
-    `checkpoint` is a folder from which the training of a network is continued.
-    """
+    """A model of examples that are there, fitted (a network from `checkpoint` on) and judged."""
     kind = request.model or usual_kind()
     preset = "han2019" if request.published else request.preset
     choice = chosen(preset, request.features, recipe.edges)
@@ -132,7 +129,9 @@ def fitted(
     trained = np.isin(np.arange(len(shards.pages)), train.inputs.page)
     vocabulary = Vocabulary.fit(shards.pages, trained, choice.metadata)
     metadata = vocabulary.encode(shards.pages)
-    choice = choice if kind == "frequency" else _told(choice, train)
+    if kind != "frequency":  # without what no training row knows, as clicks if the log has none
+        dense = (name for name in choice.dense if np.isfinite(train.inputs.column(name)).any())
+        choice = replace(choice, dense=tuple(dense))
     told("fitting")
     edges, published, baseline = edges_of(recipe), request.published, request.baseline
     settings, fit = fitting_of(
@@ -204,12 +203,6 @@ def _notes(validation: Examples, recipe: Recipe) -> list[str]:
         return []
     what = f"the validation span has fewer than {least} events {', '.join(poor)} h ahead"
     return [f"{what}, too few to calibrate by; make that span longer"]
-
-
-def _told(choice: FeatureSet, train: Examples) -> FeatureSet:
-    """The choice without what no training row knows, as clicks if the log has none."""
-    told = tuple(n for n in choice.dense if np.isfinite(train.inputs.column(n)).any())
-    return replace(choice, dense=told)
 
 
 def _check_events(part: str, rows: Examples, recipe: Recipe) -> None:

@@ -66,13 +66,11 @@ def refit_trees(
     settings: TreesSettings,
     told: Callable[[str], object] = lambda step: None,
 ) -> TreesModel:
-    """The model grown anew on training and validation examples together, as big as it was or
-    `fewest` trees.
+    """The model grown anew on both parts together, as big as it was or `fewest` trees.
 
-    What is to be foretold comes after both. The validation examples have told how many trees there
-    should be, and what log-odds are worth: a curve that was learnt for `model` serves for this too.
-    So that the latest days are not drowned, there are at most twice as many training examples as
-    validation examples, or half a million.
+    The validation examples have told how many trees there should be, and what log-odds are worth: a
+    curve that was learnt for `model` serves for this too. So that the latest days are not drowned,
+    there are at most twice as many training examples as validation examples, or half a million.
     """
     train, validation = parts
     parts = _some(train, max(2 * len(validation), _ENOUGH), settings.seed), validation
@@ -192,7 +190,7 @@ def _forest_of(
 def _kept(own: Floats32, later: Floats32, drift: float) -> Ints:
     """The columns that trees may split on.
 
-    Not one of which nothing is known: scikit-learn stumbles over it. Not one that has moved away
+    Not one without a known number, over which scikit-learn stumbles, nor one that has moved away
     since training, as the age of pages does: it would tell the season, not the page.
     """
     known = [not np.isnan(column).all() for column in own.T]
@@ -267,11 +265,7 @@ def encode(
 
 
 def _odds(told: tuple[Floats, Floats, float], codes: Ints32, size: int) -> Floats:
-    """Log-odds of each of so many codes for one horizon.
-
-    `told` is over pages the weight of trials and of hits, and that of the prior; `codes` are pages
-    × any number, -1 = none.
-    """
+    """Log-odds of each of so many codes; `told` are trials, hits (over pages) and prior weight."""
     if not size:
         return np.empty(0)
     trials, hits, prior = told
@@ -288,10 +282,7 @@ def _odds(told: tuple[Floats, Floats, float], codes: Ints32, size: int) -> Float
 def out_of_fold(
     sums: Totals, metadata: Metadata, names: tuple[str, ...], *, smoothing: float, folds: int = 5
 ) -> list[Floats32]:
-    """Of each horizon: pages × columns, each page encoded from pages of other folds alone.
-
-    The fold of a page is a hash of it. Law: a page's own labels do not move its row.
-    """
+    """Of each horizon: pages × columns. Law: a page's own labels do not move its row."""
     fold = (coins(0, np.arange(len(metadata)), folds) * folds).astype(np.int64)
     shape = len(metadata), len(names)
     out = [np.empty(shape, np.float32) for _ in range(sums.hits.shape[1])]
