@@ -16,7 +16,7 @@ import numpy as np
 
 from salticus.errors import SalticusError
 from salticus.features.names import all_names, chosen
-from salticus.lab.bench.process import Told, answer, measured, new_peak, peak
+from salticus.lab.bench import Told, answer, measured, new_peak, peak
 from salticus.types import Examples, Floats32, Inputs, Metadata
 
 if TYPE_CHECKING:
@@ -76,9 +76,8 @@ def contest(name: str, rows: int) -> dict[str, float]:
     """Rows a second of one contest, and bytes that it needs."""
     if name not in CONTESTS:
         raise SalticusError(f"there is no contest {name}, only {', '.join(CONTESTS)}")
-    if name in ("examples", "features"):
-        return examples(rows) if name == "examples" else features(rows)
-    return training(rows) if name == "training" else scoring(name, rows)
+    work = {"examples": examples, "features": features, "training": training}.get(name)
+    return work(rows) if work else scoring(name, rows)
 
 
 def examples(rows: int) -> dict[str, float]:
@@ -140,8 +139,8 @@ def training(rows: int) -> dict[str, float]:
     """`fit_deep` by turns with the bare loop, on the same rows."""
     from salticus.models.training.deep import OURS, TrainingRows, fit_deep, layout_of
 
-    settings = replace(OURS, batch=_BATCH, epochs=_ROUNDS + 1, patience=_ROUNDS + 1)
-    settings = replace(settings, round_rows=rows)
+    rounds = _ROUNDS + 1
+    settings = replace(OURS, batch=_BATCH, epochs=rounds, patience=rounds, round_rows=rows)
     train, metadata, choice = made_up(rows), catalogue(), chosen("full", "both", _EDGES)
     layout = layout_of(TrainingRows(train, settings).sample, metadata, choice, settings)
     base = new_peak()
@@ -252,14 +251,13 @@ def scoring(kind: str, rows: int) -> dict[str, float]:
 
 
 def _trained(kind: str) -> Model:
-    train, check, metadata = made_up(20_000, _DEPTH), made_up(1000, _DEPTH), catalogue()
-    choice = chosen("full", "both", _EDGES)
     from salticus.models.training.run import fitting_of
 
     settings, fit = fitting_of(kind)
     if kind != "trees":
         settings = replace(settings, epochs=1)
-    return fit(train, check, metadata, choice, settings)
+    train, check = made_up(20_000, _DEPTH), made_up(1000, _DEPTH)
+    return fit(train, check, catalogue(), chosen("full", "both", _EDGES), settings)
 
 
 # ---------------------------------------------------------------------------------- what is made up

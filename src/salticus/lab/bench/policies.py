@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from statistics import median
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from salticus import allocate, plugins
 from salticus.allocate.base import Policy
-from salticus.lab.bench.process import Told, answer, measured, new_peak, peak
+from salticus.lab.bench import Told, answer, measured, new_peak, peak
 from salticus.predict.gamma import GammaSurvival
 from salticus.testing import START, a_tick, blank_pages
 from salticus.types import DAY, Floats, Pages, Survival, days_between, instant
@@ -41,36 +42,28 @@ def bench(
     its own; ticks of 2 h, a budget of 10 %, change rates lognormal and demand by Zipf's law.
 
     `s` is processor time of one core, the median of three ticks after a first one; `MB` the peak of
-    memory beyond the columns.
-    `first call s` is a call on ten pages. In the first row of a policy it includes compiling;
-    what was compiled is kept for the other rows. `growth` is the exponent of the time since the
-    policy's first row, 1 = linear.
+    memory beyond the columns. `first call s` is a call on ten pages; in the first row of a policy
+    it includes compiling. `growth` is the exponent of the time since that row, 1 = linear.
     """
     with tempfile.TemporaryDirectory() as folder:
         before: dict[tuple[str, str], tuple[int, float]] = {}
-        for pages in sizes:
-            for policy in policies:
-                for kind in curves:
-                    told(f"{policy} on {kind} curves, {pages:,} pages")
-                    kept = {"NUMBA_CACHE_DIR": folder}
-                    got = measured(policy, "policies", policy, kind, pages, **kept)
-                    now = pages, got["seconds"]
-                    growth = _growth(before.setdefault((policy, kind), now), now)
-                    yield {**_row(pages, policy, kind, got), "growth": growth}
-
-
-def _row(pages: int, policy: str, curves: str, got: dict[str, float]) -> dict[str, Any]:
-    return {
-        "policy": policy,
-        "curves": curves,
-        "pages": pages,
-        "s": round(got["seconds"], 6),
-        "ns/page": round(1e9 * got["seconds"] / pages, 1),
-        "x NumPy pass": round(got["seconds"] / got["pass"], 2),
-        "MB": round(got["bytes"] / 1e6),
-        "bytes/page": round(got["bytes"] / pages),
-        "first call s": round(got["first"], 2),
-    }
+        for pages, policy, kind in product(sizes, policies, curves):
+            told(f"{policy} on {kind} curves, {pages:,} pages")
+            got = measured(policy, "policies", policy, kind, pages, NUMBA_CACHE_DIR=folder)
+            seconds = got["seconds"]
+            first = before.setdefault((policy, kind), (pages, seconds))
+            yield {
+                "policy": policy,
+                "curves": kind,
+                "pages": pages,
+                "s": round(seconds, 6),
+                "ns/page": round(1e9 * seconds / pages, 1),
+                "x NumPy pass": round(seconds / got["pass"], 2),
+                "MB": round(got["bytes"] / 1e6),
+                "bytes/page": round(got["bytes"] / pages),
+                "first call s": round(got["first"], 2),
+                "growth": _growth(first, (pages, seconds)),
+            }
 
 
 def _growth(before: tuple[int, float], now: tuple[int, float]) -> float | None:

@@ -16,7 +16,7 @@ from salticus import allocate
 from salticus.config import Budget
 from salticus.exchange.folder import Log
 from salticus.exchange.write import write_log
-from salticus.lab.bench.process import Told, answer, measured, peak
+from salticus.lab.bench import Told, answer, measured, peak
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage
 from salticus.types import DAY, Floats, instant
@@ -50,21 +50,17 @@ def bench(
             for policy in (BARE, *policies):
                 told(f"{policy}, {pages:,} pages")
                 got = bare if policy == BARE else measured(policy, "replay", policy, folder, days)
-                yield _row(policy, pages, got, bare)
-
-
-def _row(policy: str, pages: int, got: dict[str, float], bare: dict[str, float]) -> dict[str, Any]:
-    rate = got["page_ticks"] / got["seconds"]
-    return {
-        "policy": policy,
-        "pages": pages,
-        "M page-ticks/s": round(rate / 1e6, 1),
-        "ns/page-tick": round(1e9 / rate, 1),
-        "x bare NumPy": round(rate * bare["seconds"] / bare["page_ticks"], 2),
-        "MB": round(got["bytes"] / 1e6),
-        "bytes/page": round((got["bytes"] - got["before"]) / pages),
-        "clicks fresh": round(got["fresh"], 4),
-    }
+                rate = got["page_ticks"] / got["seconds"]
+                yield {
+                    "policy": policy,
+                    "pages": pages,
+                    "M page-ticks/s": round(rate / 1e6, 1),
+                    "ns/page-tick": round(1e9 / rate, 1),
+                    "x bare NumPy": round(rate * bare["seconds"] / bare["page_ticks"], 2),
+                    "MB": round(got["bytes"] / 1e6),
+                    "bytes/page": round((got["bytes"] - got["before"]) / pages),
+                    "clicks fresh": round(got["fresh"], 4),
+                }
 
 
 def _contestant(policy: str, folder: Path, days: int) -> dict[str, float]:
@@ -72,23 +68,19 @@ def _contestant(policy: str, folder: Path, days: int) -> dict[str, float]:
     import polars  # noqa: F401 so that its size does not count as the simulation's
 
     before = peak()
-    rules = SimulationSettings(
-        start=START, history=timedelta(0), warmup=timedelta(0), days=days, tick=_TICK
-    )
+    none = timedelta(0)
+    rules = SimulationSettings(start=START, history=none, warmup=none, days=days, tick=_TICK)
     stage = set_stage(Log(folder / "log"), rules)
     if policy == BARE:
-        found = _bare(stage)
+        ticks, seconds, fresh = _bare(stage)
     else:
         score = run(stage, policy, Budget(_BUDGET, per_page=True))
-        found = {
-            "page_ticks": score.page_ticks,
-            "seconds": score.seconds,
-            "fresh": float(np.mean(score.clicks)),
-        }
+        ticks, seconds, fresh = score.page_ticks, score.seconds, float(np.mean(score.clicks))
+    found = {"page_ticks": ticks, "seconds": seconds, "fresh": fresh}
     return {**found, "before": before, "bytes": peak()}
 
 
-def _bare(stage: Stage) -> dict[str, float]:
+def _bare(stage: Stage) -> tuple[int, float, float]:
     """The least that any simulator of uniform crawling must do, without budget or loop."""
     truth, n = stage.truth, len(stage.truth)
     weights = stage.readers.known(stage.start, n)[0]
@@ -106,8 +98,7 @@ def _bare(stage: Stage) -> dict[str, float]:
         held[rows] = true[rows]
         clicks += float(weights[held == true].sum())
     seconds = time.perf_counter() - began
-    share = clicks / float(weights.sum()) / ticks
-    return {"page_ticks": n * ticks, "seconds": seconds, "fresh": share}
+    return n * ticks, seconds, clicks / float(weights.sum()) / ticks
 
 
 def poisson_log(folder: Path, rates: Floats, days: int, *, seed: int = 0) -> Log:
@@ -121,26 +112,21 @@ def poisson_log(folder: Path, rates: Floats, days: int, *, seed: int = 0) -> Log
     page = np.repeat(np.arange(len(rates)), rng.poisson(rates * days))
     at = instant(START) + (rng.random(len(page)) * days * DAY.astype(np.int64)).astype("m8[us]")
     born = np.full(len(rates), instant(START) - DAY // 24)
+    pages = pl.DataFrame({"page_id": np.arange(len(rates))})
     values = pl.DataFrame(
         {
-            "page_id": np.concatenate([np.arange(len(rates)), page]),
-            "at": np.concatenate([born, at]),
-            "value": np.arange(len(rates) + len(page)),
+            "page_id": np.concatenate([pages["page_id"], page]),
+            "at": pl.Series(np.concatenate([born, at])).dt.replace_time_zone("UTC"),
+            "value": pl.int_range(len(rates) + len(page), eager=True).cast(pl.String),
         }
-    ).sort("page_id", "at")
-    values = values.with_columns(
-        pl.col("at").dt.replace_time_zone("UTC"), pl.col("value").cast(pl.String)
     )
-    write_log(
-        folder,
-        {"pages": pl.DataFrame({"page_id": np.arange(len(rates))}), "values": values},
-        {
-            "name": "poisson",
-            "resolution": timedelta(seconds=1),
-            "span": [START - timedelta(hours=1), START + timedelta(days=days)],
-            "source": "drawn at random",
-        },
-    )
+    about = {
+        "name": "poisson",
+        "resolution": timedelta(seconds=1),
+        "span": [START - timedelta(hours=1), START + timedelta(days=days)],
+        "source": "drawn at random",
+    }
+    write_log(folder, {"pages": pages, "values": values.sort("page_id", "at")}, about)
     return Log(folder)
 
 

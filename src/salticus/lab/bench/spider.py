@@ -6,13 +6,14 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import scrapy
 from scrapy.crawler import CrawlerProcess
 
 from salticus.extract.base import Content, Extractor
 from salticus.extract.links import links_of
 from salticus.extract.offer import Offer
-from salticus.lab.bench.course import BenchSetup, Stopwatch
+from salticus.lab.bench.fetch import BenchSetup, clocks, report
 
 
 class OfferSpider(scrapy.Spider):
@@ -29,10 +30,10 @@ class OfferSpider(scrapy.Spider):
 
             self.parts.append(Markup())
         self.pages = self.prices = self.links = 0
-        self.watch = Stopwatch()
+        self.began = clocks()
 
     async def start(self) -> AsyncIterator[Any]:
-        self.watch = Stopwatch()
+        self.began = clocks()
         for url in self.course.urls:
             yield scrapy.Request(url, dont_filter=True)
 
@@ -44,12 +45,11 @@ class OfferSpider(scrapy.Spider):
             self.links += len(links_of(content))
 
     def closed(self, reason: str) -> None:
-        self.watch.stop()
-        self.watch.report(self.pages, self.prices)
+        report(self.began, clocks(), self.pages, self.prices)
 
 
 if __name__ == "__main__":
-    course = BenchSetup.said(*sys.argv[2:])
+    course = msgspec.json.decode(sys.argv[2], type=BenchSetup)
     process = CrawlerProcess(
         {
             "CONCURRENT_REQUESTS": course.concurrency,

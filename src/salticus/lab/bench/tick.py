@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -22,14 +22,14 @@ from salticus.crawl.loop import Loop
 from salticus.crawl.opening import open_crawl, stored
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import all_names
-from salticus.lab.bench.process import Told, answer, measured, new_peak, peak
+from salticus.lab.bench import Told, answer, measured, new_peak, peak
 from salticus.models.file import Saved, save_model
 from salticus.models.file import asked as model_inputs
 from salticus.models.linear import LinearModel
 from salticus.models.model import Calibrated, Curve
 from salticus.models.registry import Registry
 from salticus.predict.serving import Serving
-from salticus.types import Count, Ints, NewPage, Observation, Plan, Tick
+from salticus.types import Count, Ints, NewPage, Observation, Tick
 from salticus.types.coins import coins
 from salticus.types.dates import DAY_US
 from salticus.views.fresh import fresh
@@ -42,6 +42,8 @@ _ROUNDS = 3
 _BEAT_S = 0.002
 _ASKED = 9
 _CHUNK = 50_000
+
+T = TypeVar("T")
 
 
 def bench(
@@ -127,7 +129,7 @@ def _visits(ids: Ints, number: int) -> list[Observation]:
     chance, found = coins(1, ids, number), coins(2, ids, number)
     first = _at(0.0) + (coins(1, ids, 0) * 4 * DAY_US).astype(np.int64)
     at = first if number == 0 else first + ((1 + 4 * chance) * DAY_US).astype(np.int64)
-    changed = found < 0.3
+    columns = (column.tolist() for column in (ids, at, found < 0.3, first))
     return [
         Observation(
             visit=0,
@@ -139,9 +141,7 @@ def _visits(ids: Ints, number: int) -> list[Observation]:
             changed=None if number == 0 else new,
             since=None if number == 0 else before,
         )
-        for page, when, new, before in zip(
-            ids.tolist(), at.tolist(), changed.tolist(), first.tolist(), strict=True
-        )
+        for page, when, new, before in zip(*columns, strict=True)
     ]
 
 
@@ -161,24 +161,20 @@ async def _plan(folder: Path, how: str) -> dict[str, float]:
             return {"first": first, "bytes": peak()}
         await _learn(loop, 2 * len(await loop.world.pages(_tick(0))))
         async with watchdog() as stall:
-            seconds, plan = await _plans(loop)
-            start = time.perf_counter()
-            await loop.snapshot.save(plan, loop.aside)
-            save = time.perf_counter() - start
+            plans = [await _timed(loop.plan(_tick(number))) for number in range(1, _ROUNDS + 1)]
+            seconds, plan = median(took for took, _ in plans), plans[-1][1]
+            save, _ = await _timed(loop.snapshot.save(plan, loop.aside))
         saved = len(await loop.snapshot.keeper.recall() or b"") if loop.snapshot.keeper else 0
-        facts = {"first": first, "plan": median(seconds), "visits": len(plan), "save": save}
-        stalls = {"first_stall": max(first_stall), "stall": max(stall)}
-        return {**facts, **stalls, "saved": saved, "bytes": peak()}
+        facts = {"first": first, "plan": seconds, "visits": len(plan), "save": save}
+        facts |= {"first_stall": max(first_stall), "stall": max(stall)}
+        return {**facts, "saved": saved, "bytes": peak()}
 
 
-async def _plans(loop: Loop) -> tuple[list[float], Plan]:
-    """Wall seconds of some plans, and the last of them."""
-    seconds, plans = [], []
-    for number in range(1, _ROUNDS + 1):
-        start = time.perf_counter()
-        plans.append(await loop.plan(_tick(number)))
-        seconds.append(time.perf_counter() - start)
-    return seconds, plans[-1]
+async def _timed(work: Awaitable[T]) -> tuple[float, T]:
+    """The wall seconds that it takes, and what comes of it."""
+    start = time.perf_counter()
+    found = await work
+    return time.perf_counter() - start, found
 
 
 @asynccontextmanager
@@ -217,9 +213,7 @@ async def _take_over(folder: Path) -> dict[str, float]:
         save_model(registry.path(1), _a_model())
         registry.pin(1, START)
         async with watchdog() as stall:
-            start = time.perf_counter()
-            await loop.plan(_tick(1))
-            seconds = time.perf_counter() - start
+            seconds, _ = await _timed(loop.plan(_tick(1)))
         assert isinstance(loop.parts.predictor, Serving)
         assert loop.parts.predictor.version_ == 1
     return {"plan": seconds, "stall": max(stall)}
@@ -243,10 +237,8 @@ async def _ask(folder: Path) -> dict[str, float]:
         seconds = []
         for k in range(_ASKED + 1):
             urls = [_url(page) for page in range(k, pages, max(1, pages // 100))][:100]
-            start = time.perf_counter()
-            await fresh(crawl, urls)
-            seconds.append(time.perf_counter() - start)
-    return {"opened": seconds[0], "fresh": median(seconds[1:])}
+            seconds.append((await _timed(fresh(crawl, urls)))[0])
+    return {"fresh": median(seconds[1:])}
 
 
 def _tick(number: int) -> Tick:
