@@ -10,18 +10,7 @@ import numpy as np
 
 from salticus.lab.worlds.market.changes import GONE, PricePoints, events_of, points_of
 from salticus.lab.worlds.market.scene import Scene
-from salticus.types import (
-    CHANGED,
-    UNCHANGED,
-    UNKNOWN,
-    Bools,
-    Codes,
-    Columns,
-    Floats,
-    Ints,
-    Purpose,
-    Status,
-)
+from salticus.types import CHANGED, UNCHANGED, UNKNOWN, Bools, Codes, Columns, Ints, Purpose, Status
 
 SIZE = 8192  # offers; part of what a seed means, so never to be changed lightly
 
@@ -53,16 +42,13 @@ def blocks_of(scene: Scene, seed: np.random.SeedSequence) -> Iterator[Block]:
     """Live through a scene. Every block and part has its own chance."""
     firsts = range(0, len(scene), SIZE)
     for first, chance in zip(firsts, seed.spawn(len(firsts)), strict=True):
-        yield _block(scene.block(first, min(first + SIZE, len(scene))), first, chance)
-
-
-def _block(scene: Scene, first: int, seed: np.random.SeedSequence) -> Block:
-    events, prices, demand, hours, crawl = map(np.random.default_rng, seed.spawn(5))
-    spread = scene.preset.price_spread
-    points = points_of(events_of(scene, events), scene.catalogue.price, spread, prices)
-    counts = _demand(scene, demand)
-    requests = _requests(scene, counts, hours)
-    return Block(first, scene, points, counts, requests, _visits(scene, points, requests, crawl))
+        cut = scene.block(first, min(first + SIZE, len(scene)))
+        events, prices, demand, hours, crawl = map(np.random.default_rng, chance.spawn(5))
+        spread = scene.preset.price_spread
+        points = points_of(events_of(cut, events), cut.catalogue.price, spread, prices)
+        counts = _demand(cut, demand)
+        requests = _requests(cut, counts, hours)
+        yield Block(first, cut, points, counts, requests, _visits(cut, points, requests, crawl))
 
 
 # -------------------------------------------------------------------------------------- who looked
@@ -87,23 +73,20 @@ class MarketRequests(Columns):
 
 
 def _demand(scene: Scene, rng: np.random.Generator) -> DemandCounts:
-    """Poisson counts of a block of offers on the days that they live through."""
-    trend = _trend(scene, rng)
-    clicks = rng.poisson(scene.clicks[:, None] * trend)
-    others = rng.poisson((scene.impressions - scene.clicks)[:, None] * trend)
-    row, day = np.nonzero(clicks + others)
-    clicks = clicks[row, day]
-    return DemandCounts(row, day, clicks, clicks + others[row, day])
+    """Poisson counts of a block of offers on the days that they live through.
 
-
-def _trend(scene: Scene, rng: np.random.Generator) -> Floats:
-    """Popularity by offer and day, beside the offer's mean: ups and downs from week to week."""
+    `trend` is popularity beside the offer's mean: ups and downs from week to week.
+    """
     spread, days = scene.preset.trend_spread, np.arange(scene.calendar.days)
     weeks = rng.normal(-(spread**2) / 2, spread, (len(scene), scene.calendar.days // 7 + 1))
     trend = np.exp(weeks)[:, days // 7] * _WEEK[(scene.preset.start.weekday() + days) % 7]
     trend[24 * days < scene.catalogue.born[:, None]] = 0.0
     trend[24 * (days + 1) > scene.catalogue.dies[:, None]] = 0.0
-    return np.asarray(trend, dtype=np.float64)
+    clicks = rng.poisson(scene.clicks[:, None] * trend)
+    others = rng.poisson((scene.impressions - scene.clicks)[:, None] * trend)
+    row, day = np.nonzero(clicks + others)
+    clicks = clicks[row, day]
+    return DemandCounts(row, day, clicks, clicks + others[row, day])
 
 
 def _requests(scene: Scene, demand: DemandCounts, rng: np.random.Generator) -> MarketRequests:
@@ -152,7 +135,9 @@ def _visits(
     planned, purpose = planned.take(order), purpose[order]
     failed = rng.random(len(order)) < scene.failure[planned.row]
     fault = _FAULTS[rng.choice(len(_FAULTS), len(order), p=_FAULT_SHARES)]
-    code = _truth(points, planned, scene.calendar.hours)
+    whole = scene.calendar.hours + 1
+    starts, met = points.row * whole + points.hour, planned.row * whole + planned.second // 3600
+    code = points.code[np.searchsorted(starts, met, side="right") - 1]
     told = np.where(code == GONE, Status.GONE, Status.OK)
     return _seen(planned, purpose, np.where(failed, fault, told).astype(np.int8), code)
 
@@ -177,13 +162,6 @@ def _insta(scene: Scene, requests: MarketRequests, rng: np.random.Generator) -> 
     crawled = requests.take(rng.random(len(requests)) < scene.preset.insta)
     second = crawled.second + rng.integers(1, _DELAY, len(crawled))
     return MarketRequests(crawled.row, np.minimum(second, 3600 * scene.calendar.hours - 1))
-
-
-def _truth(points: PricePoints, planned: MarketRequests, hours: int) -> Ints:
-    """The value that each visit meets."""
-    starts = points.row * (hours + 1) + points.hour
-    visits = planned.row * (hours + 1) + planned.second // 3600
-    return np.asarray(points.code[np.searchsorted(starts, visits, side="right") - 1])
 
 
 def _seen(planned: MarketRequests, purpose: Codes, status: Codes, code: Ints) -> MarketVisits:

@@ -14,8 +14,7 @@ from salticus.lab.worlds.market.presets import Preset
 from salticus.lab.worlds.market.scene import DISCOUNTS, Scene
 from salticus.types import Bools, Codes, Columns, Floats, Ints
 
-GONE = -1
-"""The code of an offer that is gone."""
+GONE = -1  # the code of an offer that is gone
 
 PRICING = np.array([1.0] * 6 + [1.5, 2, 3, 4, 4, 4, 3.5, 3.5, 4, 3.5, 3, 2.5, 2, 2, 2, 1.5, 1.5, 1])
 PRICING /= PRICING.sum()
@@ -137,12 +136,13 @@ def _own(
     burst = move & ~batch & (rng.random(len(row)) < preset.burst)
     events = MarketEvents.of(row[move], hour[move], MarketEventKind.MOVE)
     events = events.join(_bursts(row[burst], hour[burst], preset.burst_length, rng))
-    events = events.join(_sales(row[flash], hour[flash], rng))
-    away = 1 + rng.exponential(OUTAGE_HOURS, int(outage.sum())).astype(np.int64)
-    start = hour[outage]
-    return events.join(
-        MarketEvents.spell(row[outage], start, start + away, MarketEventKind.STOCK, 1)
-    )
+    rows, start = row[flash], hour[flash]
+    end = start + rng.choice(SALE_HOURS, len(start), p=SALE_SHARES)
+    discount = rng.choice(DISCOUNTS, len(start))
+    events = events.join(MarketEvents.spell(rows, start, end, MarketEventKind.SALE, discount))
+    rows, start = row[outage], hour[outage]
+    end = start + 1 + rng.exponential(OUTAGE_HOURS, len(start)).astype(np.int64)
+    return events.join(MarketEvents.spell(rows, start, end, MarketEventKind.STOCK, 1))
 
 
 def _bursts(row: Ints, hour: Ints, length: float, rng: np.random.Generator) -> MarketEvents:
@@ -151,18 +151,8 @@ def _bursts(row: Ints, hour: Ints, length: float, rng: np.random.Generator) -> M
     gaps = rng.choice(GAPS, int(many.sum()), p=GAP_SHARES)
     walked = np.cumsum(gaps)
     first = np.cumsum(many) - many
-    before = np.repeat(walked[first] - gaps[first], many)
-    return MarketEvents.of(
-        np.repeat(row, many), np.repeat(hour, many) + walked - before, MarketEventKind.MOVE
-    )
-
-
-def _sales(row: Ints, hour: Ints, rng: np.random.Generator) -> MarketEvents:
-    """Flash sales: the price falls, and comes back."""
-    lasts = rng.choice(SALE_HOURS, len(row), p=SALE_SHARES)
-    return MarketEvents.spell(
-        row, hour, hour + lasts, MarketEventKind.SALE, rng.choice(DISCOUNTS, len(row))
-    )
+    begun = np.repeat(hour - walked[first] + gaps[first], many)
+    return MarketEvents.of(np.repeat(row, many), begun + walked, MarketEventKind.MOVE)
 
 
 def _promoted(scene: Scene, rng: np.random.Generator) -> MarketEvents:
@@ -175,14 +165,12 @@ def _promoted(scene: Scene, rng: np.random.Generator) -> MarketEvents:
     liveliness = scene.rate / (scene.rate + scene.preset.rate)
     joins = rng.random(len(row)) < scene.preset.promotion * liveliness[row]
     row, campaign = row[joins], campaign[joins]
-    zone, midnight = scene.catalogue.zone[row], np.zeros(len(row), dtype=np.int64)
-    start = scene.calendar.utc_hour(zone, scene.promotions.start[campaign], midnight)
-    end = scene.calendar.utc_hour(zone, scene.promotions.end[campaign], midnight)
-    discount = scene.promotions.discount[campaign]
+    zone, drawn = scene.catalogue.zone[row], scene.promotions
+    start = scene.calendar.utc_hour(zone, drawn.start[campaign], 0)
+    end = scene.calendar.utc_hour(zone, drawn.end[campaign], 0)
     alive = start > scene.catalogue.born[row]
-    return MarketEvents.spell(
-        row[alive], start[alive], end[alive], MarketEventKind.SALE, discount[alive]
-    )
+    row, start, end, discount = (c[alive] for c in (row, start, end, drawn.discount[campaign]))
+    return MarketEvents.spell(row, start, end, MarketEventKind.SALE, discount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,19 +203,14 @@ def points_of(
     now = np.maximum(1, np.rint(regular * (1000 - discount) / 1000)).astype(np.int64)
     code = 2 * now + (_running(events, MarketEventKind.STOCK, birth) <= 0)
     code[events.kind == MarketEventKind.DEATH] = GONE
-    return _changes(events, code)
+    same = (events.row[1:] == events.row[:-1]) & (events.hour[1:] == events.hour[:-1])
+    last = np.append(~same, True)[: len(code)]  # the state in which an hour ends
+    points = PricePoints(events.row[last], events.hour[last], code[last])
+    differs = (points.row[1:] != points.row[:-1]) | (points.code[1:] != points.code[:-1])
+    return points.take(np.insert(differs, 0, True)[: len(points)])
 
 
 def _running(events: MarketEvents, kind: MarketEventKind, birth: Ints) -> Ints:
     """Sum of the amounts of a kind since the offer's birth."""
     total = np.cumsum(np.where(events.kind == kind, events.amount, 0))
     return np.asarray(total - total[birth], dtype=np.int64)
-
-
-def _changes(events: MarketEvents, code: Ints) -> PricePoints:
-    """The last state of each offer and hour, where it differs from the one before."""
-    same = (events.row[1:] == events.row[:-1]) & (events.hour[1:] == events.hour[:-1])
-    last = np.append(~same, True)[: len(code)]
-    points = PricePoints(events.row[last], events.hour[last], code[last])
-    differs = (points.row[1:] != points.row[:-1]) | (points.code[1:] != points.code[:-1])
-    return points.take(np.insert(differs, 0, True)[: len(points)])

@@ -90,7 +90,7 @@ class Calendar:
         """UTC hours of the log."""
         return 24 * self.days
 
-    def utc_hour(self, zone: Ints, day: Ints, hour: Ints) -> Ints:
+    def utc_hour(self, zone: Ints, day: Ints, hour: Ints | int) -> Ints:
         """The hour of the log at whose start a change at a local day and hour is seen.
 
         Zones that differ from UTC by half an hour are seen at the next whole hour.

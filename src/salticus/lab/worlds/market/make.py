@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from salticus.errors import ConfigError
 from salticus.exchange.place import check_free
@@ -21,12 +23,7 @@ from salticus.lab.worlds.market.geography import COUNTRIES, ZONES
 from salticus.lab.worlds.market.presets import PRESETS, Preset
 from salticus.lab.worlds.market.scene import Scene, scene_of
 from salticus.lab.worlds.market.taxonomy import LEAVES, SERIES
-from salticus.types import CHANGED, DAY, UNKNOWN, Codes, Ints, Purpose, Status, Times, instant
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
+from salticus.types import CHANGED, DAY, UNKNOWN, Codes, Ints, Purpose, Status, instant
 
 _SYLLABLES = (
     "ba", "be", "bo", "da", "de", "di", "do", "fa", "fe", "fi", "ga", "go", "ha", "he", "ka",
@@ -36,7 +33,6 @@ _SYLLABLES = (
 _STEP = 7919  # a prime, so that neighbours do not sound alike
 
 _HOUR, _SECOND = DAY // 24, DAY // 86_400
-_BLOCK_TABLES = ("values", "demand", "visits", "requests")
 _POLICY = {Purpose.POLICY: "batch", Purpose.INSTA: "instacrawl"}
 
 Told = Callable[[int], None]
@@ -68,8 +64,6 @@ def make_market(
     The same arguments give the same bytes. `told` hears how many offers are done. Cost: linear in
     offers × days; memory: that of a block of offers, and the writer's.
     """
-    import polars as pl
-
     if preset not in PRESETS:
         raise ConfigError(f"no preset is called {preset!r}; known: {', '.join(PRESETS)}")
     if size.offers < 1 or size.days < 1:
@@ -79,19 +73,19 @@ def make_market(
     scenery, lives = np.random.SeedSequence(seed).spawn(2)
     scene = scene_of(chosen, size.offers, size.days, scenery)
     with tempfile.TemporaryDirectory(prefix="salticus-market-") as pieces:
+        files: dict[str, list[Path]] = {}
         for block in blocks_of(scene, lives):
             for name, frame in _block_tables(block).items():
-                Path(pieces, name).mkdir(exist_ok=True)
-                frame.write_parquet(Path(pieces, name, f"{block.first:012d}.parquet"))
+                path = Path(pieces, f"{name}-{block.first}.parquet")
+                frame.write_parquet(path)
+                files.setdefault(name, []).append(path)
             told(block.first + len(block.scene))
-        parts = {name: sorted(Path(pieces, name).iterdir()) for name in _BLOCK_TABLES}
-        written = {name: pl.scan_parquet(files) for name, files in parts.items()}
+        written = {name: pl.scan_parquet(paths) for name, paths in files.items()}
         about = _about(chosen, size, seed)
         return write_log(folder, {"pages": pages_table(scene), **written}, about)
 
 
 def _about(preset: Preset, size: MarketSize, seed: int) -> dict[str, object]:
-    parameters = {name: value for name, value in asdict(preset).items() if name != "start"}
     return {
         "name": "market",
         "span": [preset.start, preset.start + timedelta(days=size.days)],
@@ -103,14 +97,12 @@ def _about(preset: Preset, size: MarketSize, seed: int) -> dict[str, object]:
         "preset": preset.name,
         "seed": seed,
         **asdict(size),
-        "parameters": parameters,
+        "parameters": {name: v for name, v in asdict(preset).items() if name != "start"},
     }
 
 
 def pages_table(scene: Scene) -> pl.DataFrame:
     """What is known of the offers without visiting them, and how probably a visit fails."""
-    import polars as pl
-
     offers, shops = scene.catalogue, scene.catalogue.merchants
     shop = names(len(shops), "mart")
     host = [f"www.{name.lower()}.example" for name in shop]
@@ -142,54 +134,37 @@ def pages_table(scene: Scene) -> pl.DataFrame:
 
 def _block_tables(block: Block) -> dict[str, pl.DataFrame]:
     """What happened to the offers of a block."""
-    import polars as pl
-
-    start = instant(block.scene.preset.start)
-    points, demand, asked = block.points, block.demand, block.requests
+    points, demand, visits, asked = block.points, block.demand, block.visits, block.requests
+    counts = {"clicks": demand.clicks, "impressions": demand.impressions}
+    value = texts(points.code, block.scene.catalogue.country[points.row])
     return {
-        "values": pl.DataFrame(
-            {
-                "page_id": block.first + points.row,
-                "at": _at(start + points.hour * _HOUR),
-                "value": texts(points.code, block.scene.catalogue.country[points.row]),
-            }
-        ),
-        "demand": pl.DataFrame(
-            {
-                "page_id": block.first + demand.row,
-                "at": _at(start + demand.day * DAY),
-                "clicks": demand.clicks,
-                "impressions": demand.impressions,
-            }
-        ),
-        "visits": _visits(block),
-        "requests": pl.DataFrame(
-            {"page_id": block.first + asked.row, "at": _at(start + asked.second * _SECOND)}
-        ),
+        "values": _table(block, points.row, points.hour * _HOUR, value=value),
+        "demand": _table(block, demand.row, demand.day * DAY, **counts),
+        "visits": _table(block, visits.row, visits.second * _SECOND, **_visits(block)),
+        "requests": _table(block, asked.row, asked.second * _SECOND),
     }
 
 
-def _visits(block: Block) -> pl.DataFrame:
-    """Visits; a value is given where it is new, as in the export of a store."""
-    import polars as pl
+def _table(block: Block, row: Ints, since: NDArray[np.timedelta64], **more: Any) -> pl.DataFrame:
+    """Offers, times that long after the start of the log, and further columns."""
+    at = pl.Series(instant(block.scene.preset.start) + since).dt.replace_time_zone("UTC")
+    return pl.DataFrame({"page_id": block.first + row, "at": at, **more})
 
-    visits, scene = block.visits, block.scene
-    first = (visits.changed == UNKNOWN) & (visits.status == Status.OK)
-    new = first | (visits.changed == CHANGED)
-    changed = pl.Series(visits.changed == CHANGED)
-    country = scene.catalogue.country[visits.row]
-    policies = [_POLICY.get(purpose, "") for purpose in Purpose]
-    return pl.DataFrame(
-        {
-            "page_id": block.first + visits.row,
-            "at": _at(instant(scene.preset.start) + visits.second * _SECOND),
-            "purpose": _pick([purpose.label for purpose in Purpose], visits.purpose),
-            "policy": _pick(policies, visits.purpose),
-            "status": _pick([status.label for status in Status], visits.status),
-            "changed": changed.set(pl.Series(visits.changed == UNKNOWN), None),
-            "value": texts(np.where(new, visits.code, GONE), country),
-        }
-    )
+
+def _visits(block: Block) -> dict[str, pl.Series]:
+    """What visits were, and what they found; a value is given where it is new, as in the export of
+    a store."""
+    visits = block.visits
+    unknown, changed = visits.changed == UNKNOWN, visits.changed == CHANGED
+    new = changed | (unknown & (visits.status == Status.OK))
+    country = block.scene.catalogue.country[visits.row]
+    return {
+        "purpose": _pick([purpose.label for purpose in Purpose], visits.purpose),
+        "policy": _pick([_POLICY.get(purpose, "") for purpose in Purpose], visits.purpose),
+        "status": _pick([status.label for status in Status], visits.status),
+        "changed": pl.Series(changed).set(pl.Series(unknown), None),
+        "value": texts(np.where(new, visits.code, GONE), country),
+    }
 
 
 def texts(code: Ints, country: Ints) -> pl.Series:
@@ -200,8 +175,6 @@ def texts(code: Ints, country: Ints) -> pl.Series:
     >>> texts(np.array([2 * 2000 + 1]), np.array([13])).to_list()
     ['2000 JPY InStock']
     """
-    import polars as pl
-
     digits = np.array([place.digits for place in COUNTRIES])[country]
     rows = np.flatnonzero(code != GONE)
     table = pl.DataFrame(
@@ -230,22 +203,11 @@ def names(count: int, ending: str) -> list[str]:
     base, length = len(_SYLLABLES), 3
     while base**length < count:
         length += 1
-    return [_name(number * _STEP % base**length, length) + ending for number in range(count)]
-
-
-def _name(number: int, length: int) -> str:
-    digits = (number // len(_SYLLABLES) ** place % len(_SYLLABLES) for place in range(length))
-    return "".join(_SYLLABLES[digit] for digit in reversed([*digits])).capitalize()
+    numbers = np.arange(count) * _STEP % base**length
+    spelt = zip(*np.unravel_index(numbers, (base,) * length), strict=True)
+    return ["".join(_SYLLABLES[k] for k in places).capitalize() + ending for places in spelt]
 
 
 def _pick(words: Sequence[str], places: Ints | Codes) -> pl.Series:
     """The word at each place; kept once, however often it is picked."""
-    import polars as pl
-
     return pl.Series(words, dtype=pl.String).gather(places.astype(np.int64))
-
-
-def _at(times: Times) -> pl.Series:
-    import polars as pl
-
-    return pl.Series(times.astype("datetime64[us]")).dt.replace_time_zone("UTC")

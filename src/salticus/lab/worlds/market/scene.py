@@ -13,8 +13,7 @@ from salticus.lab.worlds.market.presets import Preset
 from salticus.lab.worlds.market.taxonomy import LEAVES, SERIES
 from salticus.types import Columns, Floats, Ints
 
-DISCOUNTS = (50, 100, 150, 200, 250, 300, 400, 500)
-"""Usual discounts, in thousandths."""
+DISCOUNTS = (50, 100, 150, 200, 250, 300, 400, 500)  # usual ones, in thousandths
 
 LEAF_FACTOR = np.array([leaf.factor for leaf in LEAVES])
 COUNTRY_FACTOR = np.array([country.factor for country in COUNTRIES])

@@ -35,9 +35,7 @@ from salticus.lab.worlds.market.presets import PRESETS, Preset
 from salticus.lab.worlds.market.scene import COUNTRY_FACTOR, LEAF_FACTOR, Scene, log_rates, scene_of
 from salticus.types import Columns, Floats, Ints
 
-REACH = 336
-"""Hours after which a trigger is forgotten; one outage in a hundred lasts longer."""
-
+REACH = 336  # hours after which a trigger is forgotten; one outage in a hundred lasts longer
 _HOUR = timedelta(hours=1)
 _NODES = 9  # of a Gauss-Hermite rule: exact to polynomials of degree 17
 _CHUNK = 65_536  # rows
@@ -249,8 +247,7 @@ def _campaigns(scene: Scene, asked: _Asked, *, told: bool) -> Floats:
 def _nights(scene: Scene, asked: _Asked, owner: Ints, day: Ints) -> Floats:
     """How many of the local midnights of `day` at merchants (`owner`, in order) lie in the
     horizon, for the merchant of each offer."""
-    zone = scene.catalogue.merchants.zone[owner]
-    at = scene.calendar.utc_hour(zone, day, np.zeros(len(day), dtype=np.int64))
+    at = scene.calendar.utc_hour(scene.catalogue.merchants.zone[owner], day, 0)
     whole = int(at.max(initial=0)) + scene.calendar.hours + asked.hours + 1
     events = np.sort(owner * whole + np.maximum(at, 0))
     low = scene.catalogue.merchant[asked.offer] * whole + asked.hour
