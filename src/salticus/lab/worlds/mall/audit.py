@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +21,7 @@ from salticus.lab.worlds.mall.stock import Stock
 from salticus.store.base import VisitStore
 from salticus.types import Bools, Ints, Times, instant
 
-DISALLOWED = "/private/"
-"""What the robots.txt of every shop forbids."""
-
+DISALLOWED = "/private/"  # what the robots.txt of every shop forbids
 _NOTHING = -1
 _GONE = ("gone", "soft_404")
 _ANSWERED = ("ok", "not_modified")
@@ -78,10 +75,10 @@ class Breach:
     short_s: float = 0.0
 
     def __str__(self) -> str:
-        after = "" if self.previous is None else f" after {self.previous.path}"
-        short = "" if self.previous is None else f", {self.short_s:.6f} s too soon"
-        where = f"{self.entry.host}{self.entry.path} at {self.entry.arrived:.6f}"
-        return f"{self.rule}: {where}{after}{short}"
+        what = f"{self.rule}: {self.entry.host}{self.entry.path} at {self.entry.arrived:.6f}"
+        if self.previous is None:
+            return what
+        return f"{what} after {self.previous.path}, {self.short_s:.6f} s too soon"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +98,11 @@ class Audit:
         return Counter(breach.rule for breach in self.breaches)
 
     def __str__(self) -> str:
-        shown = [str(breach) for breach in self.breaches[:20]]
-        more = len(self.breaches) - len(shown)
-        tail = [f"and {more} more"] if more else []
-        head = f"{self.requests} requests, {len(self.breaches)} breaches"
-        return "\n".join([head, *shown, *tail])
+        lines = [f"{self.requests} requests, {len(self.breaches)} breaches"]
+        lines += map(str, self.breaches[:20])
+        if (more := len(self.breaches) - 20) > 0:
+            lines.append(f"and {more} more")
+        return "\n".join(lines)
 
 
 def audit(
@@ -130,7 +127,7 @@ def audit(
         own.sort(key=lambda entry: entry.arrived)
         least = delay if isinstance(delay, int | float) else delay[host]
         breaches += _gaps(own, least)
-        breaches += _overlaps(own, concurrency, sorted(kills))
+        breaches += _overlaps(own, concurrency, kills)
         breaches += _early(own)
         breaches += (Breach("disallowed", e) for e in own if unquote(e.path).startswith(DISALLOWED))
     return Audit(sum(map(len, hosts.values())), tuple(breaches))
@@ -146,7 +143,7 @@ def _gaps(own: list[AccessEntry], delay: float) -> Iterator[Breach]:
             yield Breach("gap", entry, previous, least - gap)
 
 
-def _overlaps(own: list[AccessEntry], concurrency: int, kills: list[float]) -> Iterator[Breach]:
+def _overlaps(own: list[AccessEntry], concurrency: int, kills: Sequence[float]) -> Iterator[Breach]:
     under_way: list[tuple[float, int]] = []
     for order, entry in enumerate(own):
         while under_way and under_way[0][0] <= entry.arrived:
@@ -154,14 +151,9 @@ def _overlaps(own: list[AccessEntry], concurrency: int, kills: list[float]) -> I
         if len(under_way) >= concurrency:
             end, other = under_way[0]
             yield Breach("overlap", entry, own[other], end - entry.arrived)
-        heapq.heappush(under_way, (_over(entry, kills), order))
-
-
-def _over(entry: AccessEntry, kills: list[float]) -> float:
-    """When the request was over for the crawler: at its end, or when the crawler was killed."""
-    ended = inf if entry.ended is None else entry.ended
-    following = bisect_left(kills, entry.arrived)
-    return min(ended, kills[following]) if following < len(kills) else ended
+        ended = inf if entry.ended is None else entry.ended
+        killed = min((kill for kill in kills if kill >= entry.arrived), default=inf)
+        heapq.heappush(under_way, (min(ended, killed), order))
 
 
 def _early(own: list[AccessEntry]) -> Iterator[Breach]:
@@ -222,18 +214,14 @@ def _compared(
     points = np.repeat(np.arange(len(stock)), np.diff(stock.offsets))
     every = np.concatenate([points, visits.rows, rows])
     times = np.concatenate([stock.times, visits.at, at])
-    codes = np.concatenate([_codes([*stock.values, *visits.values]), np.full(len(rows), _NOTHING)])
+    number: dict[str | None, int] = {None: _NOTHING}
+    known = [number.setdefault(value, len(number)) for value in (*stock.values, *visits.values)]
+    codes = np.array(known + [_NOTHING] * len(rows), dtype=np.int64)
     kind = np.repeat([0, 1, 2], [len(points), len(visits.rows), len(rows)])
     order = np.lexsort((kind, times, every))
     every, codes, kind = every[order], codes[order], kind[order]
     fresh = _latest(codes, every, kind == 0) == _latest(codes, every, kind == 1)
     return order, every, times[order], fresh
-
-
-def _codes(values: Sequence[str | None]) -> Ints:
-    """A number for each text, `_NOTHING` for None."""
-    known: dict[str | None, int] = {None: _NOTHING}
-    return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
 
 
 def _latest(codes: Ints, rows: Ints, chosen: Bools) -> Ints:

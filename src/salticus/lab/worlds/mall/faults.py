@@ -135,23 +135,20 @@ async def hang() -> NoReturn:
 
 
 async def trickle(
-    request: web.BaseRequest, answer: web.Response, seconds: float
-) -> web.StreamResponse:
-    """Send the answer in pieces over `seconds`."""
-    body = _body(answer)
-    stream = web.StreamResponse(headers=answer.headers)
+    request: web.BaseRequest, stream: web.StreamResponse, body: bytes, seconds: float
+) -> None:
+    """Send the body in pieces over `seconds`."""
     await stream.prepare(request)
     size = max(1, -(-len(body) // _PIECES))
     for start in range(0, len(body), size):
         await stream.write(body[start : start + size])
         await asyncio.sleep(seconds / _PIECES)
-    return stream
 
 
-async def cut(request: web.BaseRequest, answer: web.Response, *, reset: bool) -> web.StreamResponse:
-    """Promise the whole answer, send half of it, and end the connection."""
-    body = _body(answer)
-    stream = web.StreamResponse(headers=answer.headers)
+async def cut(
+    request: web.BaseRequest, stream: web.StreamResponse, body: bytes, *, reset: bool
+) -> None:
+    """Promise the whole body, send half of it, and end the connection."""
     stream.content_length = len(body)
     await stream.prepare(request)
     await stream.write(body[: len(body) // 2])
@@ -162,7 +159,6 @@ async def cut(request: web.BaseRequest, answer: web.Response, *, reset: bool) ->
         transport.abort()
     elif transport is not None:
         transport.close()
-    return stream
 
 
 async def pour(request: web.BaseRequest, fault: Fault) -> web.StreamResponse:
@@ -226,7 +222,3 @@ FLOODS: Mapping[str, tuple[Callable[[int], Iterator[bytes]], int, Mapping[str, s
     "brotli-bomb": (brotli_bomb, 1_000_000_000, {"Content-Encoding": "br"}),
 }
 """What pours without end: its chunks for a size in bytes, the usual size, further headers."""
-
-
-def _body(answer: web.Response) -> bytes:
-    return answer.body if isinstance(answer.body, bytes) else b""

@@ -82,7 +82,14 @@ class Mall:
             rows[page.shop][page.path] = row
         self._shops = [Shop(self, number, paths) for number, paths in enumerate(rows)]
         for shop, sock in zip(self._shops, sockets, strict=True):
-            await self._open(shop, sock)
+            handle: Any = shop.handle  # takes the requests that `arrive` makes
+            server = web.Server(
+                handle, request_factory=shop.arrive, handler_cancellation=True, access_log=None
+            )
+            runner = web.ServerRunner(server, shutdown_timeout=_GRACE_S)
+            await runner.setup()
+            self._runners.append(runner)
+            await web.SockSite(runner, sock, backlog=_BACKLOG).start()
 
     async def stop(self) -> None:
         """Close all shops; requests under way are cut off."""
@@ -112,16 +119,6 @@ class Mall:
                 sock.close()
             raise ConfigError(f"shop {len(sockets)} of the mall has no port: {error}") from error
         return sockets
-
-    async def _open(self, shop: Shop, sock: socket.socket) -> None:
-        handle: Any = shop.handle  # takes the requests that `arrive` makes
-        server = web.Server(
-            handle, request_factory=shop.arrive, handler_cancellation=True, access_log=None
-        )
-        runner = web.ServerRunner(server, shutdown_timeout=_GRACE_S)
-        await runner.setup()
-        self._runners.append(runner)
-        await web.SockSite(runner, sock, backlog=_BACKLOG).start()
 
 
 async def serve(mall: Mall, until: Awaitable[object]) -> None:
@@ -165,11 +162,9 @@ class Shop:
         for entry, earlier in list(self._open.values()):
             if earlier.transport is None or earlier.transport.is_closing():
                 self._end(entry)
-        arrived = time.time()
-        world = epoch_us(self.mall.clock.now())
-        loop = asyncio.get_running_loop()
-        request = Arrival(message, payload, protocol, writer, task, loop)
-        request.arrived, request.world = arrived, world
+        now = time.time(), epoch_us(self.mall.clock.now())
+        request = Arrival(message, payload, protocol, writer, task, asyncio.get_running_loop())
+        request.arrived, request.world = now
         return request
 
     async def handle(self, request: Arrival) -> web.StreamResponse:
@@ -177,12 +172,16 @@ class Shop:
         entry = self._begin(request)
         try:
             fault = self.dice.cast(entry.path)
+            answer: web.StreamResponse
             if entry.arrived < self._closed_until:
-                return self._closed(entry, 429, self._closed_until - entry.arrived)
-            if fault is None:
-                return self._answer(entry, request)
-            entry.fault = fault.kind
-            return await self._fail(fault, entry, request)
+                answer = self._closed(entry, 429, self._closed_until - entry.arrived)
+            elif fault is None:
+                answer = self._answer(entry, request)
+            else:
+                entry.fault = fault.kind
+                answer = await self._fail(fault, entry, request)
+            entry.status = answer.status
+            return answer
         finally:
             self._end(entry)
 
@@ -192,9 +191,8 @@ class Shop:
             self._end(entry)
 
     def _begin(self, request: Arrival) -> AccessEntry:
-        path = request.raw_path.partition("?")[0]
+        path, headers = request.raw_path.partition("?")[0], request.headers
         entry = AccessEntry(self.host, path, request.arrived, request.world)
-        headers = request.headers
         entry.conditional = "If-None-Match" in headers or "If-Modified-Since" in headers
         self._open[id(entry)] = (entry, request)
         self.mall.log.append(entry)
@@ -208,21 +206,21 @@ class Shop:
 
     def _answer(self, entry: AccessEntry, request: web.BaseRequest) -> web.Response:
         if request.method not in ("GET", "HEAD"):
-            return self._plain(entry, 405, b"", {"Allow": "GET, HEAD"})
+            return _plain(405, b"", {"Allow": "GET, HEAD"})
         row = self.rows.get(entry.path)
         if row is None:
             return self._elsewhere(entry)
         shown = self._show(row, entry.world)
         if shown.status != 200:
-            return self._plain(entry, shown.status, b"There is no such offer.\n", _TEXT)
+            return _plain(shown.status, b"There is no such offer.\n", _TEXT)
         entry.value = shown.value
         second = entry.world // SECOND
         date = formatdate(second, usegmt=True)
         headers = {**HTML, "Date": date, "ETag": shown.etag, "Last-Modified": shown.modified}
         if entry.conditional and unmodified(shown, request.headers):
-            return self._plain(entry, 304, b"", headers)
+            return _plain(304, b"", headers)
         clock = time.strftime(ISO, time.gmtime(second))
-        return self._plain(entry, 200, self.mall.padding.page(shown.head, clock), headers)
+        return _plain(200, self.mall.padding.page(shown.head, clock), headers)
 
     def _show(self, row: int, world: int) -> DisplayedPage:
         shown = self._shown.get(row)
@@ -237,43 +235,30 @@ class Shop:
         path, when = entry.path, _EPOCH + timedelta(microseconds=entry.world)
         if path == "/robots.txt":
             entry.crawl_delay = self.delay
-            return self._plain(entry, 200, render.robots(self.host, DISALLOWED, self.delay), _TEXT)
+            return _plain(200, render.robots(self.host, DISALLOWED, self.delay), _TEXT)
         if path.startswith(DISALLOWED):
-            return self._plain(entry, 200, b"Nobody should read this.\n", _TEXT)
+            return _plain(200, b"Nobody should read this.\n", _TEXT)
         if path in ("/loop/a", "/loop/b"):
             other = "/loop/b" if path.endswith("a") else "/loop/a"
-            return self._plain(entry, 302, b"", {"Location": other})
+            return _plain(302, b"", {"Location": other})
         if path == "/app.js":
-            return self._plain(entry, 200, render.SCRIPT.encode(), _SCRIPT)
+            return _plain(200, render.SCRIPT.encode(), _SCRIPT)
         if path.startswith("/api/"):
             return self._api(entry)
         if path.startswith("/sitemap"):
-            return self._found(entry, self.shelves.sitemap(path, when), _XML)
+            return _found(self.shelves.sitemap(path, when), _XML)
         if path.startswith("/c/"):
-            return self._found(entry, self.shelves.category(path, when), HTML)
-        return self._found(entry, self.shelves.home() if path == "/" else None, HTML)
+            return _found(self.shelves.category(path, when), HTML)
+        return _found(self.shelves.home() if path == "/" else None, HTML)
 
     def _api(self, entry: AccessEntry) -> web.Response:
         """An offer as data, for the pages that are built by script: ``/api/o/17``."""
         row = self.rows.get(entry.path.removeprefix("/api"))
         shown = None if row is None else self._show(row, entry.world)
         if row is None or shown is None or shown.value is None:
-            return self._found(entry, None, _JSON)
+            return _found(None, _JSON)
         data = render.product(self.mall.stock.pages[row], shown.value)
-        return self._plain(entry, 200, json.dumps(data).encode(), _JSON)
-
-    def _found(
-        self, entry: AccessEntry, body: bytes | None, headers: Mapping[str, str]
-    ) -> web.Response:
-        if body is None:
-            return self._plain(entry, 404, b"There is no such page.\n", _TEXT)
-        return self._plain(entry, 200, body, headers)
-
-    def _plain(
-        self, entry: AccessEntry, status: int, body: bytes, headers: Mapping[str, str]
-    ) -> web.Response:
-        entry.status = status
-        return web.Response(status=status, body=body, headers=headers)
+        return _plain(200, json.dumps(data).encode(), _JSON)
 
     # ------------------------------------------------------------------------------ when all is not
 
@@ -283,45 +268,41 @@ class Shop:
         match fault.kind:
             case "hang":
                 await faults.hang()
-            case "slow" | "reset" | "truncated":
-                return await self._spoil(fault, entry, request)
             case "redirect" | "moved":
                 code = 301 if fault.kind == "moved" else 302
-                return self._plain(entry, code, b"", {"Location": self._aim(fault, entry.path)})
+                return _plain(code, b"", {"Location": self._aim(fault, entry.path)})
             case kind if kind in faults.FLOODS:
                 entry.status = 200
                 return await faults.pour(request, fault)
             case kind if kind in zoo.RAW:
                 return await zoo.raw(request, kind)
+            case kind if kind in zoo.INSTEAD:
+                return _plain(200, zoo.INSTEAD[kind](entry.path), zoo.HEADERS.get(kind, HTML))
             case kind if not kind.isdecimal():
-                return self._beast(kind, entry, request)
+                return await self._spoil(fault, entry, request)
         status = int(fault.kind)
         if status == 429 or fault.retry is not None:
             return self._closed(entry, status, fault.retry or _PATIENCE)
-        return self._plain(entry, status, b"Something went wrong.\n", _TEXT)
-
-    def _beast(self, kind: str, entry: AccessEntry, request: web.BaseRequest) -> web.Response:
-        """One of the zoo's: something else than the right answer, or that answer spoilt."""
-        headers = {**HTML, **zoo.HEADERS.get(kind, {})}
-        if kind in zoo.INSTEAD:
-            return self._plain(entry, 200, zoo.INSTEAD[kind](entry.path), headers)
-        answer = self._answer(entry, request)
-        if answer.status != 200 or not isinstance(answer.body, bytes):
-            return answer
-        return self._plain(entry, 200, zoo.SPOILT[kind](answer.body), headers)
+        return _plain(status, b"Something went wrong.\n", _TEXT)
 
     async def _spoil(
         self, fault: Fault, entry: AccessEntry, request: web.BaseRequest
     ) -> web.StreamResponse:
-        """Deliver the right answer badly."""
+        """Deliver the right answer badly, or spoilt by one of the zoo's."""
         answer = self._answer(entry, request)
-        if answer.status != 200:
+        body = answer.body
+        if answer.status != 200 or not isinstance(body, bytes):
             return answer
-        value, entry.value = entry.value, None
-        if fault.kind != "slow":
-            return await faults.cut(request, answer, reset=fault.kind == "reset")
-        stream = await faults.trickle(request, answer, fault.seconds)
-        entry.value = value
+        if fault.kind in zoo.SPOILT:
+            headers = zoo.HEADERS.get(fault.kind, HTML)
+            return _plain(200, zoo.SPOILT[fault.kind](body), headers)
+        entry.status, value, entry.value = 200, entry.value, None
+        stream = web.StreamResponse(headers=answer.headers)
+        if fault.kind == "slow":
+            await faults.trickle(request, stream, body, fault.seconds)
+            entry.value = value
+        else:
+            await faults.cut(request, stream, body, reset=fault.kind == "reset")
         return stream
 
     def _aim(self, fault: Fault, path: str) -> str:
@@ -331,8 +312,7 @@ class Shop:
             return DISALLOWED + path.rpartition("/")[2]
         urls, here = self.mall.urls, f"http://{self.host}/"
         first = int(coin(path) * len(urls))
-        for step in range(len(urls)):
-            url = urls[(first + step) % len(urls)]
+        for url in urls[first:] + urls[:first]:
             if url.startswith(here) == (fault.to == "offer") and not url.endswith(path):
                 return url
         return "/"
@@ -344,4 +324,14 @@ class Shop:
         entry.retry_after = wait
         self._closed_until = max(self._closed_until, time.time() + wait)
         headers = {**_TEXT, "Retry-After": str(wait)}
-        return self._plain(entry, status, b"Please come back later.\n", headers)
+        return _plain(status, b"Please come back later.\n", headers)
+
+
+def _found(body: bytes | None, headers: Mapping[str, str]) -> web.Response:
+    if body is None:
+        return _plain(404, b"There is no such page.\n", _TEXT)
+    return _plain(200, body, headers)
+
+
+def _plain(status: int, body: bytes, headers: Mapping[str, str]) -> web.Response:
+    return web.Response(status=status, body=body, headers=headers)

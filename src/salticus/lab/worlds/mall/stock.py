@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salticus.exchange.truth import read_pages, read_values, times_of
-from salticus.types import DAY, Floats, Instant, Ints, Times, instant, moment
+from salticus.types import DAY, Instant, Ints, Times, instant, moment
 
 if TYPE_CHECKING:
     import polars as pl
@@ -147,18 +147,14 @@ def generate(
     """
     rng = np.random.default_rng(seed)
     shop = np.arange(offers, dtype=np.int64) % shops
-    counts = rng.poisson(_rates(rng, shop, shops) * days)
+    rates = rng.lognormal(np.log(_MEAN_RATE) - _SPREAD**2 / 2, _SPREAD, offers)
+    rates *= rng.lognormal(-(_SHOP_SPREAD**2) / 2, _SHOP_SPREAD, shops)[shop]
+    counts = rng.poisson(rates * days)
     rows = np.repeat(np.arange(offers, dtype=np.int64), counts + 1)
     pages = [_made_page(rng, row, int(shop[row])) for row in range(offers)]
     times = instant(start) + _spans(rng, rows, days)
     values = [text for page, n in zip(pages, counts, strict=True) for text in _walk(rng, page, n)]
     return Stock(pages, offsets_of(rows, offers), times, values)
-
-
-def _rates(rng: np.random.Generator, shop: Ints, shops: int) -> Floats:
-    own = rng.lognormal(np.log(_MEAN_RATE) - _SPREAD**2 / 2, _SPREAD, len(shop))
-    factor = rng.lognormal(-(_SHOP_SPREAD**2) / 2, _SHOP_SPREAD, shops)
-    return own * factor[shop]
 
 
 def _spans(rng: np.random.Generator, rows: Ints, days: float) -> NDArray[np.timedelta64]:
@@ -253,9 +249,9 @@ def fold(names: list[str], shops: int) -> Ints:
     >>> fold(["b", "a", "b"], 2)
     array([1, 0, 1])
     """
-    if len(set(names)) > shops:  # a bucket may be empty, a port may not
-        return np.unique([crc32(name.encode()) % shops for name in names], return_inverse=True)[1]
-    return np.unique(names, return_inverse=True)[1]
+    many = len(set(names)) > shops
+    keys = [crc32(name.encode()) % shops for name in names] if many else names
+    return np.unique(keys, return_inverse=True)[1]  # a bucket may be empty, a port may not
 
 
 def _complete(pages: pl.DataFrame, shops: int) -> pl.DataFrame:
@@ -286,13 +282,11 @@ def _points(pages: pl.DataFrame, values: pl.DataFrame, currency: str) -> pl.Data
     points = points.join(known, on="value", how="left").sort("row", "at", maintain_order=True)
     priced = pl.col("price").is_not_null() | pl.col("value").is_null()
     claims = pl.col("kind").is_null() | (pl.col("kind") == "offer")
-    points = points.with_columns(offer=(priced & claims).all().over("row")).select(
-        "row", "at", "offer", text=pl.when("offer").then("price").otherwise("words")
-    )
-    repeated = pl.col("text").eq_missing(pl.col("text").shift()) & (
-        pl.col("row") == pl.col("row").shift()
-    )
-    return points.filter(~repeated.fill_null(value=False))
+    points = points.with_columns(offer=(priced & claims).all().over("row"))
+    text = pl.when("offer").then("price").otherwise("words")
+    points = points.select("row", "at", "offer", text=text)
+    state = pl.col("row", "text")
+    return points.filter(pl.any_horizontal(state.ne_missing(state.shift())))
 
 
 def _logged_page(known: dict[str, Any], currency: str) -> MallPage:

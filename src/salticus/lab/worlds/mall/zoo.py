@@ -15,7 +15,7 @@ from hashlib import shake_256
 
 from aiohttp import web
 
-from salticus.lab.worlds.mall.faults import hang
+from salticus.lab.worlds.mall.faults import HTML, hang
 
 _JSON_LD = re.compile(rb'(<script type="application/ld\+json">)(.*?)(</script>)', re.DOTALL)
 _STRAY = b"\xff\xfe\xc3(\xa0\x80"
@@ -139,18 +139,19 @@ INSTEAD: Mapping[str, Callable[[str], bytes]] = {
 
 HEADERS = {
     "skewed": {
+        **HTML,
         "Date": "Thu, 01 Jan 1970 00:00:00 GMT",
         "Last-Modified": "Fri, 31 Dec 2199 23:59:59 GMT",
         "Expires": "yesterday",
         "Age": "-9",
     },
-    "wall": {"Set-Cookie": "wall=1; Path=/"},
+    "wall": {**HTML, "Set-Cookie": "wall=1; Path=/"},
     "huge-robots": {"Content-Type": "text/plain"},
     **dict.fromkeys(
         ("huge-sitemap", "sitemap-cycle", "xml-bomb"), {"Content-Type": "application/xml"}
     ),
 }
-"""What the headers of a beast have besides, or instead of, those of an HTML page."""
+"""The headers of a beast, if they are not those of an HTML page."""
 
 
 # ------------------------------------------------------------------------- against the protocol
