@@ -210,16 +210,15 @@ def _by_clicks(stock: Stock, held: AnsweredVisits, clicked: Shopping) -> float:
 
 
 def _kept(told: list[ShareView], truth: list[float]) -> dict[str, Any]:
-    known = [
-        (day.freshness or 0.0, day.half_width, (day.low or 0.0) <= true <= (day.high or 0.0), true)
-        for day, true in zip(told, truth, strict=True)
-        if day.half_width is not None and not np.isnan(true)
-    ]
+    days = zip(told, truth, strict=True)
+    known = [(d, true) for d, true in days if d.half_width is not None and not np.isnan(true)]
+    half_widths = [day.half_width or 0.0 for day, _ in known]
+    errors = [(day.freshness or 0.0) - true for day, true in known]
     return {
         "days": len(known),
-        "held": sum(held for _, _, held, _ in known),
-        "half_width": float(np.median([half for _, half, _, _ in known])) if known else None,
-        "bias": float(np.mean([share - true for share, _, _, true in known])) if known else None,
+        "held": sum((day.low or 0.0) <= true <= (day.high or 0.0) for day, true in known),
+        "half_width": float(np.median(half_widths)) if known else None,
+        "bias": float(np.mean(errors)) if known else None,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from salticus.exchange.truth import GONE, Truth
 from salticus.lab.worlds.copies import NOTHING, UNBORN, SimulatedCopies
+from salticus.testing import blank_pages
 from salticus.types import (
     CHANGED,
     NEVER,
@@ -89,13 +90,21 @@ class Replay:
         self.last_answer_: Times = np.full(len(truth), NEVER)
         self._all = int(truth.ids[-1]) == len(truth) - 1  # ids are row numbers, not a sample's
         self._done = 0  # change points that have happened
-        self._ones, self._unlimited = np.ones(len(truth)), np.full(len(truth), np.inf)
-        self._unpinned, self._unspaced = np.full(len(truth), np.nan), np.zeros(len(truth))
-        self._unknown = np.full(len(truth), -1, dtype=np.int64)
-        self._open = np.ones(len(truth), dtype=np.bool_)
         self.cost = burden.cost
         self._capacity = np.full(int(truth.host.max(initial=0)) + 1, burden.room)
-        self._cut: Pages | None = None
+        self._whole = replace(
+            blank_pages(len(truth)),
+            ids=truth.ids,
+            host=truth.host,
+            merchant=truth.merchant,
+            category=truth.category,
+            added=truth.born,
+            last_visit=self.last_visit_,
+            last_answer=self.last_answer_,
+            cost=self.cost,
+            capacity=self._capacity,
+        )
+        self._cut = self._whole
 
     def begin(self, start: datetime) -> None:
         """Let everything before `start` have happened."""
@@ -127,8 +136,8 @@ class Replay:
 
     async def pages(self, tick: Tick) -> Pages:
         n = int(np.searchsorted(self.truth.born, instant(tick.start), side="right"))
-        if self._cut is None or len(self._cut) != n:
-            self._cut = self._first(n, tick)
+        if len(self._cut) != n:
+            self._cut = self._first(n)
         clicks, impressions = self.demand.known(tick.start, n)
         return replace(self._cut, tick=tick, demand=clicks, impressions=impressions)
 
@@ -142,34 +151,15 @@ class Replay:
         """Nothing is in flight."""
 
     async def finish(self) -> AsyncIterator[Outcomes]:
-        nothing: tuple[Outcomes, ...] = ()
-        for outcomes in nothing:
+        for outcomes in ():
             yield outcomes
 
     # ----------------------------------------------------------------------------------- inside
 
-    def _first(self, n: int, tick: Tick) -> Pages:
+    def _first(self, n: int) -> Pages:
         """The columns of the first `n` rows; views, so that they stay true."""
-        return Pages(
-            tick=tick,
-            ids=self.truth.ids[:n],
-            host=self.truth.host[:n],
-            kind=self._unknown[:n].astype(np.int8),
-            rule=self._unknown[:n],
-            merchant=self.truth.merchant[:n],
-            category=self.truth.category[:n],
-            added=self.truth.born[:n],
-            last_visit=self.last_visit_[:n],
-            last_answer=self.last_answer_[:n],
-            demand=self._ones[:n],
-            impressions=self._ones[:n],
-            cost=self.cost[:n],
-            max_interval=self._unlimited[:n],
-            interval=self._unpinned[:n],
-            min_interval=self._unspaced[:n],
-            open=self._open[:n],
-            capacity=self._capacity,
-        )
+        names = {f.name for f in fields(Pages)} - {"tick", "capacity", "survival"}
+        return replace(self._whole, **{name: getattr(self._whole, name)[:n] for name in names})
 
     def _change(self, until: Instant) -> None:
         stop = self.truth.before(until)
