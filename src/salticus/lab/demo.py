@@ -258,20 +258,17 @@ def _staleness(curves: Mapping[str, list[dict[str, Any]]]) -> Any:
     import altair as alt
 
     points = [{"policy": policy, **point} for policy, curve in curves.items() for point in curve]
-    return (
-        alt.Chart(data(points), width=WIDTH, height=300)
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("at:T", title="world time (UTC)", scale=alt.Scale(type="utc")),
-            y=alt.Y(
-                "stale:Q",
-                title="clicks on a stale copy (square-root scale)",
-                axis=alt.Axis(format="%", values=[0, 0.01, 0.05, 0.1, 0.25, 0.5, 1]),
-                scale=alt.Scale(type="sqrt"),
-            ),
-            color=colours("policy", list(curves), (GREY, BLUE, ORANGE), title=None),
-            tooltip=["policy:N", "at:T", tip("stale", ".1%")],
-        )
+    chart = alt.Chart(data(points), width=WIDTH, height=300).mark_line(point=True)
+    return chart.encode(
+        x=alt.X("at:T", title="world time (UTC)", scale=alt.Scale(type="utc")),
+        y=alt.Y(
+            "stale:Q",
+            title="clicks on a stale copy (square-root scale)",
+            axis=alt.Axis(format="%", values=[0, 0.01, 0.05, 0.1, 0.25, 0.5, 1]),
+            scale=alt.Scale(type="sqrt"),
+        ),
+        color=colours("policy", list(curves), (GREY, BLUE, ORANGE), title=None),
+        tooltip=["policy:N", "at:T", tip("stale", ".1%")],
     )
 
 
@@ -299,10 +296,8 @@ def _history(stock: Stock, crawled: _Crawled, row: int) -> Any:
     prices = [(max(at, crawled.start), price) for at, price in prices[first:]]
     mine = np.flatnonzero(copies.rows == row)
     earliest = next(held for k in mine if (held := copies.held[k]))
-    truth = [
-        {"at": at.isoformat(), "price": price}
-        for at, price in [*prices, (crawled.end, prices[-1][1])]
-    ]
+    prices.append((crawled.end, prices[-1][1]))
+    truth = [{"at": at.isoformat(), "price": price} for at, price in prices]
     visits = [
         {
             "at": moment(copies.at[k]).isoformat(),
@@ -315,18 +310,11 @@ def _history(stock: Stock, crawled: _Crawled, row: int) -> Any:
     time = alt.X("at:T", title="world time (UTC)", scale=alt.Scale(type="utc"), axis=axis)
     price = alt.Y("price:Q", title="price", scale=alt.Scale(zero=False, padding=8))
     outcome = colours("outcome", list(_COLOURS), list(_COLOURS.values()), title="visit")
-    line = (
-        alt.Chart(data(truth))
-        .mark_line(interpolate="step-after", color="#30638e")
-        .encode(x=time, y=price)
-    )
-    marks = (
-        alt.Chart(data(visits))
-        .mark_point(filled=True, size=45, opacity=0.9)
-        .encode(x=time, y=price, color=outcome, tooltip=["at:T", "price:Q", "outcome:N"])
-    )
-    title = f"{page.title} ({page.currency})"
-    return (line + marks).properties(width=660, height=90, title=title)
+    line = alt.Chart(data(truth)).mark_line(interpolate="step-after", color="#30638e")
+    dots = alt.Chart(data(visits)).mark_point(filled=True, size=45, opacity=0.9)
+    dots = dots.encode(color=outcome, tooltip=["at:T", "price:Q", "outcome:N"])
+    both = line.encode(x=time, y=price) + dots.encode(x=time, y=price)
+    return both.properties(width=660, height=90, title=f"{page.title} ({page.currency})")
 
 
 def _price(value: str) -> float:

@@ -22,7 +22,6 @@ from salticus.types import Examples, Floats32, Inputs, Metadata
 if TYPE_CHECKING:
     from salticus.features.events import Events
     from salticus.models.deep import Layout
-    from salticus.models.model import Model
 
 ROWS = 1_000_000
 CONTESTS = ("examples", "features", "training", "dnn", "sequence", "trees")
@@ -239,7 +238,14 @@ def _bare_loss(weights: Any, batch: Any) -> Any:
 
 def scoring(kind: str, rows: int) -> dict[str, float]:
     """Scoring by a model that was trained on a few rows, with all features."""
-    model, train, metadata = _trained(kind), made_up(rows, _DEPTH), catalogue()
+    from salticus.models.training.run import fitting_of
+
+    settings, fit = fitting_of(kind)
+    if kind != "trees":
+        settings = replace(settings, epochs=1)
+    few, check, metadata = made_up(20_000, _DEPTH), made_up(1000, _DEPTH), catalogue()
+    model = fit(few, check, metadata, chosen("full", "both", _EDGES), settings)
+    train = made_up(rows, _DEPTH)
     model.logits(train.inputs.take(np.arange(20_000)), metadata)
     base, rates = new_peak(), []
     for _ in range(_ROUNDS):
@@ -248,16 +254,6 @@ def scoring(kind: str, rows: int) -> dict[str, float]:
         model.logits(train.inputs, again)
         rates.append(rows / (time.perf_counter() - began))
     return {"rate": median(rates), "bytes": peak() - base}
-
-
-def _trained(kind: str) -> Model:
-    from salticus.models.training.run import fitting_of
-
-    settings, fit = fitting_of(kind)
-    if kind != "trees":
-        settings = replace(settings, epochs=1)
-    train, check = made_up(20_000, _DEPTH), made_up(1000, _DEPTH)
-    return fit(train, check, catalogue(), chosen("full", "both", _EDGES), settings)
 
 
 # ---------------------------------------------------------------------------------- what is made up

@@ -41,9 +41,7 @@ def bench(
     """A row for each policy, kind of survival curves, and number of pages, each in a process of
     its own; ticks of 2 h, a budget of 10 %, change rates lognormal and demand by Zipf's law.
 
-    `s` is processor time of one core, the median of three ticks after a first one; `MB` the peak of
-    memory beyond the columns. `first call s` is a call on ten pages; in the first row of a policy
-    it includes compiling. `growth` is the exponent of the time since that row, 1 = linear.
+    The columns are explained in docs/reference/cli.md.
     """
     with tempfile.TemporaryDirectory() as folder:
         before: dict[tuple[str, str], tuple[int, float]] = {}

@@ -18,7 +18,6 @@ import polars as pl
 
 from salticus.config import Budget, Config, Fetch, Models
 from salticus.crawl.assembly import crawler
-from salticus.crawl.loop import Loop
 from salticus.crawl.opening import open_crawl, stored
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import all_names
@@ -52,13 +51,9 @@ def bench(
     """A row for each number of pages: a real store with two visits and some clicks a page, and the
     loop of `salticus run` with leap on a budget of 10 %, in a process of its own.
 
-    `plan s` is wall time from the columns to the visits, the median of three ticks; `first s` the
-    same with everything read from the store; `save s` and `MB saved` are the snapshot, `restart s`
-    is the time from an empty process to the next plan. `stall ms` is the longest time for which the
-    event loop stood still during the first plan, `later ms` during later ones and the snapshot, and
-    `model ms` during the plan at which a trained model takes over, which takes `model s` because
-    its features are made from the history. `MB` is the peak of the planning process.
-    `fresh ms` is how long `fresh` takes for 100 pages on a crawl that is kept open.
+    The columns are explained in docs/reference/cli.md. The plan at which a model takes over is long
+    because its features are made from the history; `fresh ms` is how long `fresh` takes for 100
+    pages on a crawl that is kept open.
     """
     for pages in sizes:
         with TemporaryDirectory(prefix="salticus-bench-") as folder:
@@ -159,12 +154,16 @@ async def _plan(folder: Path, how: str) -> dict[str, float]:
         first = time.perf_counter() - began
         if how == "recall":
             return {"first": first, "bytes": peak()}
-        await _learn(loop, 2 * len(await loop.world.pages(_tick(0))))
+        keeper, visits = loop.snapshot.keeper, 2 * len(await loop.world.pages(_tick(0)))
+        assert keeper is not None
+        for low in range(-visits, 0, _CHUNK):  # the predictor learns what is stored, as on import
+            numbers = np.arange(low, min(0, low + _CHUNK))
+            loop.parts.predictor.learn(await keeper.outcomes(numbers))
         async with watchdog() as stall:
             plans = [await _timed(loop.plan(_tick(number))) for number in range(1, _ROUNDS + 1)]
             seconds, plan = median(took for took, _ in plans), plans[-1][1]
             save, _ = await _timed(loop.snapshot.save(plan, loop.aside))
-        saved = len(await loop.snapshot.keeper.recall() or b"") if loop.snapshot.keeper else 0
+        saved = len(await keeper.recall() or b"")
         facts = {"first": first, "plan": seconds, "visits": len(plan), "save": save}
         facts |= {"first_stall": max(first_stall), "stall": max(stall)}
         return {**facts, "saved": saved, "bytes": peak()}
@@ -194,14 +193,6 @@ async def watchdog() -> AsyncIterator[list[float]]:
         await asyncio.sleep(2 * _BEAT_S)  # for the last stall to be noticed
     finally:
         beating.cancel()
-
-
-async def _learn(loop: Loop, visits: int) -> None:
-    """Let the predictor learn what is stored, as after an import."""
-    assert loop.snapshot.keeper is not None
-    for low in range(-visits, 0, _CHUNK):
-        numbers = np.arange(low, min(0, low + _CHUNK))
-        loop.parts.predictor.learn(await loop.snapshot.keeper.outcomes(numbers))
 
 
 async def _take_over(folder: Path) -> dict[str, float]:

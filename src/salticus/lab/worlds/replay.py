@@ -136,8 +136,11 @@ class Replay:
 
     async def pages(self, tick: Tick) -> Pages:
         n = int(np.searchsorted(self.truth.born, instant(tick.start), side="right"))
-        if len(self._cut) != n:
-            self._cut = self._first(n)
+        if len(self._cut) != n:  # views of the first rows, so that they stay true
+            whole = {"tick", "capacity", "survival"}
+            names = [f.name for f in fields(Pages) if f.name not in whole]
+            columns = {name: getattr(self._whole, name)[:n] for name in names}
+            self._cut = replace(self._whole, **columns)
         clicks, impressions = self.demand.known(tick.start, n)
         return replace(self._cut, tick=tick, demand=clicks, impressions=impressions)
 
@@ -155,11 +158,6 @@ class Replay:
             yield outcomes
 
     # ----------------------------------------------------------------------------------- inside
-
-    def _first(self, n: int) -> Pages:
-        """The columns of the first `n` rows; views, so that they stay true."""
-        names = {f.name for f in fields(Pages)} - {"tick", "capacity", "survival"}
-        return replace(self._whole, **{name: getattr(self._whole, name)[:n] for name in names})
 
     def _change(self, until: Instant) -> None:
         stop = self.truth.before(until)

@@ -127,7 +127,10 @@ async def open_mall(
     """Serve the mall until told to stop, by the clock of its own settings. `urls.txt` is written
     last, when all shops are open; then `opened` is called with the number of pages."""
     files, stock = paths(folder), plot.stock()
-    desk = _free_address() if plot.shoppers else None
+    desk = None
+    if plot.shoppers:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            desk = f"127.0.0.1:{free.getsockname()[1]}"
     _furnish(folder, plot, moment(stock.times.min()), desk)
     mall = Mall(
         stock,
@@ -154,12 +157,6 @@ async def _shopping(plot: Plot, mall: Mall, desk: str | None) -> AsyncIterator[N
     finally:
         going.cancel()
         await asyncio.gather(going, return_exceptions=True)
-
-
-def _free_address() -> str:
-    """An address at which nobody listens now, for the crawler's desk."""
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return f"127.0.0.1:{sock.getsockname()[1]}"
 
 
 def _furnish(folder: Path, plot: Plot, start: datetime, desk: str | None) -> None:

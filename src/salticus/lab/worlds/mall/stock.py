@@ -14,7 +14,6 @@ from zlib import crc32
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from salticus.exchange.truth import read_pages, read_values, times_of
 from salticus.types import DAY, Instant, Ints, Times, instant, moment
@@ -152,17 +151,12 @@ def generate(
     counts = rng.poisson(rates * days)
     rows = np.repeat(np.arange(offers, dtype=np.int64), counts + 1)
     pages = [_made_page(rng, row, int(shop[row])) for row in range(offers)]
-    times = instant(start) + _spans(rng, rows, days)
+    first = np.diff(rows, prepend=-1) > 0  # a page's birth
+    spans = np.where(first, 0.0, rng.uniform(0, days, len(rows)))
+    spans = spans[np.lexsort((spans, rows))] * DAY.astype(np.int64)
+    times = instant(start) + spans.astype("m8[us]")
     values = [text for page, n in zip(pages, counts, strict=True) for text in _walk(rng, page, n)]
     return Stock(pages, offsets_of(rows, offers), times, values)
-
-
-def _spans(rng: np.random.Generator, rows: Ints, days: float) -> NDArray[np.timedelta64]:
-    """Spans from the start, sorted within each page; the first of a page is its birth."""
-    first = np.diff(rows, prepend=-1) > 0
-    spans = np.where(first, 0.0, rng.uniform(0, days, len(rows)))
-    spans = spans[np.lexsort((spans, rows))]
-    return (spans * DAY.astype(np.int64)).astype("timedelta64[us]")
 
 
 def _made_page(rng: np.random.Generator, row: int, shop: int) -> MallPage:

@@ -128,7 +128,9 @@ def _visits(
     scene: Scene, points: PricePoints, requests: MarketRequests, rng: np.random.Generator
 ) -> MarketVisits:
     """All visits of the production crawler to the offers of a block."""
-    batch, insta = _batch(scene, rng), _insta(scene, requests, rng)
+    batch, asked = _batch(scene, rng), requests.take(rng.random(len(requests)) < scene.preset.insta)
+    second = asked.second + rng.integers(1, _DELAY, len(asked))
+    insta = MarketRequests(asked.row, np.minimum(second, 3600 * scene.calendar.hours - 1))
     purpose = np.repeat([Purpose.POLICY, Purpose.INSTA], [len(batch), len(insta)]).astype(np.int8)
     planned = batch.join(insta)
     order = np.lexsort((planned.second, planned.row))
@@ -155,13 +157,6 @@ def _batch(scene: Scene, rng: np.random.Generator) -> MarketRequests:
     row = np.repeat(row, many)
     inside = (at >= scene.catalogue.born[row]) & (at < hours)
     return MarketRequests(row[inside], (3600 * at[inside]).astype(np.int64))
-
-
-def _insta(scene: Scene, requests: MarketRequests, rng: np.random.Generator) -> MarketRequests:
-    """Visits that follow their request after some seconds."""
-    crawled = requests.take(rng.random(len(requests)) < scene.preset.insta)
-    second = crawled.second + rng.integers(1, _DELAY, len(crawled))
-    return MarketRequests(crawled.row, np.minimum(second, 3600 * scene.calendar.hours - 1))
 
 
 def _seen(planned: MarketRequests, purpose: Codes, status: Codes, code: Ints) -> MarketVisits:

@@ -73,7 +73,13 @@ class Hazards:
         return found
 
     def _part(self, asked: _Asked, *, own: bool, campaigns: bool) -> Floats:
-        now, lately, weight = self._pressure(asked)
+        shops, merchant = self.scene.catalogue.merchants, self.scene.catalogue.merchant[asked.offer]
+        batch = shops.period[merchant] > 0
+        # for a rate of 1: triggers expected in the horizon (echoes of earlier ones count in
+        # proportion), triggers in each earlier batch, and the echoes expected of one a batch
+        now, lately, weight = np.zeros((3, len(batch)))
+        now[~batch] = _steady(self.scene, asked.take(~batch))
+        now[batch], lately[batch], weight[batch] = _batches(self.scene, asked.take(batch))
         begun = _campaigns(self.scene, asked, told=campaigns)
         found = np.zeros(len(asked.offer))
         for share, rate in self._rates(asked.offer, own=own):
@@ -96,16 +102,6 @@ class Hazards:
         for chance, factor in _lognormal(preset.offer_spread, centred=False):
             raw = (1 - preset.floor) * factor * plain + preset.floor
             yield chance * awake, np.minimum(raw * self.scale[offer], preset.top_rate)
-
-    def _pressure(self, asked: _Asked) -> tuple[Floats, Floats, Floats]:
-        """For a rate of 1: triggers expected in the horizon (echoes of earlier ones count in
-        proportion), triggers in each earlier batch, and the echoes expected of one a batch."""
-        shops, merchant = self.scene.catalogue.merchants, self.scene.catalogue.merchant[asked.offer]
-        batch = shops.period[merchant] > 0
-        now, lately, weight = np.zeros((3, len(batch)))
-        now[~batch] = _steady(self.scene, asked.take(~batch))
-        now[batch], lately[batch], weight[batch] = _batches(self.scene, asked.take(batch))
-        return now, lately, weight
 
 
 @dataclass(frozen=True, slots=True)
