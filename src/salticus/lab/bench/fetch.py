@@ -37,18 +37,8 @@ from salticus.types import NewPage
 
 HOSTS, PER_HOST = 10, 8
 BARE, SCRAPY = "aiohttp, bare", "Scrapy, bare"
-PLAIN = {
-    BARE: ("fetch", "bare"),
-    "Salticus": ("fetch", "salticus", "keep", "1"),
-    "Salticus, no content kept": ("fetch", "salticus", "drop", "1"),
-    SCRAPY: ("spider", "scrapy"),
-}
-MIXED = {
-    BARE: ("fetch", "bare"),
-    "Salticus, 1 worker": ("fetch", "salticus", "keep", "1"),
-    "Salticus, 2 workers": ("fetch", "salticus", "keep", "2"),
-    SCRAPY: ("spider", "scrapy"),
-}
+PLAIN = {"Salticus": ("keep", 1), "Salticus, no content kept": ("drop", 1)}  # content, workers
+MIXED = {"Salticus, 1 worker": ("keep", 1), "Salticus, 2 workers": ("keep", 2)}
 _VARIANTS = 51
 _THIRD = ("jsonld", "jsonld", "microdata")
 
@@ -90,16 +80,18 @@ def bench(
     All contestants find the same prices; on a `mixed` course also the links of every page.
     """
     course = BenchSetup(pages, _free_ports(HOSTS), PER_HOST, mixed=mixed)
-    entered = MIXED if mixed else PLAIN
-    names = [name for name in entered if name != SCRAPY or find_spec("scrapy")]
-    runs: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    ours = {name: ("fetch", "salticus", *how) for name, how in (MIXED if mixed else PLAIN).items()}
+    entered = {BARE: ("fetch", "bare"), **ours, SCRAPY: ("spider", "scrapy")}
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in entered}
+    if not find_spec("scrapy"):
+        del runs[SCRAPY]
     with _server(course, size):
         for number in range(rounds):
-            for name in names:
+            for name in runs:
                 told(f"{name}, round {number + 1} of {rounds}")
                 runs[name].append(_run(name, entered[name], course))
-    rates = {name: median(r["pages"] / r["seconds"] for r in runs[name]) for name in names}
-    return [_row(name, runs[name], rates) for name in names]
+    rates = {name: median(r["pages"] / r["seconds"] for r in own) for name, own in runs.items()}
+    return [_row(name, own, rates) for name, own in runs.items()]
 
 
 def _row(name: str, runs: list[dict[str, float]], rates: dict[str, float]) -> dict[str, Any]:
@@ -117,9 +109,9 @@ def _row(name: str, runs: list[dict[str, float]], rates: dict[str, float]) -> di
     }
 
 
-def _run(name: str, entry: tuple[str, ...], course: BenchSetup) -> dict[str, float]:
+def _run(name: str, entry: tuple[object, ...], course: BenchSetup) -> dict[str, float]:
     module, role, *more = entry
-    found = measured(name, module, role, course.spelt, *more)
+    found = measured(name, str(module), role, course.spelt, *more)
     if found["pages"] != course.pages:
         raise SalticusError(f"{name} fetched {found['pages']} of {course.pages} pages")
     return found

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from salticus.errors import SalticusError
+from salticus.features.events import EventKind, Events, make_events
 from salticus.features.names import all_names, chosen
 from salticus.lab.bench import Told, answer, measured, new_peak, peak
 from salticus.types import Examples, Floats32, Inputs, Metadata
 
 if TYPE_CHECKING:
-    from salticus.features.events import Events
     from salticus.models.deep import Layout
 
 ROWS = 1_000_000
@@ -46,13 +46,11 @@ def bench(
 ) -> Iterator[dict[str, Any]]:
     """A row for each contest, each in a process of its own, on 100,000 made-up pages.
 
-    examples: from a market's log of 5,000 offers and 60 days to files, with all features and
-    labels, on one core. features: those alone, of so many rows, from a month of events, changes and
-    visits, on one core. training: the default network by `fit_deep` in batches of 8192, with
-    cutting and shuffling, beside a bare loop of a compiled step over batches that were cut before;
-    both by turns in one process. dnn, sequence, trees: scoring by each. `rows/s` is wall time
-    except for examples and features (processor time) and a median of five rounds; `x bare` is the
-    ratio of medians; `MB` is the peak of memory beyond the rows themselves.
+    examples: from a market's log of 5,000 offers and 60 days to files. features: those alone, from
+    a month of events. training: the default network in batches of 8192, with cutting and shuffling,
+    by turns with a bare loop of a compiled step over batches that were cut before. dnn, sequence,
+    trees: scoring by each. `rows/s` is wall time except for examples and features (processor time)
+    and a median of five rounds; `MB` is the peak of memory beyond the rows themselves.
     """
     for contest in contests:
         told(f"{contest}, {rows:,} rows")
@@ -99,7 +97,6 @@ def examples(rows: int) -> dict[str, float]:
 
 def features(rows: int) -> dict[str, float]:
     """All features of rows spread over the last day of a month, as a log's examples are made."""
-    from salticus.features.events import EventKind, make_events
     from salticus.features.groups import Groups
     from salticus.features.past import FeatureStream
 
@@ -124,8 +121,6 @@ def features(rows: int) -> dict[str, float]:
 
 def _a_day(day: int, chance: np.random.Generator) -> Events:
     """Every page is visited once; one in ten visits finds a change."""
-    from salticus.features.events import EventKind, make_events
-
     hour = np.sort(_START + 1 + 24 * day + chance.integers(0, 24, _PAGES))
     page, one = chance.permutation(_PAGES), np.ones(_PAGES, dtype=np.float32)
     price, move = chance.normal(size=(2, _PAGES)).astype(np.float32)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import numpy as np
@@ -91,41 +93,30 @@ class Shoppers:
     async def shop(self) -> None:
         """Search and click as time goes by, until cancelled; closed doors are passed by."""
         done = self.mall.clock.now()
-        async with aiohttp.ClientSession(timeout=_PATIENCE) as session:
+        async with aiohttp.ClientSession(f"http://{self.desk}", timeout=_PATIENCE) as session:
             while True:
                 await asyncio.sleep(_STEP_S)
                 now = self.mall.clock.now()
-                await self._send(session, self.shopping.between(done, now))
+                with suppress(aiohttp.ClientError, TimeoutError):  # nobody is at the desk
+                    for method, path, more in self._asked(self.shopping.between(done, now)):
+                        async with session.request(method, path, **more) as answer:
+                            await answer.read()
                 done = now
 
-    async def _send(self, session: aiohttp.ClientSession, some: Shopping) -> None:
-        """Some of those who click search first; the others come straight to the page."""
+    def _asked(self, some: Shopping) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Some of those who click search for the page by its title first, and go there whether it
+        was found or known by heart; the others come straight to it."""
         clicks = np.flatnonzero(some.clicks > 0)
         searching = clicks[some.row[clicks] % _SEARCHING == 0]
         others = some.take(np.setdiff1d(np.arange(len(some)), searching))
-        try:
-            if len(others):
-                await self._post(session, others)
-            for row in some.row[searching].tolist():
-                await self._search(session, row)
-        except (aiohttp.ClientError, TimeoutError):
-            return  # nobody is at the desk yet, or any more
-
-    async def _post(self, session: aiohttp.ClientSession, some: Shopping) -> None:
-        columns = (some.row.tolist(), some.clicks.tolist(), some.impressions.tolist())
+        columns = (others.row.tolist(), others.clicks.tolist(), others.impressions.tolist())
         rows = [
-            {"url": self.mall.urls[row], "clicks": clicks, "impressions": shown}
-            for row, clicks, shown in zip(*columns, strict=True)
+            {"url": self.mall.urls[row], "clicks": often, "impressions": shown}
+            for row, often, shown in zip(*columns, strict=True)
         ]
-        async with session.post(f"http://{self.desk}/clicks", json=rows) as answer:
-            await answer.read()
-
-    async def _search(self, session: aiohttp.ClientSession, row: int) -> None:
-        """Look for a page by its title, and go there, whether it was found or known by heart."""
-        asked = {"q": self.mall.stock.pages[row].title}
-        async with session.get(f"http://{self.desk}/search", params=asked) as answer:
-            await answer.read()
-        there = {"url": self.mall.urls[row]}
-        go = session.get(f"http://{self.desk}/go", params=there, allow_redirects=False)
-        async with go as answer:
-            await answer.read()
+        if rows:
+            yield "POST", "/clicks", {"json": rows}
+        for row in some.row[searching].tolist():
+            title, there = self.mall.stock.pages[row].title, self.mall.urls[row]
+            yield "GET", "/search", {"params": {"q": title}}
+            yield "GET", "/go", {"params": {"url": there}, "allow_redirects": False}

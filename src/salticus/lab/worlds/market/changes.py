@@ -20,10 +20,8 @@ PRICING = np.array([1.0] * 6 + [1.5, 2, 3, 4, 4, 4, 3.5, 3.5, 4, 3.5, 3, 2.5, 2,
 PRICING /= PRICING.sum()
 """When people change prices: share of each local hour."""
 
-GAPS = (1, 2, 3)  # hours between the changes of a burst
-GAP_SHARES = (0.5, 0.3, 0.2)
-SALE_HOURS = (6, 12, 24, 48, 72)
-SALE_SHARES = (0.15, 0.15, 0.4, 0.2, 0.1)
+GAPS = {1: 0.5, 2: 0.3, 3: 0.2}  # share of each number of hours between the changes of a burst
+SALES = {6: 0.15, 12: 0.15, 24: 0.4, 48: 0.2, 72: 0.1}  # the same of the lengths of flash sales
 OUTAGE_HOURS = 72.0  # mean
 _MOST = 800  # thousandths: no discount is greater
 _CHEAPEST = 3  # of the smallest unit, so that a discounted price still differs
@@ -137,7 +135,7 @@ def _own(
     events = MarketEvents.of(row[move], hour[move], MarketEventKind.MOVE)
     events = events.join(_bursts(row[burst], hour[burst], preset.burst_length, rng))
     rows, start = row[flash], hour[flash]
-    end = start + rng.choice(SALE_HOURS, len(start), p=SALE_SHARES)
+    end = start + rng.choice([*SALES], len(start), p=[*SALES.values()])
     discount = rng.choice(DISCOUNTS, len(start))
     events = events.join(MarketEvents.spell(rows, start, end, MarketEventKind.SALE, discount))
     rows, start = row[outage], hour[outage]
@@ -148,7 +146,7 @@ def _own(
 def _bursts(row: Ints, hour: Ints, length: float, rng: np.random.Generator) -> MarketEvents:
     """Further moves after those given, one to three hours apart."""
     many = rng.geometric(1 / max(length, 1.0), len(row))
-    gaps = rng.choice(GAPS, int(many.sum()), p=GAP_SHARES)
+    gaps = rng.choice([*GAPS], int(many.sum()), p=[*GAPS.values()])
     walked = np.cumsum(gaps)
     first = np.cumsum(many) - many
     begun = np.repeat(hour - walked[first] + gaps[first], many)

@@ -22,14 +22,7 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.lab.worlds.market.changes import (
-    GAP_SHARES,
-    GAPS,
-    OUTAGE_HOURS,
-    PRICING,
-    SALE_HOURS,
-    SALE_SHARES,
-)
+from salticus.lab.worlds.market.changes import GAPS, OUTAGE_HOURS, PRICING, SALES
 from salticus.lab.worlds.market.geography import COUNTRIES
 from salticus.lab.worlds.market.presets import PRESETS, Preset
 from salticus.lab.worlds.market.scene import COUNTRY_FACTOR, LEAF_FACTOR, Scene, log_rates, scene_of
@@ -261,7 +254,7 @@ def echoes(preset: Preset, hours: int, *, batch: bool) -> Floats:
     gaps of a burst are a renewal process that ends with probability 1/length at each of its moves.
     """
     age = np.arange(REACH)
-    lasts, shares = np.array(SALE_HOURS), np.array(SALE_SHARES)
+    lasts, shares = np.array([*SALES]), np.array([*SALES.values()])
     ends = ((lasts >= age[:, None]) & (lasts < age[:, None] + hours)) @ shares
     back = np.exp(-(age - 1) / OUTAGE_HOURS) - np.exp(-(age - 1 + hours) / OUTAGE_HOURS)
     found = preset.flash * ends + preset.outage * back
@@ -278,11 +271,10 @@ def _burst(preset: Preset, hours: int) -> Floats:
     leaves = np.zeros(REACH)  # probability that a move is here, and not the last
     leaves[0] = 1.0
     for place in range(1, REACH):
-        steps = zip(GAPS, GAP_SHARES, strict=True)
-        here = sum(share * leaves[place - gap] for gap, share in steps if gap <= place)
+        here = sum(share * leaves[place - gap] for gap, share in GAPS.items() if gap <= place)
         leaves[place] = here * onward[place]
     found = np.zeros(REACH)
-    for gap, share in zip(GAPS, GAP_SHARES, strict=True):
+    for gap, share in GAPS.items():
         for ahead in range(min(gap, hours)):  # from u + ahead - gap < u to u + ahead
             found[gap - ahead :] += share * leaves[: REACH - gap + ahead]
     return found
