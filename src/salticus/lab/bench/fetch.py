@@ -186,10 +186,7 @@ def report(began: tuple[float, float], ended: tuple[float, float], pages: int, p
 
 
 async def download(course: BenchSetup) -> None:
-    """A bare aiohttp loop downloads all pages and throws them away.
-
-    It makes as many requests to each host at once as the course allows.
-    """
+    """A bare aiohttp loop downloads all pages, as many at once as allowed, and throws them away."""
     queues = [deque(course.urls[k :: len(course.ports)]) for k in range(len(course.ports))]
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 

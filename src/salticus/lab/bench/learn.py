@@ -156,10 +156,8 @@ def training(rows: int) -> dict[str, float]:
 def bare_loop(
     train: Examples, metadata: Metadata, layout: Layout, batch: int
 ) -> Callable[[], float]:
-    """A plain compiled step over batches that lie ready: no shuffling, no weights, one optimiser.
-
-    It returns a function that goes over all batches and tells rows a second.
-    """
+    """A function that goes over batches that lie ready, and tells rows a second: a plain compiled
+    step, no shuffling, no weights, one optimiser."""
     import jax
     import optax
 

@@ -154,7 +154,8 @@ class Replay:
         """Nothing is in flight."""
 
     async def finish(self) -> AsyncIterator[Outcomes]:
-        for outcomes in ():
+        nothing: tuple[Outcomes, ...] = ()
+        for outcomes in nothing:
             yield outcomes
 
     # ----------------------------------------------------------------------------------- inside

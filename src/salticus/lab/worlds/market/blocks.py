@@ -73,10 +73,8 @@ class MarketRequests(Columns):
 
 
 def _demand(scene: Scene, rng: np.random.Generator) -> DemandCounts:
-    """Poisson counts of a block of offers on the days that they live through.
-
-    `trend` is popularity beside the offer's mean: ups and downs from week to week.
-    """
+    """Poisson counts of a block of offers on the days that they live through; popularity goes up
+    and down from week to week."""
     spread, days = scene.preset.trend_spread, np.arange(scene.calendar.days)
     weeks = rng.normal(-(spread**2) / 2, spread, (len(scene), scene.calendar.days // 7 + 1))
     trend = np.exp(weeks)[:, days // 7] * _WEEK[(scene.preset.start.weekday() + days) % 7]
