@@ -284,10 +284,9 @@ def fully_observed(
         rows = np.unique(page[some])
         rows = rows[birth[rows] < now]
         quiet = rows[seen[rows] < now - 1]
-        yield told_of(truth, quiet, first + seen[quiet] * gap, first + (now - 1) * gap, UNCHANGED)
-        yield told_of(
-            truth, rows, np.full(len(rows), first + (now - 1) * gap), first + now * gap, CHANGED
-        )
+        before = first + (now - 1) * gap
+        yield told_of(truth, quiet, first + seen[quiet] * gap, before, UNCHANGED)
+        yield told_of(truth, rows, np.full(len(rows), before), before + gap, CHANGED)
         seen[rows] = now
     last = (instant(end) - first) // gap - 1
     rest = np.flatnonzero(seen < last)

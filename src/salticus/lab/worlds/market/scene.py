@@ -119,7 +119,9 @@ def rates_of(catalogue: Catalogue, preset: Preset, rng: np.random.Generator) -> 
     raw *= LEAF_FACTOR[catalogue.leaf] * COUNTRY_FACTOR[catalogue.country]
     sleepy = preset.dormant * LEAF_FACTOR[catalogue.leaf] ** -preset.dormant_slope
     raw[rng.random(len(raw)) < sleepy] = 0.0
-    often = _changes_a_trigger(catalogue, preset)
+    batch = catalogue.merchants.period[catalogue.merchant] > 0
+    twice = preset.flash + preset.outage  # these change things twice; bursts are not for batches
+    often = 1 + twice + np.where(batch, 0.0, (1 - twice) * preset.burst * preset.burst_length)
     for _ in range(_ROUNDS):
         raw = np.minimum(raw / max(float(raw.mean()), 1e-12), preset.top_rate / preset.rate)
         raw = raked(raw * often, catalogue.leaf, LEAF_FACTOR) / often
@@ -135,13 +137,6 @@ def log_rates(catalogue: Catalogue, preset: Preset, rng: np.random.Generator) ->
     own = rng.normal(0.0, preset.offer_spread, len(catalogue))
     known = merchant[catalogue.merchant] + brand[catalogue.brand] + series[catalogue.series]
     return np.asarray(known + own, dtype=np.float64)
-
-
-def _changes_a_trigger(catalogue: Catalogue, preset: Preset) -> Floats:
-    """Flash sales and outages change things twice; bursts are not for batches."""
-    batch = catalogue.merchants.period[catalogue.merchant] > 0
-    twice = preset.flash + preset.outage
-    return 1 + twice + np.where(batch, 0.0, (1 - twice) * preset.burst * preset.burst_length)
 
 
 def _scores(count: int, rng: np.random.Generator) -> Floats:
