@@ -6,20 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from salticus.charts.sheet import (
-    WIDTH,
-    Sheet,
-    Table,
-    colours,
-    data,
-    draw,
-    each,
-    lines,
-    log_axis,
-    percent,
-    table_of,
-    tip,
-)
+from salticus.charts import kit
+from salticus.charts.sheet import Sheet, Table, draw, each, table_of
 from salticus.charts.spending import spending_charts
 
 Row = dict[str, Any]
@@ -32,22 +20,18 @@ _ESTIMATES = (
 
 def write_chart(estimates: Sequence[Row], path: Path) -> None:
     """Draw what `freshness_over_time` tells to an HTML, SVG or PNG file, by its suffix."""
-    import altair as alt
-
     values = [
         {"at": told["to"], "by": name, **told[name]}
         for told in estimates
         for name in ("pages", "clicks")
         if told[name]["half_width"] is not None
     ]
-    base = alt.Chart(data(values)).encode(
-        x=alt.X("at:T", title="until (UTC)", scale=alt.Scale(type="utc")),
-        color=colours("by", ["pages", "clicks"]),
-    )
-    share = alt.Y("freshness:Q", title="freshness", scale=alt.Scale(zero=False))
-    bars = base.mark_rule(opacity=0.6).encode(y=alt.Y("low:Q", title="freshness"), y2="high:Q")
+    until = kit.by("at:T", title="until (UTC)", scale={"type": "utc"})
+    base = kit.plot(values, x=until, color=kit.colours("by", ["pages", "clicks"]))
+    share = kit.by("freshness:Q", title="freshness", scale=kit.FREE)
+    bars = base.mark_rule(opacity=0.6).encode(y=kit.by("low:Q", title="freshness"), y2="high:Q")
     dots = base.mark_line(point=True).encode(y=share, tooltip=["at:T", "by:N", "freshness:Q"])
-    chart = (bars + dots).properties(width=WIDTH, height=260)
+    chart = (bars + dots).properties(width=kit.WIDTH, height=260)
     draw(chart, path, Sheet("Freshness"), _ESTIMATES)
 
 
@@ -62,11 +46,7 @@ def _replayed(title: str, report: Row, rest: str) -> Sheet:
     return sheet.remarks(report["notes"])
 
 
-def _fresh(field: str, title: str) -> Any:
-    """An axis of shares that need not begin at 0."""
-    import altair as alt
-
-    return alt.Y(field, title=title, scale=alt.Scale(zero=False), axis=percent())
+_FRESH = {"scale": kit.FREE, "axis": kit.PERCENT}
 
 
 def _savings(sheet: Sheet, report: Row, title: str, header: tuple[str, ...]) -> None:
@@ -115,8 +95,6 @@ def write_contest(report: Row, path: Path) -> None:
 
 
 def _by_budget(rows: list[Row], measure: str) -> Any:
-    import altair as alt
-
     spread = ("median", "low", "high")
     points = [
         {"policy": row["policy"], "budget": float(row["visits_per_page_day"])}
@@ -124,45 +102,36 @@ def _by_budget(rows: list[Row], measure: str) -> Any:
         for row in rows
         if row[measure]["median"] is not None
     ]
-    base = alt.Chart(data(points)).encode(
-        x=alt.X("budget:Q", title="visits made per page and day", scale=alt.Scale(type="log")),
-        color=_policies(rows),
-    )
-    share = {"scale": alt.Scale(zero=False), "axis": percent()}
-    tips = ["policy:N", *(tip(k, ".4f") for k in ("budget", *spread))]
-    line = base.mark_line(point={"size": 50}).encode(
-        y=_fresh("median:Q", f"share of {_MEASURES[measure]}"), tooltip=tips
-    )
-    bars = base.mark_rule(opacity=0.45).encode(y=alt.Y("low:Q", **share), y2="high:Q")
-    return (bars + line).properties(width=WIDTH, height=340)
+    made = kit.by("budget:Q", title="visits made per page and day", scale=kit.LOG)
+    base = kit.plot(points, x=made, color=_policies(rows))
+    share = kit.by("median:Q", title=f"share of {_MEASURES[measure]}", **_FRESH)
+    tips = ["policy:N", *(kit.tip(k, ".4f") for k in ("budget", *spread))]
+    line = base.mark_line(point={"size": 50}).encode(y=share, tooltip=tips)
+    bars = base.mark_rule(opacity=0.45).encode(y=kit.by("low:Q", **_FRESH), y2="high:Q")
+    return (bars + line).properties(width=kit.WIDTH, height=340)
 
 
 def _by_day(rows: list[Row], measure: str) -> Any:
-    import altair as alt
-
     points = [
         {"policy": row["policy"], "budget": f"budget {row['budget']}", "day": day, "share": share}
         for row in rows
         for day, share in zip(row["daily"]["day"], row["daily"][measure], strict=True)
         if share is not None
     ]
-    axis = alt.Axis(format="%d %b", tickCount=10)
-    chart = lines(
+    chart = kit.lines(
         points,
-        x=alt.X("day:T", title="day (UTC)", axis=axis),
-        y=_fresh("share:Q", "share fresh"),
+        x=kit.by("day:T", title="day (UTC)", axis={"format": "%d %b", "tickCount": 10}),
+        y=kit.by("share:Q", title="share fresh", **_FRESH),
         color=_policies(rows),
-        tooltip=["policy:N", "day:T", tip("share", ".4f")],
-    ).properties(width=WIDTH, height=150)
+        tooltip=["policy:N", "day:T", kit.tip("share", ".4f")],
+    ).properties(width=kit.WIDTH, height=150)
     order = [f"budget {budget}" for budget in each(rows, "budget")]
-    return chart.facet(row=alt.Row("budget:N", title=None, sort=order))
+    return kit.stacked(chart, "budget", order)
 
 
 def _policies(rows: list[Row]) -> Any:
-    import altair as alt
-
-    legend = alt.Legend(orient="top", columns=4, labelLimit=200)
-    return colours("policy", each(rows, "policy"), title="policy", legend=legend)
+    legend = {"orient": "top", "columns": 4, "labelLimit": 200}
+    return kit.colours("policy", each(rows, "policy"), title="policy", legend=legend)
 
 
 def contest_table(report: Row) -> Table:
@@ -226,40 +195,36 @@ def write_requests(report: Row, path: Path) -> None:
 
 
 def _by_share(rows: list[Row]) -> Any:
-    import altair as alt
-
     points = [
         {"gate": row["gate"], "share": row["resource"], "fresh": row["freshness"]["mean"]}
         for row in rows
         if row["freshness"]["mean"] is not None
     ]
-    return lines(
+    return kit.lines(
         points,
         dots=50,
-        x=alt.X("share:Q", title="requests sent", axis=percent()),
-        y=_fresh("fresh:Q", _FOUND),
-        color=colours("gate", each(rows, "gate"), title="gate", legend=alt.Legend(orient="top")),
-        tooltip=["gate:N", *(tip(k, ".4f") for k in ("share", "fresh"))],
-    ).properties(width=WIDTH, height=340)
+        x=kit.by("share:Q", title="requests sent", axis=kit.PERCENT),
+        y=kit.by("fresh:Q", title=_FOUND, **_FRESH),
+        color=kit.colours("gate", each(rows, "gate"), title="gate", legend={"orient": "top"}),
+        tooltip=["gate:N", *(kit.tip(k, ".4f") for k in ("share", "fresh"))],
+    ).properties(width=kit.WIDTH, height=340)
 
 
 def _in_time(rows: list[Row]) -> Any:
-    import altair as alt
-
     points = [
         {"gate": row["gate"], "share": row["budget"], "day": k / 4, "fresh": fresh}
         for row in rows
         for k, fresh in enumerate(row["windows"])
         if fresh is not None
     ]
-    chart = lines(
+    chart = kit.lines(
         points,
-        x=alt.X("day:Q", title="days since all copies were fresh"),
-        y=_fresh("fresh:Q", _FOUND),
-        color=alt.Color("share:O", title="share sent", scale=alt.Scale(scheme="viridis")),
-        tooltip=["gate:N", "share:O", "day:Q", tip("fresh", ".4f")],
-    ).properties(width=WIDTH, height=240)
-    return chart.facet(row=alt.Row("gate:N", title=None, sort=each(rows, "gate")))
+        x=kit.by("day:Q", title="days since all copies were fresh"),
+        y=kit.by("fresh:Q", title=_FOUND, **_FRESH),
+        color=kit.by("share:O", title="share sent", scale={"scheme": "viridis"}),
+        tooltip=["gate:N", "share:O", "day:Q", kit.tip("fresh", ".4f")],
+    ).properties(width=kit.WIDTH, height=240)
+    return kit.stacked(chart, "gate", each(rows, "gate"))
 
 
 # ------------------------------------------------------------------------------ the study of traces
@@ -328,8 +293,6 @@ def write_traces(report: Row, path: Path) -> None:
 
 def _staleness(rows: Sequence[Row]) -> Any:
     """Staleness against visits spent, a line a policy."""
-    import altair as alt
-
     points = [
         {**row, "shown": row["policy"] if row["policy"] in _COLOURS else _OTHERS}
         for row in rows
@@ -337,21 +300,24 @@ def _staleness(rows: Sequence[Row]) -> Any:
     ]
     known = [name for name in (*_COLOURS, _OTHERS) if name in {p["shown"] for p in points}]
     shades = [_COLOURS.get(name, "#c4c4c4") for name in known]
-    scale = alt.Scale(type="log", nice=False, padding=12)
-    legend = alt.Legend(orient="right", symbolOpacity=1)
+    scale = {"type": "log", "nice": False, "padding": 12}
+    legend = {"orient": "right", "symbolOpacity": 1}
     spent, stale = "visits made per page and day", "share of clicks that find a stale copy"
-    axes = log_axis((-4, 2), (1, 2, 5)), log_axis((-6, 1), (1, 2, 5), "~%")
-    base = alt.Chart(data(points)).encode(
-        x=alt.X("visits_per_page_day:Q", title=f"{spent} (log scale)", scale=scale, axis=axes[0]),
-        y=alt.Y("staleness:Q", title=f"{stale} (log scale)", scale=scale, axis=axes[1]),
+    axes = kit.log_axis((-4, 2), (1, 2, 5)), kit.log_axis((-6, 1), (1, 2, 5), "~%")
+    base = kit.plot(
+        points,
+        x=kit.by("visits_per_page_day:Q", title=f"{spent} (log scale)", scale=scale, axis=axes[0]),
+        y=kit.by("staleness:Q", title=f"{stale} (log scale)", scale=scale, axis=axes[1]),
         detail="policy:N",
-        color=colours("shown", known, shades, title="policy", legend=legend),
+        color=kit.colours("shown", known, shades, title="policy", legend=legend),
         tooltip=[
             "policy:N",
-            tip("visits_per_page_day", ".4~g", "visits per page and day"),
-            tip("staleness", ".4~%"),
+            kit.tip("visits_per_page_day", ".4~g", "visits per page and day"),
+            kit.tip("staleness", ".4~%"),
         ],
     )
     grey = base.transform_filter(f"datum.shown == '{_OTHERS}'").mark_line(point=True, opacity=0.6)
     named = base.transform_filter(f"datum.shown != '{_OTHERS}'")
-    return (grey + named.mark_line(point={"size": 45})).properties(width=WIDTH - 120, height=420)
+    return (grey + named.mark_line(point={"size": 45})).properties(
+        width=kit.WIDTH - 120, height=420
+    )

@@ -7,20 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from salticus.charts.sheet import (
-    BLUE,
-    GREY,
-    WIDTH,
-    Sheet,
-    Table,
-    colours,
-    data,
-    each,
-    lines,
-    percent,
-    table_of,
-    tip,
-)
+from salticus.charts import kit
+from salticus.charts.sheet import Sheet, Table, each, table_of
 
 Row = dict[str, Any]
 
@@ -74,16 +62,20 @@ def write_evaluation(report: Row, path: Path) -> None:
     found = report["evaluation"]
     sheet = Sheet(report["title"])
     sheet.table(("", ""), [(name, str(value)) for name, value in report["facts"].items()])
-    for by in ("all", "seen"):
-        sheet.heading(_GROUPS[by]).table(*figures_table(found, (by,)))
+    for group in ("all", "seen"):
+        sheet.heading(_GROUPS[group]).table(*figures_table(found, (group,)))
     sheet.remarks(_REMARKS)
     if found["stretches"]:
         sheet.heading("Stretch by stretch, if nothing came before")
         sheet.table(*stretches_table(found))
     sheet.heading("Do the probabilities mean what they say?")
     sheet.chart(_reliability(found), _RELIABLE)
-    _grouped(sheet, found, "known", _by_known)
-    _grouped(sheet, found, "merchant", None)
+    for group in ("known", "merchant"):
+        if rows := [row for row in found["figures"] if row["by"] == group]:
+            sheet.heading(_GROUPS[group])
+            if group == "known" and any(row["auc"] is not None for row in rows):
+                sheet.chart(_by_known(found))
+            sheet.table(*figures_table(found, (group,)))
     sheet.write(path)
 
 
@@ -93,68 +85,49 @@ _RELIABLE = (
 )
 
 
-def _grouped(sheet: Sheet, found: Row, by: str, chart: Any) -> None:
-    rows = [row for row in found["figures"] if row["by"] == by]
-    if not rows:
-        return
-    sheet.heading(_GROUPS[by])
-    if chart is not None and any(row["auc"] is not None for row in rows):
-        sheet.chart(chart(found))
-    sheet.table(*figures_table(found, (by,)))
-
-
 def _reliability(found: Row) -> Any:
     """What came against what was said, a line an edge."""
-    import altair as alt
-
     points = [{**row, "within": spelt(row["edge"])} for row in found["reliability"]]
     most = max((max(p["predicted"], p["observed"]) for p in points), default=1.0)
-    scale = alt.Scale(type="sqrt", domain=[0, most], nice=False, padding=8)
-    axis = percent()
-    right = alt.Chart(data([{"p": 0.0}, {"p": most}])).encode(
-        x=alt.X("p:Q", scale=scale), y=alt.Y("p:Q", scale=scale)
+    scale = {"type": "sqrt", "domain": [0, most], "nice": False, "padding": 8}
+    p = kit.by("p:Q", scale=scale)
+    right = kit.plot([{"p": 0.0}, {"p": most}], x=p, y=p).mark_line(
+        color=kit.GREY, strokeDash=[4, 4]
     )
-    came = alt.Chart(data(points)).encode(
-        x=alt.X("predicted:Q", title="said", scale=scale, axis=axis),
-        y=alt.Y("observed:Q", title="came", scale=scale, axis=axis),
-        color=_within(found),
-        tooltip=[
-            alt.Tooltip("within:N"),
-            tip("predicted", ".4~%", "said"),
-            tip("observed", ".4~%", "came"),
-            tip("rows", ","),
-        ],
-    )
-    grey = right.mark_line(color=GREY, strokeDash=[4, 4])
-    return (grey + came.mark_line(point={"size": 45})).properties(width=460, height=460)
+    shares = {"predicted": "said", "observed": "came"}
+    x, y = (kit.by(f"{k}:Q", title=v, scale=scale, axis=kit.PERCENT) for k, v in shares.items())
+    told = ["within:N", *(kit.tip(k, ".4~%", v) for k, v in shares.items()), kit.tip("rows", ",")]
+    came = kit.lines(points, dots=45, x=x, y=y, color=_within(found), tooltip=told)
+    return (right + came).properties(width=460, height=460)
 
 
 def _by_known(found: Row) -> Any:
     """AUC against the number of known observations, a line an edge."""
-    import altair as alt
-
     rows = [r for r in found["figures"] if r["by"] == "known" and r["auc"] is not None]
-    order, axis = each(rows, "group"), alt.Axis(labelAngle=0)
-    return lines(
+    order, axis = each(rows, "group"), {"labelAngle": 0}
+    return kit.lines(
         [{**row, "within": spelt(row["edge"])} for row in rows],
         dots=50,
-        x=alt.X("group:O", title="known observations of the page", sort=order, axis=axis),
-        y=alt.Y("auc:Q", title="AUC", scale=alt.Scale(zero=False)),
+        x=kit.by("group:O", title="known observations of the page", sort=order, axis=axis),
+        y=kit.by("auc:Q", title="AUC", scale=kit.FREE),
         color=_within(found),
-        tooltip=["within:N", "group:N", tip("auc", ".4f"), tip("rows", ",")],
-    ).properties(width=WIDTH - 120, height=280)
+        tooltip=["within:N", "group:N", kit.tip("auc", ".4f"), kit.tip("rows", ",")],
+    ).properties(width=kit.WIDTH - 120, height=280)
 
 
 def _within(found: Row) -> Any:
-    import altair as alt
-
     names = [spelt(edge) for edge in found["edges"]]
     if len(names) == 1:
-        return alt.value(BLUE)
-    scale = alt.Scale(domain=names, scheme="viridis")
-    return alt.Color("within:N", title="within", scale=scale, sort=names)
+        return {"value": kit.BLUE}
+    scale = {"domain": names, "scheme": "viridis"}
+    return kit.by("within:N", title="within", scale=scale, sort=names)
 
 
+_CHECKED = {
+    "check": "check",
+    "holds": lambda check: "yes" if check["holds"] else "no",
+    "figures": "figures",
+}
 _CELLS = (("seen", "partial"), ("seen", "full"), ("unseen", "partial"), ("unseen", "full"))
 _TITLES = {
     "changes": "Who changes within six hours",
@@ -185,14 +158,8 @@ def prediction_tables(report: Row) -> list[tuple[str, Table]]:
     }
     tables = [(f"{report['log']}: {report['table']}", made[report["table"]](report["rows"]))]
     if report["checks"]:
-        tables.append(("what must hold", _checks(report["checks"])))
+        tables.append(("what must hold", table_of(report["checks"], _CHECKED)))
     return tables
-
-
-def _checks(checks: Sequence[Row]) -> Table:
-    """What was checked, whether it holds, and the figures."""
-    rows = [(c["check"], "yes" if c["holds"] else "no", c["figures"]) for c in checks]
-    return ("check", "holds", "figures"), rows
 
 
 def write_prediction(report: Row, path: Path) -> None:
@@ -267,8 +234,6 @@ def _shown(value: float | None, digits: int = 4) -> str:
 
 def _auc_by_model(rows: Sequence[Row]) -> Any:
     """A point a model, and one for what was published; a panel a group of rows."""
-    import altair as alt
-
     points = []
     for row in rows:
         panel = ", ".join(str(row[k]) for k in ("task", "group", "observe", "known") if k in row)
@@ -277,13 +242,14 @@ def _auc_by_model(rows: Sequence[Row]) -> Any:
             if value is not None:
                 points.append({**known, "auc": value, "source": source})
     told = each(points, "source")
-    legend = alt.Legend() if len(told) > 1 else None
-    base = alt.Chart(data(points)).encode(
-        x=alt.X("auc:Q", title="AUC", scale=alt.Scale(zero=False)),
-        y=alt.Y("model:N", title=None, sort=each(rows, "name")),
-        color=colours("source", told, title=None, legend=legend),
-        shape=alt.Shape("source:N", title=None, scale=alt.Scale(domain=told), legend=legend),
-        tooltip=["model:N", "panel:N", "source:N", tip("auc", ".4f")],
+    legend: dict[str, Any] | None = {} if len(told) > 1 else None
+    base = kit.plot(
+        points,
+        x=kit.by("auc:Q", title="AUC", scale=kit.FREE),
+        y=kit.by("model:N", title=None, sort=each(rows, "name")),
+        color=kit.colours("source", told, title=None, legend=legend),
+        shape=kit.by("source:N", title=None, scale={"domain": told}, legend=legend),
+        tooltip=["model:N", "panel:N", "source:N", kit.tip("auc", ".4f")],
     )
-    dots = base.mark_point(size=60, filled=True).properties(width=(WIDTH - 300) // 2)
-    return dots.facet(facet=alt.Facet("panel:N", title=None, sort=None), columns=2)
+    dots = base.mark_point(size=60, filled=True).properties(width=(kit.WIDTH - 300) // 2)
+    return dots.facet(facet=kit.by("panel:N", title=None, sort=None), columns=2)

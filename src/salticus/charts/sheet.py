@@ -1,11 +1,10 @@
-"""Headings, words, tables and charts as one HTML file that needs no network; what charts share."""
+"""Headings, words, tables and charts as one HTML file that needs no network."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -14,17 +13,10 @@ from typing import Any, Self
 from salticus.errors import ConfigError
 from salticus.exchange.place import in_place
 
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#767676"
-COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A")
-"""Colours that people with any colour vision tell apart (Okabe and Ito)."""
-
 Table = tuple[tuple[str, ...], list[tuple[Any, ...]]]
 """Header and rows."""
 
 SUFFIXES = (".html", ".svg", ".png")
-WIDTH = 780
-"""Of a chart without its axes, in pixels: with them it fits into a page of 1000."""
-
 _FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 _STYLE = f"""
 body {{ font: 16px/1.5 {_FONT}; color: #1b1b1b; background: #fff; max-width: 1000px;
@@ -209,36 +201,6 @@ def _bundle() -> str:
     return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed", vl_version=version)
 
 
-def data(rows: Iterable[Any]) -> Any:
-    """Rows (dicts or dataclasses) as the data of a chart."""
-    import altair as alt
-
-    values = [row if isinstance(row, dict) else asdict(row) for row in rows]
-    return alt.Data(values=values)  # type: ignore[no-untyped-call]
-
-
-def percent(**more: Any) -> Any:
-    """An axis of shares."""
-    import altair as alt
-
-    return alt.Axis(format=".2~%", **more)
-
-
-def log_axis(power: Sequence[int], steps: Sequence[int] = (1,), form: str = "~g") -> Any:
-    """An axis with marks at `steps` times the powers of ten from `power[0]` to below `power[1]`."""
-    import altair as alt
-
-    return alt.Axis(format=form, values=[k * 10.0**p for p in range(*power) for k in steps])
-
-
-def colours(name: str, values: Sequence[str], range_: Sequence[str] = COLOURS, **more: Any) -> Any:
-    """A colour for each value of a column, in the order given, over and over."""
-    import altair as alt
-
-    chosen = [range_[k % len(range_)] for k in range(len(values))]
-    return alt.Color(f"{name}:N", scale=alt.Scale(domain=list(values), range=chosen), **more)
-
-
 def table_of(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Any]) -> Table:
     """Header and rows: each column shows the entry that it names, or what it makes of a row.
 
@@ -247,21 +209,6 @@ def table_of(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Any]) -> T
     """
     cells = [[row[c] if isinstance(c, str) else c(row) for c in columns.values()] for row in rows]
     return tuple(columns), [tuple(row) for row in cells]
-
-
-def lines(points: Iterable[Any], dots: int = 0, **channels: Any) -> Any:
-    """A line a colour, with dots of that size, if any."""
-    import altair as alt
-
-    chart, point = alt.Chart(data(points)), {"size": dots} if dots else alt.Undefined
-    return chart.mark_line(point=point).encode(**channels)
-
-
-def tip(name: str, form: str, title: str | None = None) -> Any:
-    """A number that is told when it is pointed at."""
-    import altair as alt
-
-    return alt.Tooltip(f"{name}:Q", format=form, title=title or alt.Undefined)
 
 
 def each(rows: Iterable[dict[str, Any]], name: str) -> list[Any]:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from salticus.charts.sheet import WIDTH, Sheet, colours, data, draw, lines, log_axis, percent, tip
+from salticus.charts import kit
+from salticus.charts.sheet import Sheet, draw
 
 _AXES = {
     "rate": "changes a day of the page",
@@ -16,7 +17,6 @@ _AXES = {
 }
 _SHARE = "share of all visits"
 _VISITS = "visits per page and day"
-_COLUMNS = 3
 
 Rows = Sequence[dict[str, Any]]
 
@@ -43,9 +43,10 @@ _LINES = (
 
 def _by_budget(spending: Rows) -> dict[str, list[dict[str, Any]]]:
     """The entries of each budget; what the log's own crawler did stands beside every one."""
-    logged = [row for row in spending if row["budget"] == "logged"]
-    budgets = dict.fromkeys(row["budget"] for row in spending if row["budget"] != "logged")
-    found = {b: [r for r in spending if r["budget"] == b] for b in budgets}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in spending:
+        found.setdefault(row["budget"], []).append(row)
+    logged = found.pop("logged", [])
     return {b: logged + rows for b, rows in found.items()} or {"logged": logged}
 
 
@@ -54,35 +55,28 @@ def _maps(rows: Rows) -> Any:
     import altair as alt
 
     every = [field for row in rows for field in _fields(row)]
-    axes = {
-        "x": _ordinal(alt, alt.X, "rate", every),
-        "y": _ordinal(alt, alt.Y, "demand", every),
-    }
-    maps = [_map(alt, row, axes) for row in rows]
-    return alt.concat(*maps, columns=_COLUMNS).resolve_scale(color="shared")
+    x, y = _across("rate", every), _bins("demand", every, -1)
+    legend = {"orient": "bottom", "gradientLength": 300, "format": "~g", "titleLimit": 400}
+    scale = {**kit.LOG, "scheme": "viridis"}
+    heat = kit.by("visits_per_page_day:Q", title=_VISITS, scale=scale, legend=legend)
+    visited, maps = "datum.visits_per_page_day > 0", []
+    for row in rows:
+        base = kit.plot(_fields(row), x=x, y=y, tooltip=_tips(*_AXES))
+        none = base.transform_filter(f"!({visited})").mark_rect(color="#d9d9d9")
+        seen = base.transform_filter(visited).mark_rect().encode(color=heat)
+        maps.append((none + seen).properties(title=row["policy"], width=184, height=220))
+    return alt.concat(*maps, columns=3).resolve_scale(color="shared")
 
 
-def _map(alt: Any, row: dict[str, Any], axes: dict[str, Any]) -> Any:
-    visited = "datum.visits_per_page_day > 0"
-    base = alt.Chart(data(_fields(row))).encode(**axes, tooltip=_tips(alt))
-    none = base.transform_filter(f"!({visited})").mark_rect(color="#d9d9d9")
-    seen = base.transform_filter(visited).mark_rect().encode(color=_heat(alt))
-    return alt.layer(none, seen).properties(title=row["policy"], width=184, height=220)
-
-
-def _heat(alt: Any) -> Any:
-    legend = alt.Legend(orient="bottom", gradientLength=300, format="~g", titleLimit=400)
-    scale = alt.Scale(type="log", scheme="viridis")
-    return alt.Color("visits_per_page_day:Q", title=_VISITS, scale=scale, legend=legend)
-
-
-def _ordinal(alt: Any, channel: Any, name: str, fields: Rows) -> Any:
+def _bins(name: str, fields: Rows, step: int = 1) -> dict[str, Any]:
     """An axis of bins in their order, labelled by where they begin."""
     known = sorted({(field[name], field[f"{name}_bin"]) for field in fields})
-    order = [words for _, words in known][:: 1 if channel is alt.X else -1]
-    angle = {"axis": alt.Axis(labelAngle=-45)} if channel is alt.X else {}
-    scale = alt.Scale(domain=order)
-    return channel(f"{name}_bin:O", sort=order, scale=scale, title=_AXES[name], **angle)
+    order = [words for _, words in known][::step]
+    return kit.by(f"{name}_bin:O", sort=order, scale={"domain": order}, title=_AXES[name])
+
+
+def _across(name: str, fields: Rows) -> dict[str, Any]:
+    return {**_bins(name, fields), "axis": {"labelAngle": -45}}
 
 
 def _fields(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -107,7 +101,7 @@ def _lines(rows: Rows, colour: Any) -> Any:
     import altair as alt
 
     panels = [
-        _panel(alt, rows, name, measure, colour)
+        _panel(rows, name, measure, colour)
         for measure in ("visits_per_page_day", "share")
         for name in _AXES
     ]
@@ -115,17 +109,16 @@ def _lines(rows: Rows, colour: Any) -> Any:
     return alt.vconcat(*pairs)
 
 
-def _panel(alt: Any, rows: Rows, name: str, measure: str, colour: Any) -> Any:
+def _panel(rows: Rows, name: str, measure: str, colour: Any) -> Any:
     points = [point for row in rows for point in margin(row, name)]
-    if measure == "share":
-        y = alt.Y("share:Q", title=_SHARE, axis=percent())
-    else:
-        points = [point for point in points if point["visits_per_page_day"] > 0]
-        scale = alt.Scale(type="log")
-        y = alt.Y(f"{measure}:Q", title=_VISITS, scale=scale, axis=log_axis((-6, 3), (1, 3)))
-    x = _ordinal(alt, alt.X, name, points)
-    chart = lines(points, dots=40, x=x, y=y, color=colour, tooltip=_tips(alt, name))
-    return chart.properties(width=WIDTH // 2 - 50, height=220)
+    y = kit.by("share:Q", title=_SHARE, axis=kit.PERCENT)
+    if measure != "share":
+        points = [point for point in points if point[measure] > 0]
+        axis = kit.log_axis((-6, 3), (1, 3))
+        y = kit.by(f"{measure}:Q", title=_VISITS, scale=kit.LOG, axis=axis)
+    x = _across(name, points)
+    chart = kit.lines(points, dots=40, x=x, y=y, color=colour, tooltip=_tips(name))
+    return chart.properties(width=kit.WIDTH // 2 - 50, height=220)
 
 
 def margin(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -148,13 +141,13 @@ def margin(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
     ]
 
 
-def _tips(alt: Any, *names: str) -> list[Any]:
+def _tips(*names: str) -> list[Any]:
     return [
         "policy:N",
-        *(alt.Tooltip(f"{name}_bin:N", title=_AXES[name]) for name in names or _AXES),
-        tip("pages", ",.4~r"),
-        tip("visits_per_page_day", ".3~g", _VISITS),
-        tip("share", ".2~%", _SHARE),
+        *(kit.by(f"{name}_bin:N", title=_AXES[name]) for name in names),
+        kit.tip("pages", ",.4~r"),
+        kit.tip("visits_per_page_day", ".3~g", _VISITS),
+        kit.tip("share", ".2~%", _SHARE),
     ]
 
 
@@ -176,33 +169,28 @@ def write_habits(about: Mapping[str, str], habits: Sequence[Mapping[str, Any]], 
 
 def habits_chart(habits: Sequence[Mapping[str, Any]], title: str = "") -> Any:
     """Visits a day against changes a day, both logarithmic, a line for each demand."""
-    import altair as alt
-
     shown = [_named(demand) for demand in dict.fromkeys(one["demand"] for one in habits)]
     rows = [{**one, "shown": _named(one["demand"])} for one in habits]
     floor, ceiling = _ends([one["visits"] for one in rows], _RANGE, 1.3)
     ends = _ends([one["rate"] for one in rows], (np.inf, 0.0), 1.3)
-    legend = alt.Legend(symbolSize=80)
     base = {
-        "x": _axis(alt.X, "rate", "changes of a page a day (log scale)", ends),
-        "y": _axis(alt.Y, "visits", "visits to it a day (log scale)", (floor, ceiling)),
-        "color": colours("shown", shown, _COLOURS, title="demand", legend=legend),
+        "x": _axis("rate", "changes of a page a day (log scale)", ends),
+        "y": _axis("visits", "visits to it a day (log scale)", (floor, ceiling)),
+        "color": kit.colours("shown", shown, _COLOURS, title="demand", legend={"symbolSize": 80}),
     }
-    tips = ["shown:N", *(alt.Tooltip(f"{n}:Q", format=".3~g") for n in ("rate", "visits"))]
-    some = data(one for one in rows if one["visits"] > 0)
-    none = data(
+    tips = ["shown:N", *(kit.tip(n, ".3~g") for n in ("rate", "visits"))]
+    some = kit.plot((one for one in rows if one["visits"] > 0), **base)
+    size = kit.by("shown:N", scale={"domain": shown, "range": list(_SIZES)}, legend=None)
+    dots = some.mark_circle(opacity=1).encode(size=size, tooltip=tips)
+    none = [
         {**one, "visits": floor * 1.35 ** shown.index(one["shown"])}
         for one in rows
         if one["visits"] <= 0
-    )
-    size = alt.Size("shown:N", scale=alt.Scale(domain=shown, range=list(_SIZES)), legend=None)
-    lines = alt.Chart(some).mark_line(strokeWidth=1.5)
-    dots = alt.Chart(some).mark_circle(opacity=1).encode(size=size, tooltip=tips)
-    marks = alt.Chart(none).mark_point(
-        shape="triangle-down", filled=True, opacity=1, size=40, yOffset=-5
-    )
-    layers = [layer.encode(**base) for layer in (lines, dots, marks)]
-    return alt.layer(*layers).properties(width=460, height=280, title=title)
+    ]
+    triangle = {"shape": "triangle-down", "filled": True, "opacity": 1, "size": 40, "yOffset": -5}
+    marks = kit.plot(none, **base).mark_point(**triangle)
+    layers = kit.layered(some.mark_line(strokeWidth=1.5), dots, marks)
+    return layers.properties(width=460, height=280, title=title)
 
 
 def _ends(values: Sequence[float], usual: tuple[float, float], room: float) -> tuple[float, float]:
@@ -212,11 +200,9 @@ def _ends(values: Sequence[float], usual: tuple[float, float], room: float) -> t
     return min(low, usual[0]), max(high, usual[1])
 
 
-def _axis(channel: Any, name: str, title: str, ends: tuple[float, float]) -> Any:
-    import altair as alt
-
-    scale = alt.Scale(type="log", domain=list(ends), nice=False)
-    return channel(f"{name}:Q", title=title, scale=scale, axis=log_axis((-6, 3)))
+def _axis(name: str, title: str, ends: tuple[float, float]) -> dict[str, Any]:
+    scale = {**kit.LOG, "domain": list(ends), "nice": False}
+    return kit.by(f"{name}:Q", title=title, scale=scale, axis=kit.log_axis((-6, 3)))
 
 
 def _named(demand: float) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from salticus.charts.sheet import BLUE, GREY, ORANGE, WIDTH, Sheet, colours, data, tip
+from salticus.charts.kit import BLUE, GREY, ORANGE, WIDTH, colours, data, tip
+from salticus.charts.sheet import Sheet
 from salticus.config import Budget, Config, Models, Span, load
 from salticus.crawl.assembly import crawler
 from salticus.crawl.opening import clock_of, open_crawl, stored

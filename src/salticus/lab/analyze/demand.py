@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from salticus.charts.sheet import BLUE, GREY, Sheet, colours, data, tip
+from salticus.charts import kit
+from salticus.charts.sheet import Sheet
 from salticus.exchange.folder import Log
 from salticus.lab.analyze.pages import AnalyzedPages, key
 from salticus.lab.analyze.rates import top
@@ -60,11 +61,14 @@ class DemandSummary:
 
 def demand_of(log: Log, known: AnalyzedPages, record: Downloads | None) -> DemandSummary:
     """The study of demand; `notes` tell the reason for what is empty."""
+    import polars as pl
+
     if not log.has("demand"):
         reason = "demand.parquet is absent: nothing is known of clicks and impressions"
         return DemandSummary(notes=[reason])
     rows = _rows(log, known)
-    sums = _sums(rows, known)
+    counted = rows.group_by("row").agg(pl.exclude("row", "at").sum()).collect()
+    sums = known.frame.select("row").join(counted, on="row", how="left").fill_null(0)
     clicks = sums["clicks"].to_numpy()
     shown = int(sums["impressions"].sum()) if "impressions" in sums.columns else None
     days, notes = _days(log, rows, record, len(known))
@@ -94,14 +98,6 @@ def _rows(log: Log, known: AnalyzedPages) -> pl.LazyFrame:
     )
     pages = known.frame.lazy().select("page_id", "row")
     return demand.join(pages, on="page_id").drop("page_id").filter(pl.col("at").is_not_null())
-
-
-def _sums(rows: pl.LazyFrame, known: AnalyzedPages) -> pl.DataFrame:
-    import polars as pl
-
-    counts = pl.exclude("row", "at")
-    sums = rows.group_by("row").agg(counts.sum()).collect()
-    return known.frame.select("row").join(sums, on="row", how="left").fill_null(0)
 
 
 def gini(counts: Ints) -> float | None:
@@ -242,52 +238,32 @@ def draw_demand(sheet: Sheet, demand: DemandSummary) -> None:
 
 def _lorenz_curve(demand: DemandSummary) -> Any:
     """Share of clicks against share of pages; the diagonal is what equal pages would give."""
-    import altair as alt
-
-    pages = "share of pages, least clicked first"
-    curves = [
-        {"pages": x, "clicks": y, "curve": curve}
-        for curve, points in (("clicks", demand.lorenz), ("equal pages", [(0, 0), (1, 1)]))
-        for x, y in points
-    ]
-    names = ["clicks", "equal pages"]
-    return (
-        alt.Chart(data(curves))
-        .mark_line()
-        .encode(
-            x=alt.X("pages:Q", title=pages, axis=alt.Axis(format="~%")),
-            y=alt.Y("clicks:Q", title="share of clicks", axis=alt.Axis(format="~%")),
-            color=colours("curve", names, (BLUE, GREY), title=None),
-            strokeDash=alt.StrokeDash(
-                "curve:N", title=None, scale=alt.Scale(domain=names, range=[[1, 0], [5, 4]])
-            ),
-            tooltip=[
-                tip("pages", ".2~%", pages),
-                tip("clicks", ".2~%", "share of clicks"),
-            ],
-        )
-        .properties(width=380, height=320)
-    )
+    titles = {"pages": "share of pages, least clicked first", "clicks": "share of clicks"}
+    curves = {"clicks": demand.lorenz, "equal pages": [(0, 0), (1, 1)]}
+    rows = [{"pages": x, "clicks": y, "curve": k} for k, xys in curves.items() for x, y in xys]
+    x, y = (kit.by(f"{k}:Q", title=v, axis={"format": "~%"}) for k, v in titles.items())
+    dash = {"domain": list(curves), "range": [[1, 0], [5, 4]]}
+    return kit.lines(
+        rows,
+        x=x,
+        y=y,
+        color=kit.colours("curve", list(curves), (kit.BLUE, kit.GREY), title=None),
+        strokeDash=kit.by("curve:N", title=None, scale=dash),
+        tooltip=[kit.tip(k, ".2~%", v) for k, v in titles.items()],
+    ).properties(width=380, height=320)
 
 
 def _decile_bars(demand: DemandSummary) -> Any:
     """Change rate by decile of clicks."""
-    import altair as alt
-
     rows = [{**asdict(d), "name": str(d.decile or "none")} for d in demand.deciles]
-    x = alt.X(
+    x = kit.by(
         "name:O",
-        scale=alt.Scale(domain=["none", *map(str, range(1, 11))]),
+        scale={"domain": ["none", *map(str, range(1, 11))]},
         title="clicks a day: none, then tenths of the clicked pages (10 = most clicked)",
-        axis=alt.Axis(labelAngle=0),
+        axis={"labelAngle": 0},
     )
-    tips = [
-        alt.Tooltip("name:N", title="tenth"),
-        tip("rate", ".4~g", "changes a day"),
-        tip("pages", ","),
-        tip("clicks", ","),
-        tip("changes", ","),
-    ]
-    y = alt.Y("rate:Q", title="changes per page and day", axis=alt.Axis(format="~g"))
-    chart = alt.Chart(data(rows)).mark_bar(color=BLUE).encode(x=x, y=y, tooltip=tips)
+    counts = [kit.tip(name, ",") for name in ("pages", "clicks", "changes")]
+    tips = [kit.by("name:N", title="tenth"), kit.tip("rate", ".4~g", "changes a day"), *counts]
+    y = kit.by("rate:Q", title="changes per page and day", axis={"format": "~g"})
+    chart = kit.plot(rows, x=x, y=y, tooltip=tips).mark_bar(color=kit.BLUE)
     return chart.properties(width=560, height=240)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from salticus.charts.sheet import WIDTH, Sheet, data, tip
+from salticus.charts import kit
+from salticus.charts.sheet import Sheet
 from salticus.lab.analyze.pages import GROUPS, AnalyzedPages
 from salticus.lab.analyze.record import Downloads
 from salticus.lab.analyze.shares import ChangeShare, percent, share_bars, share_tips, shares_of
@@ -120,19 +121,16 @@ def _extremes(sheet: Sheet, groups: GroupShares) -> None:
     header = (groups.by, "probability", "95 % from", "to", "changes", "downloads", "pages")
     for word, rows in (("Highest", groups.highest), ("Lowest", groups.lowest)):
         sheet.heading(f"{word}, of those with at least {ENOUGH:,} downloads", rank=3)
-        sheet.table(header, map(_row, rows))
-
-
-def _row(share: ChangeShare) -> tuple[Any, ...]:
-    sure = (percent(share.probability), percent(share.low), percent(share.high))
-    return share.name, *sure, share.changes, share.downloads, share.pages
+        cells = [
+            (s.name, *map(percent, (s.probability, s.low, s.high)), s.changes, s.downloads, s.pages)
+            for s in rows
+        ]
+        sheet.table(header, cells)
 
 
 def _bars(shares: Sequence[ChangeShare], name: str) -> Any:
     """Horizontal bars, highest first."""
-    import altair as alt
-
     ranked = sorted(shares, key=lambda s: (-(s.probability or 0.0), s.name))
-    y = alt.Y("name:N", sort=[s.name for s in ranked], title=None)
-    base = alt.Chart(data(ranked)).encode(y=y, tooltip=[*share_tips(name), tip("pages", ",")])
-    return share_bars(base, "x", 7).properties(width=WIDTH - 100, height=alt.Step(20))
+    y = kit.by("name:N", sort=[s.name for s in ranked], title=None)
+    base = kit.plot(ranked, y=y, tooltip=[*share_tips(name), kit.tip("pages", ",")])
+    return share_bars(base, "x", 7).properties(width=kit.WIDTH - 100, height={"step": 20})

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from salticus.charts.sheet import BLUE, GREY, ORANGE, WIDTH, Sheet, data, log_axis, tip
+from salticus.charts import kit
+from salticus.charts.sheet import Sheet
 from salticus.lab.analyze.record import DAY, HOUR, MICRO, Downloads
 from salticus.lab.analyze.shares import percent
 from salticus.types import Ints
@@ -53,33 +54,22 @@ def intervals_of(record: Downloads) -> Intervals:
     example: A changes after 1 h and 3 h, B after 1 h: 1 h has 2/3 of the changes, 2 h 1/3.
     """
     gaps = record.changes["gap"].to_numpy()
-    notes = _notes(record)
+    notes = ["intervals still open at the end of the log are not counted, so long ones are rare"]
+    if record.source != "values":
+        notes.append("intervals are those between downloads that found a change, not the true ones")
     unit = record.unit / HOUR
     if not len(gaps):
         return Intervals(unit, [], [], None, None, [*notes, "there are no changes"])
     counts = np.bincount(np.maximum(1, np.rint(gaps / (record.unit // MICRO)).astype(np.int64)))
     total = len(gaps)
-    rows = {int(k): Interval(float(k * unit), int(c), c / total) for k, c in _nonzero(counts)}
-    found = peaks(counts, reach=10 if record.unit < DAY else 3)
+    found = {k: int(counts[k]) for k in np.flatnonzero(counts).tolist()}
+    rows = {k: Interval(float(k * unit), c, c / total) for k, c in found.items()}
+    tops = peaks(counts, reach=10 if record.unit < DAY else 3)
     middle = int(np.searchsorted(np.cumsum(counts), total / 2))
     day = float(counts[: int(24 / unit) + 1].sum() / total)
     return Intervals(
-        unit, list(rows.values()), [rows[k] for k in found.tolist()], day, middle * unit, notes
+        unit, list(rows.values()), [rows[k] for k in tops.tolist()], day, middle * unit, notes
     )
-
-
-def _nonzero(counts: Ints) -> list[tuple[int, int]]:
-    return [(k, int(counts[k])) for k in np.flatnonzero(counts).tolist()]
-
-
-def _notes(record: Downloads) -> list[str]:
-    censored = "intervals still open at the end of the log are not counted, so long ones are rare"
-    if record.source == "values":
-        return [censored]
-    return [
-        censored,
-        "intervals are those between downloads that found a change, not the true ones",
-    ]
 
 
 def peaks(counts: Ints, *, reach: int) -> Ints:
@@ -136,38 +126,28 @@ def draw_intervals(sheet: Sheet, intervals: Intervals) -> None:
 
 def _plot(intervals: Intervals) -> Any:
     """Share of changes by interval, both axes logarithmic, with its peaks and days marked."""
-    import altair as alt
-
     unit, per = ("hours", 1.0) if intervals.unit_hours < 24 else ("days", 24.0)
     longest = intervals.rows[-1].hours
     ticks = [t for t in _TICKS[unit] if t * per <= longest * 1.05]
-    x = alt.X(
+    x = kit.by(
         "x:Q",
         title=f"time since the change before, or since the first observation ({unit}, log scale)",
-        scale=alt.Scale(type="log", domain=_range(intervals, per), nice=False),
-        axis=alt.Axis(values=ticks, format="~g"),
+        scale={**kit.LOG, "domain": _range(intervals, per), "nice": False},
+        axis={"values": ticks, "format": "~g"},
     )
-    y = alt.Y(
-        "share:Q",
-        title="share of all changes (log scale)",
-        scale=alt.Scale(type="log"),
-        axis=log_axis((-11, 1), form="~%"),
+    axis = kit.log_axis((-11, 1), form="~%")
+    y = kit.by("share:Q", title="share of all changes (log scale)", scale=kit.LOG, axis=axis)
+    tips = [kit.by("label:N", title="interval"), kit.tip("share", ".4~%"), kit.tip("changes", ",")]
+    dots = kit.plot(_points(intervals.rows, per), x=x, y=y, tooltip=tips)
+    tops = kit.plot(_named(intervals, per), x=x, y=y, tooltip=tips)
+    layers = kit.layered(
+        *_days(per, longest),
+        dots.mark_line(color=kit.BLUE, opacity=0.35, strokeWidth=1),
+        dots.mark_point(color=kit.BLUE, filled=True, size=22, opacity=0.8),
+        tops.mark_point(color=kit.ORANGE, filled=True, size=60, opacity=1),
+        tops.mark_text(dy=-11, fontSize=11, color=kit.ORANGE).encode(text="name:N"),
     )
-    tips = [
-        alt.Tooltip("label:N", title="interval"),
-        tip("share", ".4~%"),
-        tip("changes", ","),
-    ]
-    dots = alt.Chart(data(_points(intervals.rows, per))).encode(x=x, y=y, tooltip=tips)
-    tops = alt.Chart(data(_named(intervals, per))).encode(x=x, y=y, tooltip=tips)
-    layers = [
-        *_days(alt, per, longest),
-        dots.mark_line(color=BLUE, opacity=0.35, strokeWidth=1),
-        dots.mark_point(color=BLUE, filled=True, size=22, opacity=0.8),
-        tops.mark_point(color=ORANGE, filled=True, size=60, opacity=1),
-        tops.mark_text(dy=-11, fontSize=11, color=ORANGE).encode(text="name:N"),
-    ]
-    return alt.layer(*layers).properties(width=WIDTH, height=380)
+    return layers.properties(width=kit.WIDTH, height=380)
 
 
 def _range(intervals: Intervals, per: float) -> list[float]:
@@ -193,12 +173,12 @@ def _named(intervals: Intervals, per: float) -> list[dict[str, Any]]:
     return points
 
 
-def _days(alt: Any, per: float, longest: float) -> list[Any]:
+def _days(per: float, longest: float) -> list[Any]:
     """Dashed lines at a day, two days and a week."""
     marks = [{"x": h / per, "label": spoken(h)} for h in _MARKS if h <= longest]
     if not marks:
         return []
-    base = alt.Chart(data(marks)).encode(x="x:Q")
-    lines = base.mark_rule(color=GREY, strokeDash=[4, 4])
-    words = base.mark_text(color=GREY, dy=-8, fontSize=12).encode(text="label:N", y=alt.value(0))
-    return [lines, words]
+    base = kit.plot(marks, x="x:Q")
+    words = base.mark_text(color=kit.GREY, dy=-8, fontSize=12)
+    lines = base.mark_rule(color=kit.GREY, strokeDash=[4, 4])
+    return [lines, words.encode(text="label:N", y={"value": 0})]

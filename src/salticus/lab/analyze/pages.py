@@ -63,15 +63,12 @@ def key(log: Log, table: str) -> pl.Expr:
 
     kinds = [log.scan(t).collect_schema()["page_id"].is_integer() for t in ("pages", table)]
     if kinds[0] != kinds[1]:
+        wanted, found = ("integer" if kind else "text" for kind in kinds)
         raise InputError(
-            f"{log.path(table)}: column `page_id` is {_kind(kinds[1])}, "
-            f"but {_kind(kinds[0])} in pages.parquet; write both alike"
+            f"{log.path(table)}: column `page_id` is {found}, "
+            f"but {wanted} in pages.parquet; write both alike"
         )
     return pl.col("page_id").cast(pl.Int64 if kinds[0] else pl.String)
-
-
-def _kind(integer: bool) -> str:
-    return "integer" if integer else "text"
 
 
 def _check_ids(log: Log, frame: pl.DataFrame) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from salticus.charts.sheet import BLUE, WIDTH, Sheet, data, log_axis, tip
+from salticus.charts import kit
+from salticus.charts.sheet import Sheet
 from salticus.lab.analyze.record import DAY, MICRO, Downloads
 from salticus.lab.analyze.shares import PERCENT, percent
 from salticus.types import Floats, Ints
@@ -53,7 +54,11 @@ def rates_of(record: Downloads) -> Rates:
 
     watched = record.pages.filter(pl.col("watched") > 0)
     changes, days = watched["changes"].to_numpy(), watched["watched"].to_numpy() / (DAY // MICRO)
-    notes = _notes(record, len(record.pages) - len(watched))
+    notes = []
+    if once := len(record.pages) - len(watched):
+        notes.append(f"{once:,} pages were downloaded only once and have no rate")
+    if not record.valued:
+        notes.append("changes that are undone: visits.parquet has no column `value`")
     undone = record.changes["back"].mean() if record.valued else None
     if not len(watched):
         return Rates(0, 0.0, None, None, {}, [], None, None, None, [*notes, "no page was watched"])
@@ -70,15 +75,6 @@ def rates_of(record: Downloads) -> Rates:
         undone=None if undone is None else float(undone),  # type: ignore[arg-type]
         notes=notes,
     )
-
-
-def _notes(record: Downloads, once: int) -> list[str]:
-    notes = []
-    if once:
-        notes.append(f"{once:,} pages were downloaded only once and have no rate")
-    if not record.valued:
-        notes.append("changes that are undone: visits.parquet has no column `value`")
-    return notes
 
 
 def top(counts: Ints | Floats, share: float) -> float | None:
@@ -130,9 +126,8 @@ def draw_rates(sheet: Sheet, rates: Rates) -> None:
             words = "of all changes bring back the value before the last one within two days"
             sheet.words(f"{percent(rates.undone)} {words} (flash sales).")
         names = [f"{100 * float(q):.0f} %" for q in rates.quantiles]
-        sheet.table(
-            ("share of the pages", *names), [("changes a day, at most", *rates.quantiles.values())]
-        )
+        figures = ("changes a day, at most", *rates.quantiles.values())
+        sheet.table(("share of the pages", *names), [figures])
     if rates.bins:
         never = f"Not drawn: the {percent(rates.never)} of pages that never change."
         sheet.chart(_bars_of(rates), never if rates.never else "")
@@ -141,25 +136,19 @@ def draw_rates(sheet: Sheet, rates: Rates) -> None:
 
 def _bars_of(rates: Rates) -> Any:
     """Histogram of the rates of pages that change, on a log axis."""
-    import altair as alt
-
-    x = alt.X(
-        "low:Q",
-        title="changes per page and day (log scale)",
-        scale=alt.Scale(type="log", nice=False),
-        axis=log_axis((-7, 4), (1, 2, 5)),
+    scale, axis = {**kit.LOG, "nice": False}, kit.log_axis((-7, 4), (1, 2, 5))
+    chart = kit.plot(
+        rates.bins,
+        x=kit.by("low:Q", title="changes per page and day (log scale)", scale=scale, axis=axis),
+        x2="high:Q",
+        y=kit.by("share:Q", title="share of all pages", axis={"format": PERCENT}),
+        y2={"datum": 0},
+        tooltip=[
+            kit.tip("low", ".3~g", "changes a day from"),
+            kit.tip("high", ".3~g", "to below"),
+            kit.tip("pages", ","),
+            kit.tip("share", ".3~%", "of all pages"),
+        ],
     )
-    tips = [
-        tip("low", ".3~g", "changes a day from"),
-        tip("high", ".3~g", "to below"),
-        tip("pages", ","),
-        tip("share", ".3~%", "of all pages"),
-    ]
-    y = alt.Y("share:Q", title="share of all pages", axis=alt.Axis(format=PERCENT))
-    zero = alt.datum(0)
-    return (
-        alt.Chart(data(rates.bins))
-        .mark_bar(color=BLUE, stroke="#fff", strokeWidth=1)
-        .encode(x=x, x2="high:Q", y=y, y2=zero, tooltip=tips)
-        .properties(width=WIDTH, height=240)
-    )
+    bars = chart.mark_bar(color=kit.BLUE, stroke="#fff", strokeWidth=1)
+    return bars.properties(width=kit.WIDTH, height=240)

@@ -81,9 +81,7 @@ class Stays:
     @property
     def changed(self) -> Bools:
         """Where the look differs from the page's last one; never at its first observation."""
-        other = np.ones(len(self.look), dtype=np.bool_)
-        other[1:] = self.look[1:] != self.look[:-1]
-        return ~self.first & other
+        return ~self.first & begins(self.look)
 
 
 def step_of(log: Log, table: str) -> tuple[timedelta, list[str]]:
@@ -108,7 +106,7 @@ def look_of(column: str) -> pl.Expr:
     return pl.when(text.is_not_null()).then(text.hash().clip(1)).otherwise(pl.lit(int(GONE)))
 
 
-def begins(page: Ints) -> Bools:
+def begins(page: Ints | Looks) -> Bools:
     """The first row of each run of equal numbers.
 
     >>> begins(np.array([4, 4, 7]))
@@ -155,6 +153,8 @@ def changes_of(page: Ints, at: Ints, look: Looks, first: Bools) -> pl.DataFrame:
 
 def tally(stays: Stays, grid: Grid) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Pages, changes and looks of a Record, counted without listing a single download."""
+    import polars as pl
+
     slots = len(grid.at)
     changed = stays.changed
     told = np.flatnonzero(stays.first | changed)
@@ -163,15 +163,14 @@ def tally(stays: Stays, grid: Grid) -> tuple[pl.DataFrame, pl.DataFrame, pl.Data
     )
     came = np.bincount(stays.start, minlength=slots + 1)
     went = np.bincount(stays.stop, minlength=slots + 1)
-    seen = np.bincount(stays.start[changed], minlength=slots)
-    return _pages(stays, grid), changes, _looks(grid, np.cumsum(came - went)[:slots], seen)
-
-
-def _looks(grid: Grid, downloads: Ints, changes: Ints) -> pl.DataFrame:
-    import polars as pl
-
-    columns = {"zone": grid.zone, "at": grid.at, "downloads": downloads, "changes": changes}
-    return pl.DataFrame(columns).filter(pl.col("downloads") > 0)
+    counts = {
+        "zone": grid.zone,
+        "at": grid.at,
+        "downloads": np.cumsum(came - went)[:slots],
+        "changes": np.bincount(stays.start[changed], minlength=slots),
+    }
+    looks = pl.DataFrame(counts).filter(pl.col("downloads") > 0)
+    return _pages(stays, grid), changes, looks
 
 
 def _pages(stays: Stays, grid: Grid) -> pl.DataFrame:
@@ -187,11 +186,6 @@ def _pages(stays: Stays, grid: Grid) -> pl.DataFrame:
             "watched": grid.until[stays.stop - 1] - grid.at[stays.start],
         }
     )
-    pages = frame.group_by("row").agg(
-        pl.col("downloads").sum(),
-        pl.col("changes").sum().cast(pl.Int64),
-        pl.col("first").min(),
-        pl.col("last").max(),
-        pl.col("watched").sum(),
-    )
+    sums = pl.col("downloads", "watched").sum(), pl.col("changes").sum().cast(pl.Int64)
+    pages = frame.group_by("row").agg(*sums, pl.col("first").min(), pl.col("last").max())
     return pages.sort("row")

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from salticus.charts.sheet import BLUE, tip
+from salticus.charts import kit
 from salticus.types import Floats, Ints
 
 if TYPE_CHECKING:
     import polars as pl
 
 PERCENT = ".3~%"
-PROBABILITY = "probability of change per download"
 _Z = 1.959963984540054  # of the normal distribution, two-sided 95 %
 
 
@@ -87,26 +86,19 @@ def percent(share: float | None) -> str | None:
 
 def share_tips(name: str) -> list[Any]:
     """What a share tells when pointed at."""
-    import altair as alt
-
     return [
-        alt.Tooltip("name:N", title=name),
-        tip("probability", ".4~%"),
-        tip("low", ".4~%", "95 % from"),
-        tip("high", ".4~%", "to"),
-        tip("changes", ","),
-        tip("downloads", ","),
+        kit.by("name:N", title=name),
+        kit.tip("probability", ".4~%"),
+        kit.tip("low", ".4~%", "95 % from"),
+        kit.tip("high", ".4~%", "to"),
+        kit.tip("changes", ","),
+        kit.tip("downloads", ","),
     ]
 
 
 def share_bars(base: Any, along: str, ticks: int) -> Any:
     """Bars with whiskers, their lengths along the x or the y axis."""
-    import altair as alt
-
-    axis: dict[str, Any] = {
-        "title": PROBABILITY,
-        "axis": alt.Axis(format=PERCENT, tickCount=ticks),
-    }
-    length = alt.X("probability:Q", **axis) if along == "x" else alt.Y("probability:Q", **axis)
-    bars = base.mark_bar(color=BLUE).encode(length)
+    title, axis = "probability of change per download", {"format": PERCENT, "tickCount": ticks}
+    length = kit.by("probability:Q", title=title, axis=axis)
+    bars = base.mark_bar(color=kit.BLUE).encode(**{along: length})
     return bars + base.mark_rule(color="#000").encode(**{along: "low:Q", f"{along}2": "high:Q"})

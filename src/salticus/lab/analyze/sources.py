@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from salticus.lab.analyze.record import (
     MICRO,
     Downloads,
     Grid,
-    Looks,
     begins,
     changes_of,
     look_of,
@@ -46,16 +45,14 @@ def record_of(log: Log, known: AnalyzedPages) -> tuple[Downloads | None, list[st
     if log.has("visits"):
         return visits_record(log, known), []
     if not log.has("texts"):
-        return None, [
-            "nothing tells of changes: no values.parquet, visits.parquet or texts.parquet"
-        ]
-    if not log.has("crawls"):
-        return None, [
-            "texts.parquet without crawls.parquet does not tell when pages were downloaded"
-        ]
-    if not known.has("host"):
-        return None, ["texts.parquet needs column `host` of pages.parquet to find a page's crawls"]
-    return texts_record(log, known), []
+        reason = "nothing tells of changes: no values.parquet, visits.parquet or texts.parquet"
+    elif not log.has("crawls"):
+        reason = "texts.parquet without crawls.parquet does not tell when pages were downloaded"
+    elif not known.has("host"):
+        reason = "texts.parquet needs column `host` of pages.parquet to find a page's crawls"
+    else:
+        return texts_record(log, known), []
+    return None, [reason]
 
 
 # --------------------------------------------------------------------------------- values and texts
@@ -69,18 +66,12 @@ def values_record(log: Log, known: AnalyzedPages) -> Downloads:
     """
     step, notes = step_of(log, "values")
     points, more = points_of(log, "values", "value", known)
-    over = ended(points, known, end := _end(log, points, step), step)
+    over = ended(points, known, end := _end(log, points), step)
     grid, slot, stop = _hours(points, known, (end, over), step)
-    seen = stays(points["row"].to_numpy(), slot, _looks(points), stop)
+    seen = stays(points["row"].to_numpy(), slot, points["look"].to_numpy(), stop)
     means = f"a look at a page, one every {spelt(step)} for as long as the page is there"
-    return Downloads(
-        "values",
-        means,
-        step,
-        step,
-        *tally(seen, grid),
-        notes + more + [e.said for e in over.values()],
-    )
+    notes += more + [merchant.said for merchant in over]
+    return Downloads("values", means, step, step, *tally(seen, grid), notes)
 
 
 def texts_record(log: Log, known: AnalyzedPages) -> Downloads:
@@ -89,7 +80,8 @@ def texts_record(log: Log, known: AnalyzedPages) -> Downloads:
     points, more = points_of(log, "texts", "text", known)
     grid, slot, stop = _crawls(log, points, known)
     kept = np.flatnonzero(slot >= 0)
-    seen = stays(points["row"].to_numpy()[kept], slot[kept], _looks(points)[kept], stop[kept])
+    row, look = (points[name].to_numpy()[kept] for name in ("row", "look"))
+    seen = stays(row, slot[kept], look, stop[kept])
     if lost := len(slot) - len(kept):
         more.append(f"{lost:,} rows of texts.parquet are of hosts without a row in crawls.parquet")
     unit = DAY if step >= DAY else HOUR
@@ -114,31 +106,21 @@ def points_of(
     return whole, [note] * bool(lost)
 
 
-def _looks(points: pl.DataFrame) -> Looks:
-    looks: Looks = points["look"].to_numpy()
-    return looks
-
-
-def _end(log: Log, points: pl.DataFrame, step: timedelta) -> int:
+def _end(log: Log, points: pl.DataFrame) -> int:
     """When the log ends, µs, not included."""
     span = log.about.rest.get("span")
     last = int(points["at"].to_numpy().max(initial=0)) + 1
-    if span is None or not isinstance(span, list) or len(span) != 2 or span[1] is None:
+    if not isinstance(span, list) or len(span) != 2 or span[1] is None:
         return last
-    return max(last, _instant(log, span[1]))
-
-
-def _instant(log: Log, text: Any) -> int:
     try:
-        when = datetime.fromisoformat(str(text))
+        return max(last, epoch_us(datetime.fromisoformat(str(span[1]))))
     except ValueError:
         path = log.folder / "log.json"
-        raise InputError(f"{path}: `span`: {text!r} is not a time in ISO 8601") from None
-    return epoch_us(when)
+        raise InputError(f"{path}: `span`: {span[1]!r} is not a time in ISO 8601") from None
 
 
 def _hours(
-    points: pl.DataFrame, known: AnalyzedPages, end: tuple[int, dict[str, Ended]], step: timedelta
+    points: pl.DataFrame, known: AnalyzedPages, end: tuple[int, list[Ended]], step: timedelta
 ) -> tuple[Grid, Ints, Ints]:
     """The grid of all zones side by side, the slot of each point, and where its page's slots end.
 
@@ -154,7 +136,9 @@ def _hours(
     past = offsets_us(zones, start) if step < DAY else [0] * len(zones)
     first = start // us - 1
     width = -(-end[0] // us) - first + 1
-    ends = _ends(known, *end)
+    ends = np.full(len(known), end[0])  # when each page is last heard of, not included
+    for merchant in end[1]:
+        ends[merchant.rows] = merchant.until
     codes = known.frame["zone"].cast(pl.Enum(zones)).to_physical().cast(pl.Int64).to_numpy()
     begin = -np.array(past, dtype=np.int64)  # of a zone's hours, relative to those of UTC
     page = points["row"].to_numpy()
@@ -165,14 +149,6 @@ def _hours(
     starts = (begin[:, None] + us * (first + np.arange(width))).ravel()
     names = zones.gather(np.repeat(np.arange(len(zones)), width))
     return Grid(starts, starts + us, names), slot, stop
-
-
-def _ends(known: AnalyzedPages, end: int, over: dict[str, Ended]) -> Ints:
-    """When each page is last heard of, µs, not included."""
-    ends = np.full(len(known), end)
-    for who in over.values():
-        ends[who.rows] = who.until
-    return ends
 
 
 def _crawls(log: Log, points: pl.DataFrame, known: AnalyzedPages) -> tuple[Grid, Ints, Ints]:
@@ -186,9 +162,8 @@ def _crawls(log: Log, points: pl.DataFrame, known: AnalyzedPages) -> tuple[Grid,
     pair = slots["pair"].to_numpy().astype(np.int64)
     at = slots["at"].to_numpy()
     of_page = known.frame.join(pairs, on=["host", "zone"], how="left", maintain_order="left")
-    mine = (
-        of_page["pair"].fill_null(len(pairs)).to_numpy().astype(np.int64)[points["row"].to_numpy()]
-    )
+    codes = of_page["pair"].fill_null(len(pairs)).to_numpy().astype(np.int64)
+    mine = codes[points["row"].to_numpy()]
     low, high = np.searchsorted(pair, mine), np.searchsorted(pair, mine, side="right")
     both = np.concatenate([at, points["at"].to_numpy()])
     late = np.repeat([0, 1], [len(at), len(points)])
@@ -211,9 +186,7 @@ class Ended:
     said: str
 
 
-def ended(
-    points: pl.DataFrame, known: AnalyzedPages, end: int, step: timedelta
-) -> dict[str, Ended]:
+def ended(points: pl.DataFrame, known: AnalyzedPages, end: int, step: timedelta) -> list[Ended]:
     """Merchants who fell silent for good: with the share f of days that brought news before, a
     silence of k days has a chance of (1 − f)^k, and that is below 1e-9.
 
@@ -225,7 +198,7 @@ def ended(
 
     names = [pl.col(c) for c in ("merchant", "host") if known.has(c)]
     if not names or points.is_empty():
-        return {}
+        return []
     who = known.frame.select("row", name=pl.coalesce(names))
     day = max(DAY_US, step // MICRO)
     lives = (
@@ -245,7 +218,7 @@ def ended(
     silent = (end - 1) // day - pl.col("last")
     gone = (pl.col("pages") >= _PAGES) & (silent * (1 - busy).log() < np.log(_CHANCE))
     found = lives.with_columns(silent=silent).filter(gone & (pl.col("silent") > 0)).sort("name")
-    return {life["name"]: _ended(life, who, day) for life in found.to_dicts()}
+    return [_ended(life, who, day) for life in found.to_dicts()]
 
 
 def _ended(life: dict[str, int | str], who: pl.DataFrame, day: int) -> Ended:
@@ -315,12 +288,11 @@ def _answered(log: Log, known: AnalyzedPages) -> tuple[pl.LazyFrame, list[str]]:
         visits = visits.filter(pl.col("status").cast(pl.String).is_in(answered))
     else:
         notes.append("visits.parquet has no column `status`: every visit is taken as answered")
-    look = look_of("value") if "value" in have else pl.lit(0, dtype=pl.UInt64)
     visits = visits.join(known.frame.lazy().select("page_id", "row"), on="page_id").select(
         "row",
         pl.col("at").cast(pl.Int64),
-        look.alias("look"),
-        pl.col("changed").fill_null(False) if "changed" in have else pl.lit(False).alias("changed"),
+        look=look_of("value") if "value" in have else pl.lit(0, dtype=pl.UInt64),
+        changed=pl.col("changed").fill_null(False) if "changed" in have else pl.lit(False),
     )
     if "changed" not in have:
         notes.append("visits.parquet has no column `changed`: a new value is taken as a change")

@@ -66,45 +66,38 @@ def _study(log: Log, tell: Tell) -> Analysis:
     tell("following changes")
     record, reason = record_of(log, known)
     tell("counting")
-    told = record is not None and len(record.pages) > 0
-    if record is not None and not told:
-        reason = [f"{record.source}.parquet shows no page of pages.parquet"]
-    sections = _sections(record, known) if record is not None and told else {}
+    notes = (record.notes if record else []) + reason
+    if record is not None and record.pages.is_empty():
+        notes.append(f"{record.source}.parquet shows no page of pages.parquet")
+        record = None
+    sections = {} if record is None else _sections(record, known)
     tell("weighing demand")
     return Analysis(
         log={**log.about.rest, "name": log.about.name},
         pages=len(known),
         **sections,
-        demand=demand_of(log, known, record if told else None),
-        notes=(record.notes if record else []) + reason,
+        demand=demand_of(log, known, record),
+        notes=notes,
     )
 
 
 def _sections(record: Downloads, known: AnalyzedPages) -> dict[str, Any]:
+    import polars as pl
+
+    ends = record.pages["first"].min(), record.pages["last"].max()
+    sums = pl.col("downloads", "changes").sum()
+    overall = record.pages.select(sums, name=pl.lit("all"), pages=pl.len())
     return {
         "source": record.source,
         "download": record.means,
         "step": spelt(record.step),
-        "span": _span(record),
-        "overall": _overall(record),
+        "span": tuple(iso(moment(np.datetime64(t, "us"))) for t in ends),  # type: ignore[arg-type]
+        "overall": shares_of(overall)[0],
         "week": week_of(record, known),
         "intervals": intervals_of(record),
         "groups": groups_of(record, known),
         "rates": rates_of(record),
     }
-
-
-def _span(record: Downloads) -> tuple[str, str]:
-    """First and last download."""
-    first, last = record.pages["first"].min(), record.pages["last"].max()
-    return tuple(iso(moment(np.datetime64(int(t), "us"))) for t in (first, last))  # type: ignore
-
-
-def _overall(record: Downloads) -> ChangeShare:
-    import polars as pl
-
-    sums = pl.col("downloads", "changes").sum()
-    return shares_of(record.pages.select(sums, name=pl.lit("all"), pages=pl.len()))[0]
 
 
 # ----------------------------------------------------------------------------------------- the page
@@ -118,16 +111,12 @@ def facts_of(study: Analysis) -> dict[str, Any]:
             "pages seen": study.overall.pages,
             "changes come from": f"{study.source}.parquet",
             "a download is": study.download,
-            "span (UTC)": _from_to(study),
+            "span (UTC)": study.span and " to ".join(f"{t[:10]} {t[11:16]}" for t in study.span),
             "downloads": study.overall.downloads,
             "changes": study.overall.changes,
             "probability of change": study.overall.told(),
         }
     return facts | dict(_chief(study))
-
-
-def _from_to(study: Analysis) -> str | None:
-    return study.span and " to ".join(f"{t[:10]} {t[11:16]}" for t in study.span)
 
 
 def _chief(study: Analysis) -> Iterator[tuple[str, Any]]:
@@ -137,7 +126,8 @@ def _chief(study: Analysis) -> Iterator[tuple[str, Any]]:
         if study.week.hours and study.week.unzoned:
             yield "pages without a time zone (UTC)", percent(study.week.unzoned)
     if study.intervals:
-        yield "median interval", _hours(study.intervals)
+        median = study.intervals.median_hours
+        yield "median interval", None if median is None else spoken(median)
         yield "peaks at", ", ".join(spoken(p.hours) for p in study.intervals.peaks) or None
     if study.rates:
         yield "changes a page and day", study.rates.mean and f"{study.rates.mean:.4g}"
@@ -157,10 +147,6 @@ def _most(shares: list[ChangeShare]) -> str | None:
     return f"{best.name} ({percent(best.probability)})"
 
 
-def _hours(intervals: Intervals) -> str | None:
-    return None if intervals.median_hours is None else spoken(intervals.median_hours)
-
-
 def sheet_of(study: Analysis) -> Sheet:
     """The whole study, section by section."""
     sheet = Sheet(f"How the pages of “{study.log['name']}” change")
@@ -171,10 +157,10 @@ def sheet_of(study: Analysis) -> Sheet:
         "take downloads as independent, so pages that change together make them too narrow."
     )
     facts = {name: fact for name, fact in facts_of(study).items() if fact is not None}
-    sheet.table(
-        ("", ""), [(name, f"{v:,}" if isinstance(v, int) else v) for name, v in facts.items()]
-    )
-    sheet.remarks(study.notes).remarks(_provenance(study.log))
+    rows = [(name, f"{v:,}" if isinstance(v, int) else v) for name, v in facts.items()]
+    sheet.table(("", ""), rows)
+    said = (f"{k}: {v}" for k, v in study.log.items() if isinstance(v, str) and k not in _SAID)
+    sheet.remarks(study.notes).remarks(said)
     if study.week is not None:
         draw_week(sheet, study.week)
     if study.intervals is not None:
@@ -185,9 +171,3 @@ def sheet_of(study: Analysis) -> Sheet:
         draw_rates(sheet, study.rates)
     draw_demand(sheet, study.demand)
     return sheet
-
-
-def _provenance(log: dict[str, Any]) -> list[str]:
-    """What `log.json` says in words."""
-    texts = {k: v for k, v in log.items() if isinstance(v, str) and k not in _SAID}
-    return [f"{key}: {text}" for key, text in texts.items()]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from salticus.charts.sheet import WIDTH, Sheet, data
+from salticus.charts import kit
+from salticus.charts.sheet import Sheet
 from salticus.exchange.write import spelt
 from salticus.lab.analyze.pages import AnalyzedPages
 from salticus.lab.analyze.record import DAY, HOUR, Downloads
@@ -100,50 +101,33 @@ def draw_week(sheet: Sheet, week: WeekShares) -> None:
         clock = "local time" if week.hours else "UTC date"
         sheet.chart(_bars(week.weekdays, f"day of the week ({clock})", 420))
     if week.hours:
-        sheet.chart(_bars(week.hours, "hour of the day (local time)", WIDTH))
+        sheet.chart(_bars(week.hours, "hour of the day (local time)", kit.WIDTH))
         sheet.chart(_map(week))
     sheet.remarks(week.notes)
 
 
 def _bars(shares: Sequence[ChangeShare], name: str, width: int) -> Any:
     """Bars in the order given."""
-    import altair as alt
-
-    scale = alt.Scale(domain=[share.name for share in shares])
-    x = alt.X("name:O", scale=scale, title=name, axis=alt.Axis(labelAngle=0))
-    seen = data([s for s in shares if s.downloads])
-    base = alt.Chart(seen).encode(x=x, tooltip=share_tips(name))
+    names = [share.name for share in shares]
+    x = kit.by("name:O", scale={"domain": names}, title=name, axis={"labelAngle": 0})
+    base = kit.plot([s for s in shares if s.downloads], x=x, tooltip=share_tips(name))
     return share_bars(base, "y", 6).properties(width=width, height=240)
 
 
 def _map(week: WeekShares) -> Any:
     """Weekday × hour, as a heat map; hours without downloads are left blank."""
-    import altair as alt
-
     cells = [
         {**asdict(share), "weekday": share.name[:3], "hour": share.name[4:]}
         for share in week.cells
         if share.downloads
     ]
-    colour = alt.Color(
-        "probability:Q",
-        title="probability of change",
-        scale=alt.Scale(scheme="viridis", nice=True),
-        legend=alt.Legend(format=PERCENT, gradientLength=180, tickCount=5),
+    hour, scale = "hour of the day (local time)", {"scheme": "viridis", "nice": True}
+    legend = {"format": PERCENT, "gradientLength": 180, "tickCount": 5}
+    chart = kit.plot(
+        cells,
+        x=kit.by("hour:O", title=hour, scale={"domain": HOURS}, axis={"labelAngle": 0}),
+        y=kit.by("weekday:O", title=None, scale={"domain": WEEKDAYS}),
+        color=kit.by("probability:Q", title="probability of change", scale=scale, legend=legend),
+        tooltip=share_tips("when"),
     )
-    return (
-        alt.Chart(data(cells))
-        .mark_rect()
-        .encode(
-            x=alt.X(
-                "hour:O",
-                title="hour of the day (local time)",
-                scale=alt.Scale(domain=HOURS),
-                axis=alt.Axis(labelAngle=0),
-            ),
-            y=alt.Y("weekday:O", title=None, scale=alt.Scale(domain=WEEKDAYS)),
-            color=colour,
-            tooltip=share_tips("when"),
-        )
-        .properties(width=WIDTH - 60, height=196)
-    )
+    return chart.mark_rect().properties(width=kit.WIDTH - 60, height=196)
