@@ -6,31 +6,11 @@ from datetime import datetime
 
 import numpy as np
 
-from salticus.exchange.truth import Truth
 from salticus.lab.simulate.readers import Readership
 from salticus.lab.simulate.stage import Stage
 from salticus.lab.worlds.copies import UNBORN
 from salticus.lab.worlds.replay import Replay
-from salticus.types import Floats, Instant, Ints, Outcomes, Pages, Tick, Times, instant
-
-
-class Timeline:
-    """The change points page by page, and for each page the next one to come."""
-
-    def __init__(self, truth: Truth, end: Instant) -> None:
-        order = np.argsort(truth.page, kind="stable")
-        self.at: Times = np.append(truth.at[order], end)
-        self.stop: Ints = np.cumsum(np.bincount(truth.page, minlength=len(truth)))
-        self.next_: Ints = self.stop - np.bincount(truth.page, minlength=len(truth))
-
-    def pass_(self, rows: Ints) -> None:
-        """These pages have changed, as often as they occur."""
-        np.add.at(self.next_, rows, 1)
-
-    def coming(self, rows: Ints) -> Times:
-        """When each row changes next; the end if it does not."""
-        at = self.next_[rows]
-        return self.at[np.where(at < self.stop[rows], at, len(self.at) - 1)]
+from salticus.types import Floats, Ints, Outcomes, Pages, Tick, Times, instant
 
 
 class Clairvoyant:
@@ -44,9 +24,13 @@ class Clairvoyant:
     spends = False
 
     def __init__(self, world: Replay, readers: Readership, end: datetime) -> None:
-        self.world = world
-        self.readers = readers
-        self.timeline = Timeline(world.truth, instant(end))
+        self.world, self.readers = world, readers
+        truth = world.truth
+        # the change points page by page, and for each page the next one to come
+        counts = np.bincount(truth.page, minlength=len(truth))
+        self._at: Times = np.append(truth.at[np.argsort(truth.page, kind="stable")], instant(end))
+        self._stop: Ints = np.cumsum(counts)
+        self._next: Ints = self._stop - counts
         self._passed = 0
 
     def expected(self, pages: Pages, visits: float) -> Floats:
@@ -67,14 +51,16 @@ class Clairvoyant:
         """The true values once the changes of the tick have happened."""
         truth = self.world.truth
         stop = truth.before(instant(tick.end))
-        self.timeline.pass_(truth.page[self._passed : stop])
+        np.add.at(self._next, truth.page[self._passed : stop], 1)
         self._passed = max(self._passed, stop)
         return self.world.coming(instant(tick.end))
 
     def _gain(self, rows: Ints, tick: Tick) -> Floats:
         """Clicks that find the copy right if it is taken in this tick."""
         start, length = instant(tick.start), instant(tick.end) - instant(tick.start)
-        until = start + (self.timeline.coming(rows) - start) // length * length
+        following = self._next[rows]
+        change = self._at[np.where(following < self._stop[rows], following, -1)]  # -1: the end
+        until = start + (change - start) // length * length
         return self.readers.between(rows, np.full(len(rows), start), until)
 
 

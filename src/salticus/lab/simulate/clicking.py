@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -88,21 +87,13 @@ def _born(truth: Truth, rows: Ints, at: Times) -> tuple[Ints, Times]:
 
 
 def _drawn(stage: Stage) -> tuple[Ints, Times]:
-    found = [_of_tick(stage, tick) for tick in _ticks(stage)]
-    rows, at = (np.concatenate(column) for column in zip(*found, strict=True))
-    return _born(stage.truth, rows, at)
-
-
-def _ticks(stage: Stage) -> Iterator[Tick]:
-    length = stage.rules.tick
+    length, found = stage.rules.tick, []
     for number in range(-(-(stage.end - stage.crawl) // length)):
         start = stage.crawl + number * length
-        yield Tick(number, start, start + length)
-
-
-def _of_tick(stage: Stage, tick: Tick) -> tuple[Ints, Times]:
-    rng = np.random.default_rng([stage.seed, tick.number])
-    rows, mean = stage.readers.clicks(tick)
-    rows = rows.repeat(rng.poisson(mean))
-    length = (instant(tick.end) - instant(tick.start)).astype(np.int64)
-    return rows, instant(tick.start) + (rng.random(len(rows)) * length).astype("m8[us]")
+        rng = np.random.default_rng([stage.seed, number])
+        rows, mean = stage.readers.clicks(Tick(number, start, start + length))
+        rows = rows.repeat(rng.poisson(mean))
+        past = rng.random(len(rows)) * np.timedelta64(length).astype(np.int64)
+        found.append((rows, instant(start) + past.astype("m8[us]")))
+    rows, at = (np.concatenate(column) for column in zip(*found, strict=True))
+    return _born(stage.truth, rows, at)

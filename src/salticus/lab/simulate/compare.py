@@ -39,13 +39,11 @@ class ContestEntry:
 
     def daily(self) -> dict[str, list[Any]]:
         """Freshness day by day, the median over the runs."""
-        days = {"day": [day.isoformat() for day in self.scores[0].days]}
-        names = {"click_freshness": "clicks", "page_freshness": "midnight"}
-        series = {
-            shown: np.median([score.column(name) for score in self.scores], axis=0)
-            for shown, name in names.items()
-        }
-        return {**days, **{k: [known(x) for x in v] for k, v in series.items()}}
+        daily: dict[str, list[Any]] = {"day": [day.isoformat() for day in self.scores[0].days]}
+        for shown, name in (("click_freshness", "clicks"), ("page_freshness", "midnight")):
+            middle = np.median([score.column(name) for score in self.scores], axis=0)
+            daily[shown] = [known(x) for x in middle]
+        return daily
 
 
 def known(value: float) -> float | None:
@@ -80,6 +78,8 @@ def increases(entries: Sequence[ContestEntry], name: str = "clicks") -> list[dic
 
 
 def _increase(entry: ContestEntry, base: ContestEntry, name: str) -> dict[str, Any]:
+    from scipy.stats import wilcoxon
+
     ours, theirs = entry.values(name), base.values(name)
     both = np.isfinite(ours) & np.isfinite(theirs) & (theirs > 0)
     ours, theirs = ours[both], theirs[both]
@@ -90,17 +90,8 @@ def _increase(entry: ContestEntry, base: ContestEntry, name: str) -> dict[str, A
         "budget": entry.label,
         "pairs": len(gain),
         "median_increase": float(np.median(gain)) if len(gain) else None,
-        "p_value": _wilcoxon(ours - theirs),
+        "p_value": float(wilcoxon(ours - theirs).pvalue) if np.any(gain) else None,
     }
-
-
-def _wilcoxon(difference: Floats) -> float | None:
-    """Two-sided p of the signed-rank test; None if there is nothing to tell apart."""
-    from scipy.stats import wilcoxon
-
-    if np.count_nonzero(difference) < 1:
-        return None
-    return float(wilcoxon(difference).pvalue)
 
 
 def savings(entries: Sequence[ContestEntry], name: str = "clicks") -> list[dict[str, Any]]:
@@ -122,12 +113,9 @@ def savings(entries: Sequence[ContestEntry], name: str = "clicks") -> list[dict[
 
 
 def _saving(curve: list[ContestEntry], target: ContestEntry, name: str) -> dict[str, Any]:
-    each = np.array(
-        [
-            1 - _budget_for(curve, run, _level(target, run, name), name) / target.budget
-            for run in range(len(target.scores))
-        ]
-    )
+    levels = [_level(target, run, name) for run in range(len(target.scores))]
+    needed = np.array([_budget_for(curve, *level, name) for level in enumerate(levels)])
+    each = 1 - needed / target.budget
     some = each[np.isfinite(each)]
     low, high = _interval(some)
     return {
@@ -148,10 +136,9 @@ def _level(entry: ContestEntry, run: int, name: str) -> float:
 def _budget_for(curve: list[ContestEntry], run: int, level: float, name: str) -> float:
     """The budget at which a run's curve reaches a level; NaN if it lies outside."""
     reached = np.maximum.accumulate([_level(entry, run, name) for entry in curve])
-    budgets = np.array([entry.budget for entry in curve])
     if not reached[0] <= level <= reached[-1]:
         return float("nan")
-    return float(np.interp(level, reached, budgets))
+    return float(np.interp(level, reached, [entry.budget for entry in curve]))
 
 
 def _interval(values: Floats) -> tuple[float | None, float | None]:

@@ -94,7 +94,11 @@ class Contest:
             "rows": [self._row(entry) for entry in entries],
             "increases": increases(entries) if several else [],
             "savings": savings(entries) if several else [],
-            "spending": [_spent(entry) for entry in self.entries if entry.spending],
+            "spending": [
+                {"policy": entry.policy, "budget": entry.label, "cells": entry.spending.cells()}
+                for entry in self.entries
+                if entry.spending
+            ],
             "notes": list(self.notes),
         }
 
@@ -136,12 +140,6 @@ def _clicked(entry: ContestEntry) -> dict[str, Any]:
     }
 
 
-def _spent(entry: ContestEntry) -> dict[str, Any]:
-    """Where the visits of an entry went."""
-    cells = [] if entry.spending is None else entry.spending.cells()
-    return {"policy": entry.policy, "budget": entry.label, "cells": cells}
-
-
 def spacing_of(policy: str, usual: str) -> str:
     """How the visits of a policy are spaced: as its name says, as it must be, or as is usual.
 
@@ -170,17 +168,18 @@ def simulate(
     if rules.estimates == FITTED:
         told("fitting a rhythm to the history")
         fitted(stages[0])  # the runs share what it finds
-    entries = []
-    for policy in dict.fromkeys(policies):
-        for budget in budgets if policy != "logged" else (None,):
-            entries.append(_entry(stages, policy, budget, told))
-    first = stages[0]
-    return Contest(
-        log={"name": log.about.name, "folder": str(log.folder), "pages": len(first.truth)},
-        rules={**told_rules(stages), "demand": _demand(first)},
-        entries=tuple(entries),
-        notes=tuple(_notes(first)),
-    )
+    entries = [
+        _entry(stages, policy, budget, told)
+        for policy in dict.fromkeys(policies)
+        for budget in (budgets if policy != "logged" else (None,))
+    ]
+    rules_told = {**told_rules(stages), "demand": _demand(stages[0])}
+    return Contest(_about(stages[0]), rules_told, tuple(entries), tuple(_notes(stages[0])))
+
+
+def _about(stage: Stage) -> dict[str, Any]:
+    log = stage.log
+    return {"name": log.about.name, "folder": str(log.folder), "pages": len(stage.truth)}
 
 
 def stages_of(log: Log, rules: SimulationSettings, told: Told) -> list[Stage]:
@@ -282,7 +281,7 @@ def replay_requests(
         for share in shares
     ]
     return {
-        "log": {"name": log.about.name, "folder": str(log.folder), "pages": len(stages[0].truth)},
+        "log": _about(stages[0]),
         "rules": told_rules(stages),
         "rows": [_gate_row(entry) for entry in entries],
         "savings": _gate_savings(entries),

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from salticus.lab.simulate.fitted import Fitted, Kin, Traits
 from salticus.lab.simulate.learnt import KnownPages, Learnt
 from salticus.lab.simulate.stage import Stage
 from salticus.lab.worlds.replay import Replay, fully_observed, told_of
-from salticus.models.file import Saved, load_model
+from salticus.models.file import load_model
 from salticus.predict.base import Predictor, ask
 from salticus.predict.poisson import PoissonSurvival
 from salticus.types import (
@@ -45,6 +46,9 @@ from salticus.types import (
     moment,
 )
 from salticus.types.coins import coins
+
+if TYPE_CHECKING:
+    import polars as pl
 
 HISTORY, ORACLE, FITTED = "history", "oracle", "fitted"
 _LEAST = 1e-4  # changes a day: a page that will not change may still be visited some time
@@ -116,10 +120,7 @@ def learnt(folder: Path, log: Log, truth: Truth) -> Learnt:
             f"{folder}: a model of {task} within {', '.join(map(str, edges))} h; --estimates takes "
             "one of change with several horizons: train it with --hazard"
         )
-    pages = pages_of(log)
-    rows = truth.names.to_frame("page_id").join(
-        pages, on="page_id", how="left", maintain_order="left"
-    )
+    rows = _rows_of(log, truth)
     known = KnownPages(truth.ids, groups_of(rows), Vocabulary.of(*saved.vocabulary).encode(rows))
     return Learnt(saved.model, edges, known)
 
@@ -143,9 +144,13 @@ def model_notes(stage: Stage) -> list[str]:
     return notes
 
 
-@lru_cache(maxsize=2)
-def _loaded(folder: Path) -> Saved:
-    return load_model(folder)
+_loaded = lru_cache(maxsize=2)(load_model)
+
+
+def _rows_of(log: Log, truth: Truth) -> pl.DataFrame:
+    """What the log says of the pages, in their order."""
+    names = truth.names.to_frame("page_id")
+    return names.join(pages_of(log), on="page_id", how="left", maintain_order="left")
 
 
 # ---------------------------------------------------------------------------- fitted to the history
@@ -212,11 +217,8 @@ def likeliest(loss: Callable[[Traits], float], *, rounds: int = 2) -> Traits:
 
 def _others(traits: Traits, name: str) -> Iterator[Traits]:
     """The traits with other values of one that matters."""
-    if name == "echo_days" and not traits.echo:
-        return
-    if name == "regime_days" and math.isinf(traits.regime):
-        return
-    for value in CHOICES[name]:
+    idle = {"echo_days": not traits.echo, "regime_days": math.isinf(traits.regime)}
+    for value in () if idle.get(name) else CHOICES[name]:
         if value != getattr(traits, name):
             yield replace(traits, **{name: value})
 
@@ -225,12 +227,10 @@ def kin_of(log: Log, truth: Truth) -> Kin:
     """Pages of the same brand on the same host of a merchant, as far as the log knows them."""
     import polars as pl
 
-    pages = truth.names.to_frame("page_id").join(
-        pages_of(log), on="page_id", how="left", maintain_order="left"
-    )
+    pages, group = _rows_of(log, truth), np.zeros(len(truth))
     known = [pl.col(name).cast(pl.String).fill_null("") for name in _KIN if name in pages.columns]
-    names = pages.select(pl.struct(known).alias("kin"))["kin"].rank("dense") if known else None
-    group = np.zeros(len(truth), dtype=np.int64) if names is None else names.to_numpy() - 1
+    if known:
+        group = pages.select(kin=pl.struct(known))["kin"].rank("dense").to_numpy() - 1
     return Kin(truth.ids, group.astype(np.int64))
 
 

@@ -188,7 +188,7 @@ class Fitted(Rhythm):
         if np.isfinite(self.traits.regime):
             usual = self._usual(rows)
             lasting = own * (1.0 - kept) * self.traits.regime_days / spans.days
-            found = _mixed_posterior(a, b, _Told(own, lasting, changed, real))
+            found = _mixed_posterior((a, b), own, lasting, changed, real)
             self.more_["a"][rows], self.more_["b"][rows] = found[0] - usual[0], found[1] - usual[1]
         self._update_usual(rows, spans, own, real)
         if self.traits.echo:
@@ -198,7 +198,7 @@ class Fitted(Rhythm):
         page, changed = self.pages_, spans.changed
         kept = np.exp(-spans.days / self.memory_days)
         lasting = own * (1.0 - kept) * self.memory_days / spans.days
-        a, b = _mixed_posterior(*self._faded(rows, kept), _Told(own, lasting, changed, real))
+        a, b = _mixed_posterior(self._faded(rows, kept), own, lasting, changed, real)
         page["a"][rows], page["b"][rows] = np.maximum(a, 1e-6), np.maximum(b, 1e-6)
         many = at_least_one(page["a"][rows] / page["b"][rows] * own)
         events = np.where(changed, real * many, 0.0)
@@ -293,25 +293,16 @@ class Fitted(Rhythm):
         self.tries_, self.echoes_ = state["tries"].copy(), state["echoes"].copy()
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    """What spans tell: own days, those that last as evidence, the outcome, and how far it is a
-    change of the page's own."""
+def _mixed_posterior(
+    prior: tuple[Floats, Floats], own: Floats, lasting: Floats, changed: Bools, real: Floats
+) -> tuple[Floats, Floats]:
+    """Between the posterior after a change and that after none, by how far it is a change.
 
-    own: Floats
-    lasting: Floats
-    changed: Bools
-    real: Floats
-
-
-def _mixed_posterior(a: Floats, b: Floats, told: _Told) -> tuple[Floats, Floats]:
-    """Between the posterior after a change and that after none, by how far it is a change."""
-    span = np.where(told.changed, told.own, told.lasting)
-    after_a, after_b = posterior(a, b, span, told.changed)
-    real = told.real
-    return (
-        np.asarray(np.where(told.changed, real * after_a + (1 - real) * a, after_a)),
-        np.asarray(
-            np.where(told.changed, real * after_b + (1 - real) * (b + told.lasting), after_b)
-        ),
-    )
+    Spans tell own days, those that last as evidence, the outcome, and how far it is `real`: a
+    change of the page's own.
+    """
+    a, b = prior
+    after_a, after_b = posterior(a, b, np.where(changed, own, lasting), changed)
+    mixed_a = np.where(changed, real * after_a + (1 - real) * a, after_a)
+    mixed_b = np.where(changed, real * after_b + (1 - real) * (b + lasting), after_b)
+    return mixed_a, mixed_b

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -24,7 +24,7 @@ from salticus.lab.simulate.estimates import predictor_of
 from salticus.lab.simulate.learnt import Learnt
 from salticus.lab.simulate.logged import logged_visits
 from salticus.lab.simulate.referee import Referee, Score
-from salticus.lab.simulate.stage import InstaSettings, Stage
+from salticus.lab.simulate.stage import Stage
 from salticus.lab.worlds.replay import Burden, ClickedReplay, Replay, fully_observed, visit_by_visit
 from salticus.predict.base import Meets, Predictor, ask
 from salticus.schedule.planner import Planner
@@ -47,7 +47,6 @@ def run(
         stage = replace(stage, rules=replace(stage.rules, spacing=spacing))
     referee = Referee(stage.readers, stage.score)
     world = _world(stage, referee)
-    _open(stage, world)
     parts = _parts(stage, _policy(stage, world, policy), budget)
     teach(stage, world, parts.predictor)
     if stage.rules.frozen:
@@ -80,13 +79,20 @@ class Frozen:
 
 
 def _world(stage: Stage, referee: Referee) -> Replay:
-    """The replay, with clicks one by one if they may bring visits."""
+    """The replay at the start of the crawl, with the copies that the history left; clicks come one
+    by one if they may bring visits."""
     truth, readers, rules, seed = stage.truth, stage.readers, stage.rules, stage.seed
     dear = coins(seed + _OTHERS, truth.ids, 0) < rules.rendered
     room = np.inf if rules.delay is None else rules.tick / rules.delay
     burden = Burden(np.where(dear, float(RENDERED), 1.0), room)
     made = Replay if rules.insta is None else ClickedReplay
-    return made(truth, readers, [referee], seed=seed, burden=burden)
+    world = made(truth, readers, [referee], seed=seed, burden=burden)
+    world.begin(stage.crawl)
+    if stage.past is None:
+        world.sync(stage.crawl - rules.tick)
+    else:
+        world.hold(stage.past.rows, stage.past.values, stage.past.at)
+    return world
 
 
 async def _urged(loop: Loop, pages: Ints, now: Instant) -> None:
@@ -107,23 +113,18 @@ def _judge(stage: Stage, world: Replay, score: Score) -> None:
         score.windows = windows.tolist()
 
 
-def _desk(insta: InstaSettings | None) -> Desk:
-    """The settings under which a crawl would take these clicks."""
-    if insta is None:
-        return Desk()
-    share, through = Share(insta.share), Share(insta.gate_share)
-    return Desk(listen="127.0.0.1:0", insta=share, gate=insta.gate, share=through)
-
-
 def _parts(stage: Stage, policy: Policy, budget: Budget | None) -> Parts:
-    rules = stage.rules
+    rules, desk = stage.rules, Desk()
+    if insta := rules.insta:  # the settings under which a crawl would take these clicks
+        share, through = Share(insta.share), Share(insta.gate_share)
+        desk = Desk(listen="127.0.0.1:0", insta=share, gate=insta.gate, share=through)
     config = Config(
         budget=budget or Budget(86_400 / rules.tick.total_seconds(), per_page=True),
         tick=Span(seconds=rules.tick.total_seconds()),
         seed=stage.seed,
         spacing=rules.spacing,
         explore=Share(rules.explore),
-        desk=_desk(rules.insta),
+        desk=desk,
     )
     given = Given(policy, predictor_of(stage))
     parts = make_parts(config, VirtualClock(stage.crawl), given=given)
@@ -140,27 +141,13 @@ def _policy(stage: Stage, world: Replay, name: str) -> Policy:
     return made
 
 
-def _open(stage: Stage, world: Replay) -> None:
-    """Bring the world to the start of the crawl, with the copies that the history left."""
-    world.begin(stage.crawl)
-    if stage.past is None:
-        world.sync(stage.crawl - stage.rules.tick)
-    else:
-        world.hold(stage.past.rows, stage.past.values, stage.past.at)
-
-
 def teach(stage: Stage, world: Replay, predictor: Predictor) -> None:
     """Let the predictor meet the pages, and learn their history."""
     opening = Tick(0, stage.crawl, stage.crawl + stage.rules.tick)
     ask(predictor, asyncio.run(world.pages(opening)), stage.start)
-    for outcomes in _history(stage, whole=not isinstance(predictor, Learnt)):
-        predictor.learn(outcomes)
-
-
-def _history(stage: Stage, *, whole: bool) -> Iterator[Outcomes]:
     if stage.crawl <= stage.start:
-        return iter(())
-    if stage.past is None:
-        watch = fully_observed if whole else visit_by_visit
-        return watch(stage.truth, stage.start, stage.crawl, stage.rules.tick)
-    return iter([stage.past.outcomes])
+        return
+    watch = visit_by_visit if isinstance(predictor, Learnt) else fully_observed
+    watched = watch(stage.truth, stage.start, stage.crawl, stage.rules.tick)
+    for outcomes in watched if stage.past is None else [stage.past.outcomes]:
+        predictor.learn(outcomes)

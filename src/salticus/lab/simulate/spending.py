@@ -94,7 +94,8 @@ def spending(stage: Stage, visited: Ints) -> Spending:
     points = np.bincount(truth.page[late], minlength=len(truth)) - (truth.born >= score)
     rate = points / np.maximum(days, 1e-9)
     demand, _ = stage.readers.known(stage.score, len(truth))
-    cell = _bin(rate, RATES) * len(DEMANDS) + _bin(demand / _mean(demand), DEMANDS)
+    mean = float(demand.mean() if len(demand) else 0.0) or 1.0
+    cell = _bin(rate, RATES) * len(DEMANDS) + _bin(demand / mean, DEMANDS)
     made: Floats = np.append(visited.astype(np.float64), np.zeros(truth.ids[-1] + 1))[truth.ids]
     return Spending(*(_sums(cell, column) for column in (np.ones(len(truth)), days, made)))
 
@@ -103,11 +104,6 @@ def together(runs: Iterable[Spending]) -> Spending:
     """The mean over runs."""
     every = [(one.pages, one.page_days, one.visits) for one in runs]
     return Spending(*(np.mean(columns, axis=0) for columns in zip(*every, strict=True)))
-
-
-def _mean(demand: Floats) -> float:
-    mean = float(demand.mean()) if len(demand) else 0.0
-    return mean or 1.0
 
 
 def _bin(values: Floats, edges: tuple[float, ...]) -> Ints:

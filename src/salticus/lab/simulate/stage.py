@@ -108,7 +108,9 @@ def set_stage(
         )
     if rules.pages is not None:
         truth = sample(truth, rules.pages, start, seed=rules.seed)
-    truth = _until(truth, end)
+    stop = truth.before(instant(end))  # what pages born before the end did before it
+    truth = replace(truth, page=truth.page[:stop], at=truth.at[:stop], value=truth.value[:stop])
+    truth = truth.take(truth.born < instant(end))
     readers = readers_of(rules.demand, log, truth, seed=seed)
     past = logged_past(log, truth, start, crawl) if rules.observe == "partial" else None
     return Stage(log, rules, truth, readers, start, crawl, score, end, seed, past)
@@ -172,14 +174,7 @@ def _last(log: Log, truth: Truth) -> np.datetime64:
     return after if ends is None else max(instant(ends[1]) + np.timedelta64(1, "us"), after)
 
 
-def _until(truth: Truth, end: datetime) -> Truth:
-    """The pages born before `end`, and what they did before it."""
-    stop = truth.before(instant(end))
-    cut = replace(truth, page=truth.page[:stop], at=truth.at[:stop], value=truth.value[:stop])
-    return cut.take(truth.born < instant(end))
-
-
 def _midnight(when: datetime) -> datetime:
     """The first midnight (UTC) at or after a time."""
     day = when.replace(hour=0, minute=0, second=0, microsecond=0)
-    return day if day == when else day + timedelta(days=1)
+    return day if day == when else day + _DAY
