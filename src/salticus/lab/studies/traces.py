@@ -68,10 +68,6 @@ class Field:
     budgets: Sequence[Budget]
     rules: SimulationSettings = PROTOCOL
 
-    @property
-    def runs(self) -> int:
-        return self.rules.runs or 1
-
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -144,7 +140,7 @@ def study(
     tasks = [
         Task(trace, field.rules, policy, budget, number)
         for trace in traces
-        for number in range(field.runs)
+        for number in range(field.rules.runs or 1)
         for budget in field.budgets
         for policy in dict.fromkeys(field.policies)
     ]
@@ -182,13 +178,9 @@ def _about(trace: Trace, rules: SimulationSettings) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------- the tables
 
 
-Place = tuple[str, float]
-"""A trace and a budget."""
-
-
-def _places(figures: Iterable[RunFigures]) -> dict[Place, dict[str, list[RunFigures]]]:
-    """The runs of each policy at each place."""
-    found: dict[Place, dict[str, list[RunFigures]]] = {}
+def _places(figures: Iterable[RunFigures]) -> dict[tuple[str, float], dict[str, list[RunFigures]]]:
+    """The runs of each policy, by trace and budget."""
+    found: dict[tuple[str, float], dict[str, list[RunFigures]]] = {}
     for one in figures:
         place = found.setdefault((one.trace, one.budget), {})
         place.setdefault(one.policy, []).append(one)
@@ -210,13 +202,12 @@ def comparisons(figures: Iterable[RunFigures], ours: str = OURS) -> Iterator[dic
     for (trace, budget), policies in _places(figures).items():
         for rival in RIVALS:
             if ours in policies and rival in policies:
-                stale = {name: _staleness(runs) for name, runs in policies.items()}
+                stale = {
+                    name: np.array([one.staleness for one in sorted(runs, key=lambda one: one.run)])
+                    for name, runs in policies.items()
+                }
                 where = {"trace": trace, "budget": round(budget, 6), "policy": ours}
                 yield {**where, "against": rival, **_against(stale, ours, rival)}
-
-
-def _staleness(runs: Sequence[RunFigures]) -> Any:
-    return np.array([one.staleness for one in sorted(runs, key=lambda one: one.run)])
 
 
 def _against(stale: dict[str, Any], ours: str, rival: str) -> dict[str, float | None]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.features.truths import NEVER_GONE
+from salticus.features.truths import NEVER_GONE, rowed
 from salticus.types import Bools, Ints
 from salticus.types.dates import HOUR_US
 
@@ -86,13 +86,8 @@ def last_hour(log: Log, history: ChangeHistory) -> int:
 
 def until(history: ChangeHistory, end: int) -> ChangeHistory:
     """The history without what comes at the end or after it."""
-    early = history.hour < end
-    return replace(
-        history,
-        gone=np.minimum(history.gone, end),
-        page=history.page[early],
-        hour=history.hour[early],
-    )
+    early, gone = history.hour < end, np.minimum(history.gone, end)
+    return replace(history, gone=gone, page=history.page[early], hour=history.hour[early])
 
 
 def full_history(pages: pl.DataFrame, values: pl.LazyFrame) -> ChangeHistory:
@@ -104,18 +99,17 @@ def full_history(pages: pl.DataFrame, values: pl.LazyFrame) -> ChangeHistory:
     """
     import polars as pl
 
-    rows = _rowed(pages, values).sort("row", "at").select("row", "at", "value").collect()
+    rows = rowed(pages, values).sort("row", "at").select("row", "at", "value").collect()
     before = pl.col("value").forward_fill().shift().over("row")
     changed = pl.col("value").is_not_null() & before.is_not_null() & (pl.col("value") != before)
     ends = rows.group_by("row", maintain_order=True).agg(
         pl.col("at").first().alias("born"),
         pl.when(pl.col("value").last().is_null()).then(pl.col("at").last()).alias("gone"),
     )
-    start = _first_hour(rows)
+    start = int(_hours(rows["at"]).min()) if len(rows) else 0
     born = np.full(len(pages), start)
     gone = np.full(len(pages), NEVER_GONE, dtype=np.int64)
-    row = ends["row"].to_numpy()
-    born[row] = _hours(ends["born"])
+    born[ends["row"].to_numpy()] = _hours(ends["born"])
     left = ends.filter(pl.col("gone").is_not_null())
     gone[left["row"].to_numpy()] = _hours(left["gone"])
     return _history(pages, rows.filter(changed), start, born=born, gone=gone)
@@ -130,7 +124,7 @@ def partial_history(
     """
     import polars as pl
 
-    changes = _rowed(pages, visits).filter(pl.col("changed")).sort("row", "at").collect()
+    changes = rowed(pages, visits).filter(pl.col("changed")).sort("row", "at").collect()
     return _history(pages, changes, like.start, born=like.born, gone=like.gone)
 
 
@@ -139,14 +133,7 @@ def _history(
 ) -> ChangeHistory:
     page, hour = changes["row"].to_numpy().astype(np.int64), _hours(changes["at"])
     there = (hour >= born[page]) & (hour <= gone[page])
-    return ChangeHistory(
-        start=start,
-        born=born,
-        gone=gone,
-        group=group_numbers(pages),
-        page=page[there],
-        hour=hour[there],
-    )
+    return ChangeHistory(start, born, gone, group_numbers(pages), page[there], hour[there])
 
 
 def group_numbers(pages: pl.DataFrame) -> Ints:
@@ -159,16 +146,6 @@ def group_numbers(pages: pl.DataFrame) -> Ints:
     if "category" not in pages.columns:
         return np.zeros(len(pages), dtype=np.int64)
     return pages["category"].rank("dense").fill_null(0).to_numpy().astype(np.int64)
-
-
-def _rowed(pages: pl.DataFrame, table: pl.LazyFrame) -> pl.LazyFrame:
-    """The table with the row of each page; rows of unknown pages are dropped."""
-    rows = pages.lazy().select("page_id").with_row_index("row")
-    return table.join(rows, on="page_id", how="inner")
-
-
-def _first_hour(rows: pl.DataFrame) -> int:
-    return int(_hours(rows["at"]).min(initial=NEVER_GONE)) if len(rows) else 0
 
 
 def _hours(at: pl.Series) -> Ints:

@@ -7,6 +7,7 @@ which a market tuned to them could no longer test.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from salticus.lab.studies.prediction.published import SEEN
 
@@ -30,12 +31,11 @@ class Statistic:
     note: str = ""
 
 
-def _of(paper: str, *rows: tuple[str, str, str, Measured, float | None]) -> tuple[Statistic, ...]:
-    """Statistics of a paper: key, name, where it stands, value, bound."""
+def _of(paper: str, *rows: tuple[Any, ...]) -> tuple[Statistic, ...]:
+    """Statistics of a paper: key, name, where it stands, value, bound, and perhaps a note."""
     preset = paper.lower().replace(" ", "")
     return tuple(
-        Statistic(key, name, f"{paper} {where}", preset, value, bound)
-        for key, name, where, value, bound in rows
+        Statistic(key, name, f"{paper} {where}", preset, *rest) for key, name, where, *rest in rows
     )
 
 
@@ -48,7 +48,30 @@ def share(positive: float, negative: float) -> float:
     return positive / (positive + negative)
 
 
-SHAPES_2019 = _of(
+AUC_BOUND, FRESHNESS_BOUND = 0.03, 0.05
+AUC_NAMES = {  # Han 2019 Table 2, first eight rows
+    "category_day": "category, 1 day",
+    "category_week": "category, 1 week",
+    "category_month": "category, 1 month",
+    "category_recent": "category, most recent",
+    "page_day": "offer, 1 day",
+    "page_week": "offer, 1 week",
+    "page_month": "offer, 1 month",
+    "page_recent": "offer, most recent",
+}
+OFFER_MIX = (
+    "the published ratio is of a training mix; of its 100 M examples some 13 M were uniform (8 M "
+    "in 91 days of testing), so the click stratum alone lay near"
+)
+BUDGETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+FRESHNESS = {  # the rows "Uniform" of Han 2020
+    ("click", "click-weighted", "Table 5"):
+        (0.7460, 0.8162, 0.8512, 0.8720, 0.8840, 0.8928, 0.9029, 0.9105, 0.9165),
+    ("page", "offer-level", "Table 6"):
+        (0.7426, 0.8135, 0.8454, 0.8637, 0.8758, 0.8849, 0.8917, 0.8971, 0.9015),
+}  # fmt: skip
+
+HAN_2019 = _of(
     "Han 2019",
     ("change_6h", "change within 6 h, 1:48", "§4.1.3", share(1, 48), 0.002),
     ("countries_high", "countries that change most", "Fig. 4", ("IN", "MX", "BR"), None),
@@ -65,78 +88,38 @@ SHAPES_2019 = _of(
     ("interval_24h", "intervals of 24 h / highest of 22, 23, 25, 26 h", "Fig. 3", 1.0, None),
     ("interval_48h", "intervals of 48 h / highest of 46, 47, 49, 50 h", "Fig. 3", 1.0, None),
     ("returning", "clicked offers accessed in the week before", "§6", 0.95, 0.02),
-)  # fmt: skip
-
-AUC_BOUND = 0.03
-AUC_NAMES = {  # Han 2019 Table 2, first eight rows
-    "category_day": "category, 1 day",
-    "category_week": "category, 1 week",
-    "category_month": "category, 1 month",
-    "category_recent": "category, most recent",
-    "page_day": "offer, 1 day",
-    "page_week": "offer, 1 week",
-    "page_month": "offer, 1 month",
-    "page_recent": "offer, most recent",
-}
-
-AUCS_2019 = _of(
-    "Han 2019",
     *(
         (f"auc_{seen}_{key}", f"AUC, {seen}: {name}", "Table 2", SEEN[key][column].auc, AUC_BOUND)
         for column, seen in enumerate(("partial", "full"))
         for key, name in AUC_NAMES.items()
     ),
-)
-
-LIFTS_2019 = _of(
-    "Han 2019",
     ("lift_first", "InstaCrawl, first 10 % of requests", "Fig. 10", 0.381, 0.05),
     ("lift_rest", "InstaCrawl, other 90 % of requests", "Fig. 10", 0.029, 0.02),
-)
+)  # fmt: skip
 
-SHARES_2020 = _of(
+HAN_2020 = _of(
     "Han 2020",
     ("change_1d", "change within a day, 1:20", "§4.1.1", share(1, 20), 0.005),
     ("click_1d", "click within a day, 1:75", "§4.1.1", share(1, 75), 0.0015),
     ("impression_1d", "impression within a day, 1:6", "§4.1.1", share(1, 6), 0.015),
-)
-
-OFFER_MIX = (
-    "the published ratio is of a training mix; of its 100 M examples some 13 M were uniform (8 M "
-    "in 91 days of testing), so the click stratum alone lay near"
-)
-
-CLICKED_2020 = tuple(
-    Statistic(
-        f"{what}_1d_clicked", f"{what} within a day in the click stratum, {ratio}:1",
-        "Han 2020 §4.1.1", "han2020", share(ratio, 1), bound, f"{OFFER_MIX} {near}",
-    )
-    for what, ratio, bound, near in (("click", 1, 0.1, "0.58"), ("impression", 4, 0.11, "0.90"))
-)  # fmt: skip
-
-BUDGETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-FRESHNESS_BOUND = 0.05
-FRESHNESS = {  # the rows "Uniform" of Han 2020, Tables 5 and 6
-    "click": (0.7460, 0.8162, 0.8512, 0.8720, 0.8840, 0.8928, 0.9029, 0.9105, 0.9165),
-    "page": (0.7426, 0.8135, 0.8454, 0.8637, 0.8758, 0.8849, 0.8917, 0.8971, 0.9015),
-}
-_CALLED = {"click": ("click-weighted", "Table 5"), "page": ("offer-level", "Table 6")}
-
-FRESHNESS_2020 = _of(
-    "Han 2020",
+    *(
+        (
+            f"{what}_1d_clicked", f"{what} within a day in the click stratum, {ratio}:1",
+            "§4.1.1", share(ratio, 1), bound, f"{OFFER_MIX} {near}",
+        )
+        for what, ratio, bound, near in (("click", 1, 0.1, "0.58"), ("impression", 4, 0.11, "0.90"))
+    ),
     *(
         (
             f"{weight}_freshness_{budget:.0%}", f"uniform, {called} freshness at {budget:.0%}",
             table, value, FRESHNESS_BOUND,
         )
-        for weight, (called, table) in _CALLED.items()
-        for budget, value in zip(BUDGETS, FRESHNESS[weight], strict=True)
+        for (weight, called, table), values in FRESHNESS.items()
+        for budget, value in zip(BUDGETS, values, strict=True)
     ),
 )  # fmt: skip
 
-PUBLISHED = (
-    *SHAPES_2019, *AUCS_2019, *LIFTS_2019, *SHARES_2020, *CLICKED_2020, *FRESHNESS_2020,
-)  # fmt: skip
+PUBLISHED = (*HAN_2019, *HAN_2020)
 PRESETS = ("han2019", "han2020")
 
 

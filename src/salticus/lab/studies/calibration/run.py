@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -37,12 +37,8 @@ POINTS = 2_000_000  # predictions; 40,000 positives, 2,000 a subset
 Tell = Callable[[str], None]
 
 
-def _silently(text: str) -> None:
-    """Tell nobody."""
-
-
 def calibrate(
-    presets: Iterable[str], *, offers: int, days: int, seed: int, tell: Tell = _silently
+    presets: Iterable[str], *, offers: int, days: int, seed: int, tell: Tell = lambda text: None
 ) -> list[CalibrationRow]:
     """The table of each preset, from a market made for it and thrown away."""
     found = []
@@ -61,59 +57,42 @@ def calibrate_log(
     *,
     seed: int = 0,
     points: int = POINTS,
-    tell: Tell = _silently,
+    tell: Tell = lambda text: None,
 ) -> list[CalibrationRow]:
     """The tables of an existing log; by default of the preset that it was made with."""
     log = Log(folder)
+    told = log.about.rest.get("preset")
     found = []
-    for preset in presets or presets_of(log):
-        figures = measure(log, preset, seed=seed, points=points, tell=_prefixed(tell, preset))
-        found += rows(published(preset), figures.values, figures.spreads)
+    for preset in presets or ((told,) if told in PRESETS else PRESETS):
+        say = partial(_say, tell, preset)
+        found += rows(published(preset), *measure(log, preset, seed=seed, points=points, tell=say))
     return found
 
 
-def presets_of(log: Log) -> tuple[str, ...]:
-    """The preset that a log says it was made with; all of them if it does not say."""
-    told = log.about.rest.get("preset")
-    return (told,) if told in PRESETS else PRESETS
-
-
-def _prefixed(tell: Tell, preset: str) -> Tell:
-    return lambda text: tell(f"{preset}: {text}")
-
-
-@dataclass
-class MeasuredFigures:
-    """Measured values by key, and the standard deviations of some."""
-
-    values: dict[str, Measured] = field(default_factory=dict)
-    spreads: dict[str, float] = field(default_factory=dict)
+def _say(tell: Tell, preset: str, text: str) -> None:
+    tell(f"{preset}: {text}")
 
 
 def measure(
-    log: Log, preset: str, *, seed: int = 0, points: int = POINTS, tell: Tell = _silently
-) -> MeasuredFigures:
-    """What the log shows of the statistics of a preset."""
+    log: Log, preset: str, *, seed: int, points: int, tell: Tell
+) -> tuple[dict[str, Measured], dict[str, float]]:
+    """What the log shows of a preset's statistics, by key, and the standard deviations of some."""
     tell("reading the log")
     market = read_market(log)
-    figures = MeasuredFigures()
-    if preset == "han2019":
-        tell("counting changes")
-        end = market.end - HORIZON
-        figures.values["change_6h"] = change_within(market.full, HORIZON, market.start, end)
-        figures.values |= patterns(market.log)
-        figures.values["returning"] = returning(market)
-        tell("scoring single features")
-        for key, (mean, spread) in feature_aucs(market, points=points, seed=seed).items():
-            figures.values[key], figures.spreads[key] = mean, spread
-        tell("replaying requests")
-        figures.values |= request_lifts(market, seed=seed)
-    else:
+    if preset != "han2019":
         tell("counting offer-days")
-        figures.values |= daily_shares(market)
+        shares = daily_shares(market)
         tell("crawling uniformly at nine budgets")
-        figures.values |= uniform_freshness(market, BUDGETS, seed=seed)
-    return figures
+        return {**shares, **uniform_freshness(market, BUDGETS, seed=seed)}, {}
+    tell("counting changes")
+    change = change_within(market.full, HORIZON, market.start, market.end - HORIZON)
+    values = {"change_6h": change, **patterns(market.log), "returning": returning(market)}
+    tell("scoring single features")
+    aucs = feature_aucs(market, points=points, seed=seed)
+    tell("replaying requests")
+    values |= {key: mean for key, (mean, _) in aucs.items()}
+    values |= request_lifts(market, seed=seed)
+    return values, {key: spread for key, (_, spread) in aucs.items()}
 
 
 def uniform_freshness(

@@ -12,7 +12,7 @@ from salticus.features.events import EventKind, Events, make_events
 from salticus.features.groups import Groups
 from salticus.features.names import WINDOWS
 from salticus.features.past import FeatureStream
-from salticus.features.truths import NEVER_GONE
+from salticus.features.truths import NEVER_GONE, rowed
 from salticus.lab.analyze.groups import GroupShares, groups_of
 from salticus.lab.analyze.intervals import Intervals, intervals_of
 from salticus.lab.analyze.pages import known_pages
@@ -61,7 +61,9 @@ def frequencies(history: ChangeHistory, page: Ints, hour: Ints) -> dict[str, Flo
 
     A page without a history counts as unchanged since the start of the log.
     """
-    past = FeatureStream(_categories(history), full=True, demand=False)
+    none = np.full(len(history), -1, dtype=np.int64)
+    categories = Groups(history.group, none, none, none, none, none, (), ())
+    past = FeatureStream(categories, full=True, demand=False)
     past.learn(_events(history))
     order = np.argsort(hour, kind="stable")
     inputs = past.read(page[order], hour[order])
@@ -83,17 +85,14 @@ def _events(history: ChangeHistory) -> Events:
 
 def prediction_points(market: MarketHistory, points: int, *, seed: int) -> tuple[Ints, Ints]:
     """So many (page, hour) in order, uniform over all pages' hours in the test window."""
-    low = np.maximum(market.full.born + WINDOWS["month"], window_start(market))
+    month = WINDOWS["month"]
+    window = max(market.end - month, market.start + month)  # the last 30 days, or what is left
+    low = np.maximum(market.full.born + month, window)
     high = np.minimum(market.full.gone, market.end - HORIZON)
     hours = np.cumsum(np.maximum(0, high - low))
     drawn = np.sort(np.random.default_rng(seed).integers(0, hours[-1], points))
     page = np.searchsorted(hours, drawn, side="right")
     return page, high[page] - (hours[page] - drawn)
-
-
-def window_start(market: MarketHistory) -> int:
-    """The first hour of the test window: the last 30 days, or what 30 days of history leave."""
-    return max(market.end - WINDOWS["month"], market.start + WINDOWS["month"])
 
 
 def changes_within(history: ChangeHistory, page: Ints, hour: Ints, horizon: int = HORIZON) -> Bools:
@@ -102,12 +101,6 @@ def changes_within(history: ChangeHistory, page: Ints, hour: Ints, horizon: int 
     at = history.page * span + history.hour
     start = page * span + hour
     return np.searchsorted(at, start + horizon) > np.searchsorted(at, start)
-
-
-def _categories(history: ChangeHistory) -> Groups:
-    """The categories alone."""
-    none = np.full(len(history), -1, dtype=np.int64)
-    return Groups(history.group, none, none, none, none, none, (), ())
 
 
 # ------------------------------------------------------------------------- shares of hours and days
@@ -126,13 +119,8 @@ def change_within(history: ChangeHistory, hours: int, low: int, high: int) -> fl
     first = np.maximum(first, before + 1)  # earlier times are counted for the change before
     last = np.minimum(np.minimum(hour, history.gone[page] - 1), high - 1)
     positive = np.maximum(0, last - first + 1).sum()
-    return float(positive / lived(history, low, high).sum())
-
-
-def lived(history: ChangeHistory, low: int, high: int) -> Ints:
-    """Hours of each page's life in [low, high)."""
-    last: Ints = np.minimum(history.gone, high)
-    return np.maximum(0, last - np.maximum(history.born, low))
+    lived = np.minimum(history.gone, high) - np.maximum(history.born, low)
+    return float(positive / np.maximum(0, lived).sum())
 
 
 def daily_shares(market: MarketHistory) -> dict[str, float]:
@@ -167,14 +155,9 @@ def returning(market: MarketHistory) -> float:
 def _demand_days(market: MarketHistory, column: str) -> Ints:
     import polars as pl
 
-    rows = market.pages.lazy().select("page_id").with_row_index("row")
-    found = (
-        market.log.scan("demand", column)
-        .filter(pl.col(column) > 0)
-        .join(rows, on="page_id")
-        .select("row", hour=pl.col("at").dt.epoch("us") // HOUR_US)
-        .collect()
-    )
+    some = market.log.scan("demand", column).filter(pl.col(column) > 0)
+    hours = pl.col("at").dt.epoch("us") // HOUR_US
+    found = rowed(market.pages, some).select("row", hour=hours).collect()
     row, hour = (found[name].to_numpy().astype(np.int64) for name in ("row", "hour"))
     return _days(market, row, hour // 24)
 

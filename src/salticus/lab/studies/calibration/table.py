@@ -70,16 +70,12 @@ def _compared(statistic: Statistic, ours: Measured) -> tuple[float | str, float 
     """
     published = statistic.value
     if isinstance(published, tuple) or isinstance(ours, tuple):
-        wanted, found = set(_names(published)), set(_names(ours))
+        wanted, found = (set(x if isinstance(x, tuple) else ()) for x in (published, ours))
         return f"{len(wanted & found)} of {len(wanted)} agree", "same", wanted == found
     difference = ours - published
     if statistic.bound is None:
         return difference, f"> {published:g}", difference > 0
     return difference, statistic.bound, abs(difference) <= statistic.bound
-
-
-def _names(value: Measured) -> tuple[str, ...]:
-    return value if isinstance(value, tuple) else ()
 
 
 def _shown(value: Measured) -> str:
@@ -101,11 +97,9 @@ def summary(table: Sequence[CalibrationRow]) -> dict[str, object]:
 
 def markdown(table: Sequence[CalibrationRow]) -> str:
     """The table as Markdown, one for each preset, then the notes."""
-    parts = []
-    for preset in dict.fromkeys(row.preset for row in table):
-        lines = [row for row in table if row.preset == preset]
-        parts.append(f"## {preset}\n\n{_grid(lines)}\n")
-    return "\n".join(parts)
+    presets = dict.fromkeys(row.preset for row in table)
+    tables = {preset: [row for row in table if row.preset == preset] for preset in presets}
+    return "\n".join(f"## {preset}\n\n{_grid(lines)}\n" for preset, lines in tables.items())
 
 
 def _grid(table: Sequence[CalibrationRow]) -> str:

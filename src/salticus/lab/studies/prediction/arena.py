@@ -17,14 +17,14 @@ from salticus.exchange.place import in_place
 from salticus.features.metadata import Vocabulary
 from salticus.features.names import METADATA
 from salticus.lab.studies.prediction.entrants import Entrant
-from salticus.models.model import Calibrated, Curve, Model
+from salticus.models.model import Calibrated
 from salticus.models.training.calibrate import calibrate
 from salticus.models.training.evaluate import Scored, figures_of, labels_within, scored
 from salticus.models.training.examples import make_examples
-from salticus.models.training.recipe import Recipe, TimeSplit, log_span, shrunk
+from salticus.models.training.recipe import Recipe, log_span, shrunk
 from salticus.models.training.run import DEPTH, fitting_of, renewed
 from salticus.models.training.shards import Shards
-from salticus.types import Bools, Examples, Floats, Metadata
+from salticus.types import Bools, Examples, Metadata
 
 Told = Callable[[str], None]
 Figures = list[dict[str, Any]]
@@ -81,7 +81,15 @@ class Arena:
         """Train a model, and calibrate it on the validation part."""
         choice = entrant.choice(self.edges)
         train, later = (self.part(name, choice.dense) for name in ("train", "validation"))
-        settings, fit = _how(entrant, self)
+        settings, fit = fitting_of(
+            entrant.kind,
+            seed=self.plan.seed,
+            published=entrant.published,
+            baseline=entrant.which,
+            edges=self.edges,
+        )
+        if self.plan.quick:
+            settings = replace(settings, **_QUICK.get(entrant.kind, {}))
         self.told(entrant.name)
         model = fit(train, later, self.metadata, choice, settings, self.told)
         ready = calibrate(model, later, self.metadata)
@@ -128,20 +136,10 @@ def arenas(
 
 def arena(log: Log, recipe: Recipe, plan: ArenaSettings, told: Told, name: str) -> Arena:
     """Make the examples of a recipe in the plan's folder, or find them there."""
-    split = fitting(log, recipe.split)
+    split = shrunk(recipe.split, *log_span(log))  # in the same proportions, if the log is shorter
     whole = replace(recipe, split=split, examples=plan.examples, seed=plan.seed)
     told(f"examples ({name})")
     return Arena(make_examples(log, whole, plan.work / name), plan, told)
-
-
-def fitting(log: Log, split: TimeSplit) -> TimeSplit:
-    """The split in the same proportions, if the log is shorter."""
-    return shrunk(split, *log_span(log))
-
-
-def raw(model: Calibrated) -> Calibrated:
-    """The same model without its calibration."""
-    return Calibrated(model.model, (Curve(),) * len(model.curves))
 
 
 def judged(rows: Scored, among: Bools | None = None) -> dict[str, Any]:
@@ -159,23 +157,3 @@ def judged(rows: Scored, among: Bools | None = None) -> dict[str, Any]:
         "brier": found["brier"],
         "calibration_error": found["ece"],
     }
-
-
-def with_scores(rows: Scored, scores: Floats) -> Scored:
-    """The same rows with other probabilities."""
-    return replace(rows, probability=scores[:, None])
-
-
-# ------------------------------------------------------------------------------------------ fitting
-
-
-def _how(entrant: Entrant, place: Arena) -> tuple[Any, Callable[..., Model]]:
-    """The settings of an entrant's fit, and what takes them."""
-    settings, fit = fitting_of(
-        entrant.kind,
-        seed=place.plan.seed,
-        published=entrant.published,
-        baseline=entrant.which,
-        edges=place.edges,
-    )
-    return replace(settings, **_QUICK.get(entrant.kind, {}) if place.plan.quick else {}), fit

@@ -6,8 +6,6 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from functools import partial
 
-import numpy as np
-
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.lab.studies.prediction.arena import (
@@ -17,7 +15,6 @@ from salticus.lab.studies.prediction.arena import (
     arena,
     arenas,
     judged,
-    with_scores,
 )
 from salticus.lab.studies.prediction.entrants import CHANGES, COLD, some
 from salticus.lab.studies.prediction.published import published
@@ -32,7 +29,6 @@ from salticus.lab.studies.prediction.verdicts import (
 from salticus.lab.worlds.market.truth import Hazards, hazards_of
 from salticus.models.training.evaluate import Scored, groups
 from salticus.models.training.recipe import SPLITS, Recipe
-from salticus.types import Examples
 from salticus.types.dates import HOUR_US
 
 HOURS = 6
@@ -75,18 +71,20 @@ def change_study(log: Log, plan: ArenaSettings, told: Told, *, recipe: Recipe | 
 
 
 def _plain(recipe: Recipe, plan: ArenaSettings) -> Row:
-    told = {**asdict(recipe), "examples": plan.examples, "seed": plan.seed, "observe": [*SIGHTS]}
-    return {name: str(each) if name == "every" else each for name, each in told.items()} | {
-        "split": {name: str(each) for name, each in asdict(recipe.split).items()}
+    return {
+        **asdict(recipe),
+        "every": str(recipe.every),
+        "examples": plan.examples,
+        "seed": plan.seed,
+        "observe": [*SIGHTS],
+        "split": {name: str(each) for name, each in asdict(recipe.split).items()},
     }
 
 
 def _rows(key: str, name: str, observe: str, found: Scored) -> list[Row]:
-    groups = {"seen": found.seen, "unseen": ~found.seen}
-    for group, none_known in UNSEEN.items():
-        groups[group] = ~found.seen & (found.known == 0) if none_known else ~found.seen
-    rows = []
-    for group, among in groups.items():
+    new, rows = ~found.seen, []
+    cold = {group: new & (found.known == 0) if bare else new for group, bare in UNSEEN.items()}
+    for group, among in {"seen": found.seen, "unseen": new, **cold}.items():
         theirs = published(key, group, observe) if group in GROUPS else None
         told = {"published": theirs and theirs.auc, "published_sd": theirs and theirs.sd}
         known = {"model": key, "name": name, "group": group, "observe": observe}
@@ -141,26 +139,24 @@ def ceilings(truth: Hazards, place: Arena) -> dict[str, Scored]:
     at, fine = place.shards.times("test"), test.uniform
     hour = -(-at[fine] // HOUR_US)  # changes come on whole hours: the next one is the first ahead
     offer = place.shards.pages["page_id"].cast(int).to_numpy()[test.inputs.page[fine]]
-    rows = _unscored(test.take(fine))
-    hours = place.edges[-1]
+    rows, hours = test.take(fine), place.edges[-1]
     known = {
         "ceiling_metadata": truth.within(offer, hour, hours, own=False),
         "ceiling_plain": truth.within(offer, hour, hours, own=False, campaigns=False),
         "ceiling_own": truth.within(offer, hour, hours, own=True),
     }
-    return {key: with_scores(rows, scores) for key, scores in known.items()}
-
-
-def _unscored(some: Examples) -> Scored:
-    return Scored(
-        page=some.inputs.page,
-        hour=some.inputs.hour,
-        probability=np.zeros((len(some), 1)),
-        label=some.label[:, -1:],
-        weight=some.weight,
-        seen=some.seen,
-        known=some.known,
-    )
+    return {
+        key: Scored(
+            page=rows.inputs.page,
+            hour=rows.inputs.hour,
+            probability=scores[:, None],
+            label=rows.label[:, -1:],
+            weight=rows.weight,
+            seen=rows.seen,
+            known=rows.known,
+        )
+        for key, scores in known.items()
+    }
 
 
 # ----------------------------------------------------------------------------------- what must hold

@@ -21,12 +21,12 @@ from salticus.lab.studies.prediction.arena import (
     arena,
     arenas,
     judged,
-    raw,
 )
 from salticus.lab.studies.prediction.changes import change_study, cold_study
 from salticus.lab.studies.prediction.entrants import DAILY, RULES, TASKS, Entrant, some
 from salticus.lab.studies.prediction.published import TASKS as PUBLISHED
 from salticus.lab.studies.prediction.verdicts import Row, at_least, at_most, verdict
+from salticus.models.model import Calibrated, Curve
 from salticus.models.training.evaluate import Scored
 from salticus.models.training.recipe import SPLITS, Recipe, TimeSplit
 from salticus.types import Bools
@@ -164,7 +164,9 @@ def daily_study(
     if days is None:
         raise ConfigError("tell the first day, that of the test and the end")
     entrants = some(DAILY, plan.models)
-    places = arenas(log, daily_recipe(days), plan, told, "daily")
+    # a prediction a page and day, of the day that follows; a tenth of the pages is never met
+    recipe = Recipe(edges=(24,), split=days.split(), every=_DAY, visits=False, unseen=0.1)
+    places = arenas(log, recipe, plan, told, "daily")
     rows: list[Row] = []
     for entrant in entrants:
         rows += _daily_rows(places(entrant), entrant, "all", None)
@@ -180,17 +182,13 @@ def daily_study(
     }
 
 
-def daily_recipe(days: Dates) -> Recipe:
-    """A prediction a page and day, of the day that follows; a tenth of the pages is never met."""
-    return Recipe(edges=(24,), split=days.split(), every=_DAY, visits=False, unseen=0.1)
-
-
 def _daily_rows(place: Arena, entrant: Entrant, group: str, among: Bools | None) -> list[Row]:
     """The figures of a model, before and after calibration; `among`: of which pages."""
 
     def figures() -> list[Row]:
         model = place.fit(entrant)
-        found, before = place.scored(entrant, model), place.scored(entrant, raw(model))
+        raw = Calibrated(model.model, (Curve(),) * len(model.curves))
+        found, before = place.scored(entrant, model), place.scored(entrant, raw)
         groups = {
             group: np.ones(len(found), dtype=np.bool_) if among is None else among[found.page]
         }
