@@ -58,10 +58,9 @@ def _savings(sheet: Sheet, report: Row, title: str, header: tuple[str, ...]) -> 
 
 # ------------------------------------------------------------------------------------- simulations
 
-_MEASURES = {"click_freshness": "clicks that find a fresh copy", "page_freshness": "fresh pages"}
-_POINTS = {
-    "click_freshness": "each day's clicks",
-    "page_freshness": "the pages at each midnight",
+_MEASURES = {
+    "click_freshness": ("clicks that find a fresh copy", "each day's clicks"),
+    "page_freshness": ("fresh pages", "the pages at each midnight"),
 }
 _INCREASES = {
     "policy": "policy", "against": "against", "budget": "budget",
@@ -78,9 +77,9 @@ def write_contest(report: Row, path: Path) -> None:
     """Write the page of `Contest.report()`: who was how fresh, on which budget, day by day."""
     how = "ticks of {tick}, {spacing} spacing, demand {demand}"
     sheet, rows = _replayed("Crawling {} on a budget", report, how), report["rows"]
-    for measure, words in _MEASURES.items():
+    for measure, (words, points) in _MEASURES.items():
         sheet.heading(f"Share of {words}")
-        which = f"Median over runs and days of {_POINTS[measure]}"
+        which = f"Median over runs and days of {points}"
         sheet.chart(_by_budget(rows, measure), f"{which}; bars hold the central 95 % of them.")
         sheet.chart(_by_day(rows, measure), "Day by day, median over the runs.")
     if report["spending"]:
@@ -104,7 +103,7 @@ def _by_budget(rows: list[Row], measure: str) -> Any:
     ]
     made = kit.by("budget:Q", title="visits made per page and day", scale=kit.LOG)
     base = kit.plot(points, x=made, color=_policies(rows))
-    share = kit.by("median:Q", title=f"share of {_MEASURES[measure]}", **_FRESH)
+    share = kit.by("median:Q", title=f"share of {_MEASURES[measure][0]}", **_FRESH)
     tips = ["policy:N", *(kit.tip(k, ".4f") for k in ("budget", *spread))]
     line = base.mark_line(point={"size": 50}).encode(y=share, tooltip=tips)
     bars = base.mark_rule(opacity=0.45).encode(y=kit.by("low:Q", **_FRESH), y2="high:Q")

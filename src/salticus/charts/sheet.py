@@ -133,12 +133,19 @@ class Sheet:
 def draw(chart: Any, path: Path, sheet: Sheet, caption: str) -> None:
     """Write a chart to an SVG or PNG file, or at the end of the sheet to an HTML file, by the
     suffix of the path."""
+    import vl_convert
+
     kind = checked(path).suffix.lower()
     if kind == ".html":
         sheet.chart(chart, caption).write(path)
         return
+    spec = chart.to_dict()
+    if kind == ".svg":
+        picture = vl_convert.vegalite_to_svg(spec, config=LOOK).encode()
+    else:
+        picture = vl_convert.vegalite_to_png(spec, config=LOOK, scale=2)
     with in_place(path) as part:
-        part.write_bytes(picture(chart, kind))
+        part.write_bytes(picture)
 
 
 def checked(path: Path) -> Path:
@@ -146,16 +153,6 @@ def checked(path: Path) -> Path:
     if path.suffix.lower() not in SUFFIXES:
         raise ConfigError(f"{path}: a plot is a file that ends in {', '.join(SUFFIXES)}")
     return path
-
-
-def picture(chart: Any, kind: str) -> bytes:
-    """A chart as SVG or PNG, by the suffix."""
-    import vl_convert
-
-    spec = chart.to_dict()
-    if kind == ".svg":
-        return vl_convert.vegalite_to_svg(spec, config=LOOK).encode()
-    return vl_convert.vegalite_to_png(spec, config=LOOK, scale=2)
 
 
 def _text(text: str) -> str:

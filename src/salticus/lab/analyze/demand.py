@@ -239,7 +239,8 @@ def draw_demand(sheet: Sheet, demand: DemandSummary) -> None:
 def _lorenz_curve(demand: DemandSummary) -> Any:
     """Share of clicks against share of pages; the diagonal is what equal pages would give."""
     titles = {"pages": "share of pages, least clicked first", "clicks": "share of clicks"}
-    curves = {"clicks": demand.lorenz, "equal pages": [(0, 0), (1, 1)]}
+    equal: list[tuple[float, float]] = [(0, 0), (1, 1)]
+    curves = {"clicks": demand.lorenz, "equal pages": equal}
     rows = [{"pages": x, "clicks": y, "curve": k} for k, xys in curves.items() for x, y in xys]
     x, y = (kit.by(f"{k}:Q", title=v, axis={"format": "~%"}) for k, v in titles.items())
     dash = {"domain": list(curves), "range": [[1, 0], [5, 4]]}

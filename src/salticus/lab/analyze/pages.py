@@ -50,7 +50,11 @@ def known_pages(log: Log) -> AnalyzedPages:
         .with_columns(pl.col("row").cast(pl.Int64))
         .collect()
     )
-    _check_ids(log, frame)
+    ids = frame["page_id"]
+    if ids.null_count():
+        raise InputError(f"{log.path('pages')}: column `page_id` has empty rows")
+    if twice := ids.filter(ids.is_duplicated()).head(1).to_list():
+        raise InputError(f"{log.path('pages')}: column `page_id` has {twice[0]!r} more than once")
     if "category" in have:
         top = pl.col("category").str.split(">").list.first().str.strip_chars()
         frame = frame.with_columns(category=pl.when(top != "").then(top))
@@ -69,14 +73,6 @@ def key(log: Log, table: str) -> pl.Expr:
             f"but {wanted} in pages.parquet; write both alike"
         )
     return pl.col("page_id").cast(pl.Int64 if kinds[0] else pl.String)
-
-
-def _check_ids(log: Log, frame: pl.DataFrame) -> None:
-    ids = frame["page_id"]
-    if ids.null_count():
-        raise InputError(f"{log.path('pages')}: column `page_id` has empty rows")
-    if twice := ids.filter(ids.is_duplicated()).head(1).to_list():
-        raise InputError(f"{log.path('pages')}: column `page_id` has {twice[0]!r} more than once")
 
 
 def _zoned(frame: pl.DataFrame) -> AnalyzedPages:

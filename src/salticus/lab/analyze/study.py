@@ -84,14 +84,14 @@ def _study(log: Log, tell: Tell) -> Analysis:
 def _sections(record: Downloads, known: AnalyzedPages) -> dict[str, Any]:
     import polars as pl
 
-    ends = record.pages["first"].min(), record.pages["last"].max()
+    ends = record.pages["first"].to_numpy().min(), record.pages["last"].to_numpy().max()
     sums = pl.col("downloads", "changes").sum()
     overall = record.pages.select(sums, name=pl.lit("all"), pages=pl.len())
     return {
         "source": record.source,
         "download": record.means,
         "step": spelt(record.step),
-        "span": tuple(iso(moment(np.datetime64(t, "us"))) for t in ends),  # type: ignore[arg-type]
+        "span": tuple(iso(moment(np.datetime64(int(t), "us"))) for t in ends),
         "overall": shares_of(overall)[0],
         "week": week_of(record, known),
         "intervals": intervals_of(record),

@@ -52,43 +52,33 @@ def week_of(record: Downloads, known: AnalyzedPages) -> WeekShares:
             "which only the day is known is written as 00:00 UTC, whatever the page's clock said",
         ]
         return WeekShares(days, [], [], known.unzoned, notes)
-    names = [f"{day} {hour}" for day in WEEKDAYS for hour in HOURS]
+    names, notes = [f"{day} {hour}" for day in WEEKDAYS for hour in HOURS], [*known.notes]
+    if record.source == "visits":
+        notes.append("the hour is that of the visit that found the change, which happened earlier")
+    elif record.step > HOUR:
+        by = f"up to {spelt(record.step)} from the change (`resolution`)"
+        notes.append(f"the hour is that of the download, {by}")
     return WeekShares(
         weekdays=days,
         hours=shares(HOURS, downloads.sum(axis=0), changes.sum(axis=0)),
         cells=shares(names, downloads.ravel(), changes.ravel()),
         unzoned=known.unzoned,
-        notes=known.notes + _delays(record),
+        notes=notes,
     )
-
-
-def _delays(record: Downloads) -> list[str]:
-    """How far the hour of a download may lie behind that of the change."""
-    if record.source == "visits":
-        return ["the hour is that of the visit that found the change, which happened earlier"]
-    if record.step > HOUR:
-        by = spelt(record.step)
-        return [f"the hour is that of the download, up to {by} from the change (`resolution`)"]
-    return []
 
 
 def _counts(looks: pl.DataFrame, *, local: bool) -> tuple[Ints, Ints]:
     """Downloads and changes, 7 weekdays × 24 hours."""
-    counts = np.zeros((2, 7 * 24), dtype=np.int64)
-    for (zone,), part in looks.partition_by("zone", as_dict=True).items():
-        cell = _cells(part["at"], str(zone) if local else "UTC")
-        for count, column in zip(counts, ("downloads", "changes"), strict=True):
-            np.add.at(count, cell, part[column].to_numpy())
-    return counts[0].reshape(7, 24), counts[1].reshape(7, 24)
-
-
-def _cells(at: pl.Series, zone: str) -> Ints:
-    """The hour of the local week of each time (µs), from 0 = Monday 00."""
     import polars as pl
 
-    clock = at.cast(pl.Datetime("us", "UTC")).dt.convert_time_zone(zone).dt
-    cells: Ints = ((clock.weekday() - 1).cast(pl.Int64) * 24 + clock.hour()).to_numpy()
-    return cells
+    downloads, changes = np.zeros((2, 7, 24), dtype=np.int64)
+    for (zone,), part in looks.partition_by("zone", as_dict=True).items():
+        utc = part["at"].cast(pl.Datetime("us", "UTC")).dt
+        clock = utc.convert_time_zone(str(zone) if local else "UTC").dt
+        cell = (clock.weekday().to_numpy() - 1, clock.hour().to_numpy())
+        np.add.at(downloads, cell, part["downloads"].to_numpy())
+        np.add.at(changes, cell, part["changes"].to_numpy())
+    return downloads, changes
 
 
 # ----------------------------------------------------------------------------------------- the page

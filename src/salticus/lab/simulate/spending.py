@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -97,7 +98,10 @@ def spending(stage: Stage, visited: Ints) -> Spending:
     mean = float(demand.mean() if len(demand) else 0.0) or 1.0
     cell = _bin(rate, RATES) * len(DEMANDS) + _bin(demand / mean, DEMANDS)
     made: Floats = np.append(visited.astype(np.float64), np.zeros(truth.ids[-1] + 1))[truth.ids]
-    return Spending(*(_sums(cell, column) for column in (np.ones(len(truth)), days, made)))
+    shape = (len(RATES), len(DEMANDS))
+    columns = (np.ones(len(truth)), days, made)
+    sums = [np.bincount(cell, column, math.prod(shape)).astype(np.float64) for column in columns]
+    return Spending(*(column.reshape(shape) for column in sums))
 
 
 def together(runs: Iterable[Spending]) -> Spending:
@@ -113,12 +117,6 @@ def _bin(values: Floats, edges: tuple[float, ...]) -> Ints:
     [0, 1, 4, 8]
     """
     return np.maximum(np.searchsorted(edges, values, side="right") - 1, values > 0)
-
-
-def _sums(cell: Ints, column: Floats) -> Floats:
-    size = len(RATES) * len(DEMANDS)
-    sums = np.bincount(cell, weights=column, minlength=size).astype(np.float64)
-    return sums.reshape(len(RATES), len(DEMANDS))
 
 
 # ------------------------------------------------------------------------------ settled policies

@@ -98,7 +98,8 @@ def set_stage(
     seed = rules.seed + 1_000_003 * run
     if truth is None or truth.imputed:
         truth = read_truth(log, seed=seed)
-    start = rules.start or _midnight(moment(truth.at[0]))
+    midnight = (truth.at[0] - np.timedelta64(1, "us")).astype("M8[D]") + 1  # the first one, UTC
+    start = rules.start or moment(midnight)
     last = moment(_last(log, truth))
     crawl, score, end = _times(rules, start, last)
     if end > last:
@@ -172,9 +173,3 @@ def _last(log: Log, truth: Truth) -> np.datetime64:
         raise InputError(f"{log.folder / 'log.json'}: `span`: {error}") from None
     after = truth.end + np.timedelta64(1, "us")
     return after if ends is None else max(instant(ends[1]) + np.timedelta64(1, "us"), after)
-
-
-def _midnight(when: datetime) -> datetime:
-    """The first midnight (UTC) at or after a time."""
-    day = when.replace(hour=0, minute=0, second=0, microsecond=0)
-    return day if day == when else day + _DAY

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -64,32 +63,28 @@ def calibrate_log(
     told = log.about.rest.get("preset")
     found = []
     for preset in presets or ((told,) if told in PRESETS else PRESETS):
-        say = partial(_say, tell, preset)
-        found += rows(published(preset), *measure(log, preset, seed=seed, points=points, tell=say))
+        figures = measure(log, preset, seed=seed, points=points, tell=tell)
+        found += rows(published(preset), *figures)
     return found
-
-
-def _say(tell: Tell, preset: str, text: str) -> None:
-    tell(f"{preset}: {text}")
 
 
 def measure(
     log: Log, preset: str, *, seed: int, points: int, tell: Tell
 ) -> tuple[dict[str, Measured], dict[str, float]]:
     """What the log shows of a preset's statistics, by key, and the standard deviations of some."""
-    tell("reading the log")
+    tell(f"{preset}: reading the log")
     market = read_market(log)
     if preset != "han2019":
-        tell("counting offer-days")
+        tell(f"{preset}: counting offer-days")
         shares = daily_shares(market)
-        tell("crawling uniformly at nine budgets")
+        tell(f"{preset}: crawling uniformly at nine budgets")
         return {**shares, **uniform_freshness(market, BUDGETS, seed=seed)}, {}
-    tell("counting changes")
+    tell(f"{preset}: counting changes")
     change = change_within(market.full, HORIZON, market.start, market.end - HORIZON)
     values = {"change_6h": change, **patterns(market.log), "returning": returning(market)}
-    tell("scoring single features")
+    tell(f"{preset}: scoring single features")
     aucs = feature_aucs(market, points=points, seed=seed)
-    tell("replaying requests")
+    tell(f"{preset}: replaying requests")
     values |= {key: mean for key, (mean, _) in aucs.items()}
     values |= request_lifts(market, seed=seed)
     return values, {key: spread for key, (_, spread) in aucs.items()}

@@ -8,14 +8,7 @@ from functools import partial
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.lab.studies.prediction.arena import (
-    Arena,
-    ArenaSettings,
-    Told,
-    arena,
-    arenas,
-    judged,
-)
+from salticus.lab.studies.prediction.arena import Arena, ArenaSettings, Told, arena, arenas, judged
 from salticus.lab.studies.prediction.entrants import CHANGES, COLD, some
 from salticus.lab.studies.prediction.published import published
 from salticus.lab.studies.prediction.verdicts import (

@@ -14,14 +14,7 @@ import numpy as np
 
 from salticus.errors import ConfigError
 from salticus.exchange.folder import Log
-from salticus.lab.studies.prediction.arena import (
-    Arena,
-    ArenaSettings,
-    Told,
-    arena,
-    arenas,
-    judged,
-)
+from salticus.lab.studies.prediction.arena import Arena, ArenaSettings, Told, arena, arenas, judged
 from salticus.lab.studies.prediction.changes import change_study, cold_study
 from salticus.lab.studies.prediction.entrants import DAILY, RULES, TASKS, Entrant, some
 from salticus.lab.studies.prediction.published import TASKS as PUBLISHED
