@@ -54,16 +54,14 @@ class Spending:
 
     def cells(self) -> list[dict[str, Any]]:
         """One row for each bin with a page, ordered by rate and demand."""
-        total = max(1.0, float(self.visits.sum()))
+        total, sums = max(1.0, float(self.visits.sum())), ("pages", "page_days", "visits")
         return [
             {
                 "rate": RATES[i],
                 "rate_to": upper(RATES, i),
                 "demand": DEMANDS[j],
                 "demand_to": upper(DEMANDS, j),
-                "pages": round(float(self.pages[i, j]), 3),
-                "page_days": round(float(self.page_days[i, j]), 3),
-                "visits": round(float(self.visits[i, j]), 3),
+                **{name: round(float(getattr(self, name)[i, j]), 3) for name in sums},
                 "visits_per_page_day": float(self.visits[i, j] / self.page_days[i, j]),
                 "share": float(self.visits[i, j]) / total,
             }

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from functools import partial
 
+import numpy as np
+
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.lab.studies.prediction.arena import Arena, ArenaSettings, Told, arena, arenas, judged
@@ -15,11 +17,12 @@ from salticus.lab.studies.prediction.verdicts import (
     GROUPS,
     SIGHTS,
     Row,
+    auc_of,
     better,
     steadier,
     warm_enough,
 )
-from salticus.lab.worlds.market.truth import Hazards, hazards_of
+from salticus.lab.worlds.market.truth import hazards_of
 from salticus.models.training.evaluate import Scored, groups
 from salticus.models.training.recipe import SPLITS, Recipe
 from salticus.types.dates import HOUR_US
@@ -27,9 +30,12 @@ from salticus.types.dates import HOUR_US
 HOURS = 6
 
 CEILINGS = {
-    "ceiling_metadata": "ceiling of metadata",
-    "ceiling_plain": "ceiling of metadata, campaigns unforeseen",
-    "ceiling_own": "ceiling of the true rate, no history",
+    "ceiling_metadata": ("ceiling of metadata", {"own": False}),
+    "ceiling_plain": (
+        "ceiling of metadata, campaigns unforeseen",
+        {"own": False, "campaigns": False},
+    ),
+    "ceiling_own": ("ceiling of the true rate, no history", {"own": True}),
 }
 
 UNSEEN = {"all unseen": False, "unseen, no history": True}
@@ -123,33 +129,24 @@ def _ceilings(log: Log, place: Arena) -> list[tuple[str, str, Scored]]:
         truth = hazards_of(log)
     except InputError:
         return []
-    return [(key, CEILINGS[key], found) for key, found in ceilings(truth, place).items()]
-
-
-def ceilings(truth: Hazards, place: Arena) -> dict[str, Scored]:
-    """The test part's uniform rows, scored by the true hazards, by what is known."""
     test = place.shards.part("test", columns=())
-    at, fine = place.shards.times("test"), test.uniform
-    hour = -(-at[fine] // HOUR_US)  # changes come on whole hours: the next one is the first ahead
-    offer = place.shards.pages["page_id"].cast(int).to_numpy()[test.inputs.page[fine]]
-    rows, hours = test.take(fine), place.edges[-1]
-    known = {
-        "ceiling_metadata": truth.within(offer, hour, hours, own=False),
-        "ceiling_plain": truth.within(offer, hour, hours, own=False, campaigns=False),
-        "ceiling_own": truth.within(offer, hour, hours, own=True),
-    }
-    return {
-        key: Scored(
-            page=rows.inputs.page,
-            hour=rows.inputs.hour,
-            probability=scores[:, None],
-            label=rows.label[:, -1:],
-            weight=rows.weight,
-            seen=rows.seen,
-            known=rows.known,
-        )
-        for key, scores in known.items()
-    }
+    rows, at = test.take(test.uniform), place.shards.times("test")[test.uniform]
+    hour = -(-at // HOUR_US)  # changes come on whole hours: the next one is the first ahead
+    offer = place.shards.pages["page_id"].cast(int).to_numpy()[rows.inputs.page]
+    unscored = Scored(
+        page=rows.inputs.page,
+        hour=rows.inputs.hour,
+        probability=np.zeros((len(rows), 1)),
+        label=rows.label[:, -1:],
+        weight=rows.weight,
+        seen=rows.seen,
+        known=rows.known,
+    )
+    found = []
+    for key, (name, known) in CEILINGS.items():
+        scores = truth.within(offer, hour, place.edges[-1], **known)
+        found.append((key, name, replace(unscored, probability=scores[:, None])))
+    return found
 
 
 # ----------------------------------------------------------------------------------- what must hold
@@ -162,17 +159,11 @@ def _checks(rows: list[Row], cold: list[Row]) -> list[Row]:
         if model in there:
             checks += better(rows, model, [m for m in (metadata, "combined") if m in there])
             checks.append(steadier(rows, model))
+    # of all rows at once: subsets of the few rows without history have no positives
+    whole = partial(auc_of, cold, observe=SIGHTS[0], name="whole_auc")
     for model in ("dnn_metadata", "metadata", "trees_metadata"):
         for group in UNSEEN:
             if model in there:
-                ceiling = _whole(cold, "ceiling_metadata", group)
-                checks.append(warm_enough(f"{model}, {group}", _whole(cold, model, group), ceiling))
+                auc, ceiling = whole(model, group), whole("ceiling_metadata", group)
+                checks.append(warm_enough(f"{model}, {group}", auc, ceiling))
     return checks
-
-
-def _whole(cold: list[Row], model: str, group: str) -> float | None:
-    """AUC of all rows at once: subsets of the few rows without history have no positives."""
-    for row in cold:
-        if (row["model"], row["group"]) == (model, group):
-            return row["whole_auc"]  # type: ignore[no-any-return]
-    return None

@@ -19,12 +19,13 @@ def verdict(check: str, holds: bool, figures: str) -> Row:
     return {"check": check, "holds": bool(holds), "figures": figures}
 
 
-def auc_of(rows: Iterable[Row], model: str, group: str, observe: str) -> float | None:
-    """The mean AUC of a cell of the table; None if it is not there or not known."""
-    for row in rows:
-        if (row["model"], row["group"], row["observe"]) == (model, group, observe):
-            return row["auc"]  # type: ignore[no-any-return]
-    return None
+def auc_of(
+    rows: Iterable[Row], model: str, group: str, observe: str, name: str = "auc"
+) -> float | None:
+    """The mean AUC (or other figure) of a cell of the table; None if it is not there or known."""
+    cell = (model, group, observe)
+    known = (row[name] for row in rows if (row["model"], row["group"], row["observe"]) == cell)
+    return next(known, None)
 
 
 def better(rows: Sequence[Row], model: str, others: Sequence[str]) -> list[Row]:
