@@ -119,8 +119,13 @@ def change_within(history: ChangeHistory, hours: int, low: int, high: int) -> fl
     first = np.maximum(first, before + 1)  # earlier times are counted for the change before
     last = np.minimum(np.minimum(hour, history.gone[page] - 1), high - 1)
     positive = np.maximum(0, last - first + 1).sum()
-    lived = np.minimum(history.gone, high) - np.maximum(history.born, low)
-    return float(positive / np.maximum(0, lived).sum())
+    return float(positive / lived(history, low, high).sum())
+
+
+def lived(history: ChangeHistory, low: int, high: int) -> Ints:
+    """Hours of each page's life in [low, high)."""
+    last: Ints = np.minimum(history.gone, high)
+    return np.maximum(0, last - np.maximum(history.born, low))
 
 
 def daily_shares(market: MarketHistory) -> dict[str, float]:
