@@ -80,6 +80,14 @@ def test_violations_read_well(tmp_path: Path) -> None:
     ]
 
 
+def test_a_table_of_which_nothing_can_be_judged_is_named(tmp_path: Path) -> None:
+    log = write(tmp_path, values={"value": ["1", "2"]})
+    assert said(log) == [
+        f"values.parquet: column `{column}`: missing; every row needs it"
+        for column in ("page_id", "at")
+    ]
+
+
 def test_in_log_json_there_are_no_columns() -> None:
     wrong = Violation("log.json", "span", "it is short", "lengthen it")
     assert str(wrong) == "log.json: `span`: it is short; lengthen it"

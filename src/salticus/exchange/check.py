@@ -86,6 +86,8 @@ def _said(table: Checked) -> Iterator[Violation]:
 def _cells(table: Checked) -> Iterator[Violation]:
     """What is wrong with single rows, found in one pass."""
     rules = rules_of(table.name, set(table.sound), table.log.about)
+    if not rules:
+        return
     bad = [expression.fill_null(value=False) for _, expression in rules]
     counts = [each.sum().alias(f"count{n}") for n, each in enumerate(bad)]
     firsts = [pl.col("row").filter(each).min().alias(f"first{n}") for n, each in enumerate(bad)]
