@@ -13,8 +13,12 @@ from salticus.types.state import covered, later, rank_within
 
 def less(pages: Pages, taken: Ints) -> Pages:
     """The same pages with the capacity that is left once `taken` rows are visited."""
+    return replace(pages, capacity=_room(pages, taken)) if len(taken) else pages
+
+
+def _room(pages: Pages, taken: Ints) -> Floats:
     used = np.bincount(pages.host[taken], minlength=len(pages.capacity))
-    return replace(pages, capacity=np.maximum(pages.capacity - used, 0.0))
+    return np.maximum(pages.capacity - used, 0.0)
 
 
 def fitting(pages: Pages, rows: Ints, visits: int, taken: Ints) -> Ints:
@@ -25,7 +29,9 @@ def fitting(pages: Pages, rows: Ints, visits: int, taken: Ints) -> Ints:
     >>> fitting(pages, np.array([0, 2, 3, 5]), 3, np.array([1]))
     array([0, 3])
     """
-    room = np.ceil(less(pages, taken).capacity)
+    if not len(rows):
+        return rows
+    room = np.ceil(_room(pages, taken))
     rows = rows[rank_within(pages.host[rows]) < room[pages.host[rows]]]
     return rows[: covered(pages.cost[rows], visits - float(pages.cost[taken].sum()))]
 
@@ -34,8 +40,8 @@ def optional(pages: Pages) -> Bools:
     """The pages that policy and exploration may choose: open, without a fixed interval, and not
     visited so lately that their minimum interval lasts into the tick."""
     found = pages.open & np.isnan(pages.interval)
-    spaced = np.flatnonzero(pages.min_interval)
-    if len(spaced):
+    if pages.min_interval.any():
+        spaced = np.flatnonzero(pages.min_interval)
         until = later(pages.last_visit[spaced], pages.min_interval[spaced])
         found[spaced] &= ~(until > instant(pages.tick.start))
     return found

@@ -52,24 +52,31 @@ class Explore:
 
     def chance(self, pages: Pages, visits: int) -> Floats:
         """The probability with which each page is drawn in a tick of so many visits."""
-        wanted = np.where(explorable(pages), _telling(pages), 0.0)
+        wanted = _telling(pages)
+        wanted[~explorable(pages)] = 0.0
         wanted /= max(float(wanted @ pages.cost), 1e-300)
         return _capped(wanted, pages.cost, self.share * visits)
 
 
 def explorable(pages: Pages) -> Bools:
     """The pages on which a coin may fall: those that are optional, on hosts that take visits."""
-    return np.asarray(optional(pages) & (pages.capacity[pages.host] > 0))
+    found, room = optional(pages), pages.capacity > 0
+    return found if room.all() else found & room[pages.host]
 
 
 def _telling(pages: Pages) -> Floats:
     """How much a visit to each page tells about freshness, by pages and by clicks together."""
     mean = float(pages.demand.mean()) if len(pages) else 0.0
-    weight = 1.0 + (pages.demand / mean if mean > 0 else 0.0 * pages.demand) ** 2
-    if pages.survival is None:
-        return np.sqrt(weight)
-    stale = pages.outdated(instant(pages.tick.start))
-    return np.sqrt(weight * (stale * (1.0 - stale) + _LEAST))
+    weight = pages.demand / mean if mean > 0 else 0.0 * pages.demand
+    weight *= weight  # in place from here on: there may be millions of pages
+    weight += 1.0
+    if pages.survival is not None:
+        stale = pages.outdated(instant(pages.tick.start))
+        spread = 1.0 - stale
+        spread *= stale
+        spread += _LEAST
+        weight *= spread
+    return np.sqrt(weight, out=weight)
 
 
 def _capped(wanted: Floats, cost: Floats, total: float) -> Floats:

@@ -16,7 +16,6 @@ from salticus.types import (
     Answering,
     Bools,
     Floats,
-    Instant,
     Ints,
     Pages,
     Survival,
@@ -84,15 +83,15 @@ class Leap(Policy):
     def _note_price(self, order: Floats, then: Floats, expected: Floats) -> None:
         """The last page in the order that is chosen tells the price. Pages never visited have none:
         while all visits go to them, it is infinite."""
-        chosen = expected > 0.0
-        if not chosen.any():
+        chosen = np.flatnonzero(expected > 0.0)
+        if not len(chosen):
             return
         if expected.min() >= 1.0:  # visits for all: they cost nothing
             self._asked = (0.0, 0.0)
             return
-        cut = float(np.max(order, where=chosen, initial=-np.inf))
-        tied = chosen & (order == cut) if cut == 0.0 else np.zeros(len(order), dtype=np.bool_)
-        self._asked = (-cut + 0.0, -float(np.max(then, where=tied, initial=-np.inf)))
+        cut = float(order[chosen].max())
+        tied = chosen[order[chosen] == cut] if cut == 0.0 else chosen[:0]
+        self._asked = (-cut + 0.0, -float(then[tied].max(initial=-np.inf)))
 
     def begin(self, pages: Pages) -> None:
         """Nothing is left from the last tick."""
@@ -120,10 +119,15 @@ class Leap(Policy):
     def worth(self, pages: Pages) -> tuple[Floats, Floats]:
         """V of every page per visit of cost, and V without demand; infinite if never visited."""
         demand = known("demand", pages.demand, pages.ids)
-        now, last = instant(pages.tick.start), pages.unanswered_since().view(np.int64)
+        now, since = instant(pages.tick.start), pages.unanswered_since()
+        last = since.view(np.int64)
         ages = _ages(last, int(now.astype(np.int64)))
         alone = known("change rate", _index(pages.survival, ages, pages.tick.days), pages.ids)
-        alone *= _answers(pages, now)
+        if isinstance(pages.survival, Answering):  # the curve knows it better
+            alone *= pages.survival.answers
+        else:
+            failed = np.flatnonzero(pages.last_visit > since)  # all others answer for certain
+            alone[failed] *= pages.answering(now, failed)
         return _weigh(alone, last, demand, known("cost", pages.cost, pages.ids)), alone
 
     def _hasty(self, pages: Pages) -> Ints:
@@ -149,12 +153,6 @@ def _index(survival: Survival | None, ages: Floats, step: float) -> Floats:
         return np.asarray(survival.worth(ages, step))
     still = survival.unchanged(ages)
     return np.maximum(survival.integral(ages) - ages * still + 0.5 * step * (1.0 - still), 0.0)
-
-
-def _answers(pages: Pages, now: Instant) -> Floats:
-    """The chance that a visit is answered; the curve's own, if it knows of one."""
-    own = pages.survival
-    return own.answers if isinstance(own, Answering) else pages.answering(now)
 
 
 @compiled

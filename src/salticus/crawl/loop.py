@@ -64,7 +64,7 @@ class Loop:
         """Learn what the last visits taught, meet the pages, and decide what the tick is to do."""
         self.study()
         decision = decide(self.parts, meet(self.parts, pages), gauged=self.gauge.keeper is not None)
-        keep(decision)
+        keep(self.parts, decision)
         return decision
 
     async def make(self, plan: Plan) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
-from functools import reduce
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Protocol, Self
 
 import numpy as np
 
 from salticus import allocate, plugins, predict, schedule
-from salticus.allocate.base import Informed, Policy, Proposer, Spaced
+from salticus.allocate.base import Informed, Keeps, Policy, Proposer, Spaced, Stepwise, Urgent
 from salticus.allocate.capacity import less, within_capacity
 from salticus.allocate.explore import Explore
 from salticus.allocate.gate import BUILTIN as GATES
@@ -77,9 +77,10 @@ class PolicyVisits:
         self.spacing.keep(pages, draw)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Parts:
-    """What plans and learns. `proposers` stand before the policy, in order of precedence."""
+    """What plans and learns. `proposers` stand before the policy, in order of precedence. What a
+    part is able to do is found out once: a tick of few pages would spend a tenth of its time so."""
 
     ticks: Ticks
     predictor: Predictor
@@ -91,12 +92,27 @@ class Parts:
     insta: Insta = field(default_factory=Insta)
     proposers: tuple[Proposer, ...] = (Limits(), Pins())
 
-    @property
+    @cached_property
     def all_proposers(self) -> tuple[Proposer, ...]:
         """Politeness > budget > maximum intervals > pins > exploration > policy; what pays for
         itself, and what must be ready for what comes, before them."""
         policy = PolicyVisits(self.policy, self.spacing)
         return (self.panel, self.insta, *self.proposers, policy)
+
+    @cached_property
+    def keeping(self) -> dict[int, Keeps]:
+        """The proposers that must know what was made of their draws, by their places."""
+        return {n: part for n, part in enumerate(self.all_proposers) if isinstance(part, Keeps)}
+
+    @cached_property
+    def urgent(self) -> dict[int, Urgent]:
+        """The proposers whose visits cannot wait for a plan, by their places."""
+        return {n: part for n, part in enumerate(self.all_proposers) if isinstance(part, Urgent)}
+
+    @cached_property
+    def stepwise(self) -> Stepwise | None:
+        """The policy, if it goes from tick to tick."""
+        return self.policy if isinstance(self.policy, Stepwise) else None
 
     @property
     def accounts(self) -> tuple[Learner, ...]:

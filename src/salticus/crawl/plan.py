@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from salticus.allocate.base import Keeps, Proposer, Stepwise, Urgent
 from salticus.allocate.capacity import less
 from salticus.crawl.parts import Parts
 from salticus.freshness.note import foretell, gauge_of
@@ -18,15 +17,15 @@ from salticus.types import Draw, Gauge, Grant, Outcomes, Pages, Plan, Sample, Ti
 class Decision:
     """What a tick is to do: its plan, and all that follows from it for the parts.
 
-    `pages` are those of the tick, with survival curves. `draws` are what each proposer drew, and
-    the purse that was set aside for it. `gauge` is what is noted of the tick for figures without
-    bias, with the visits that explore.
+    `pages` are those of the tick, with survival curves. `draws` are what each proposer drew, in
+    their order, and the purse that was set aside for it. `gauge` is what is noted of the tick for
+    figures without bias, with the visits that explore.
     """
 
     tick: Tick
     pages: Pages
     grant: Grant
-    draws: tuple[tuple[Proposer, Draw, Times], ...]
+    draws: tuple[tuple[Draw, Times], ...]
     plan: Plan
     gauge: tuple[Gauge, Sample] | None
 
@@ -37,8 +36,8 @@ def meet(parts: Parts, pages: Pages) -> Pages:
     pages = parts.panel.veil(pages)
     if isinstance(parts.predictor, Meets):
         parts.predictor.meet(pages, pages.tick.start)
-    if isinstance(parts.policy, Stepwise):
-        parts.policy.begin(pages)
+    if parts.stepwise is not None:
+        parts.stepwise.begin(pages)
     return pages
 
 
@@ -48,28 +47,27 @@ def decide(parts: Parts, pages: Pages, *, gauged: bool = False) -> Decision:
     tick = pages.tick
     pages = replace(pages, survival=parts.predictor.survival(pages, tick.start))
     whole = grant = parts.ledger.grant(pages, tick)
-    open_pages, draws = pages, []
+    open_pages, draws, chosen = pages, [], []
     for proposer in parts.all_proposers:
         draw = proposer.draw(open_pages, grant, tick)
         grant, purse = grant.less(draw.reserve, tick.number)
-        draws.append((proposer, draw, purse))
-        if proposer.purpose.charged:
-            grant = replace(grant, taken=np.union1d(grant.taken, draw.rows))
-        else:
+        draws.append((draw, purse))
+        chosen.append((proposer.purpose, draw))
+        if not proposer.purpose.charged:
             open_pages = less(open_pages, draw.rows)
-    chosen = [(proposer.purpose, draw) for proposer, draw, _ in draws]
+        elif len(draw.rows):
+            grant = replace(grant, taken=np.union1d(grant.taken, draw.rows))
     plan = parts.planner.plan(open_pages, chosen, tick, grant)
     plan = foretell(pages, plan, parts.panel.pages_)
     gauge = gauge_of(open_pages, plan, parts.panel.pages_) if gauged else None
     return Decision(tick, open_pages, whole, tuple(draws), plan, gauge)
 
 
-def keep(decision: Decision) -> None:
+def keep(parts: Parts, decision: Decision) -> None:
     """Let proposers remember what they drew. That may be something of every page: done in the
     thread that decided."""
-    for proposer, draw, _ in decision.draws:
-        if isinstance(proposer, Keeps):
-            proposer.keep(decision.pages, draw)
+    for place, proposer in parts.keeping.items():
+        proposer.keep(decision.pages, decision.draws[place][0])
 
 
 def advance(parts: Parts, decision: Decision) -> None:
@@ -82,11 +80,10 @@ def advance(parts: Parts, decision: Decision) -> None:
 def apply(parts: Parts, decision: Decision) -> None:
     """Let all parts know what was decided: from now on it is so."""
     advance(parts, decision)
-    for proposer, _, purse in decision.draws:
-        if isinstance(proposer, Urgent):
-            proposer.open(decision.pages, purse)
-    if isinstance(parts.policy, Stepwise):
-        parts.policy.adopt()
+    for place, proposer in parts.urgent.items():
+        proposer.open(decision.pages, decision.draws[place][1])
+    if parts.stepwise is not None:
+        parts.stepwise.adopt()
 
 
 def charge(parts: Parts, visits: Plan | Outcomes, pages: Pages) -> None:

@@ -129,7 +129,7 @@ class Standing:
 
     def _decided(self, tick: Tick) -> Plan:
         decision = decide(self.parts, self.parts.panel.veil(self.pages(tick)))
-        keep(decision)
+        keep(self.parts, decision)
         advance(self.parts, decision)
         return decision.plan
 

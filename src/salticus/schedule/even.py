@@ -35,11 +35,12 @@ class Even:
         self._cut = -math.inf  # the lowest credit that was visited in the last tick
 
     def draw(self, pages: Pages, expected: Floats, visits: int, tick: Tick) -> Draw:
-        credit = self._credit(pages) + expected
+        score = self._credit(pages)
+        score += expected
+        score[expected >= 1.0 - 1e-9] += 1e9  # those of which a whole visit is expected come first
         total = float(expected.sum())
         wanted = min(visits, math.ceil(total - 1e-9))
         near = self._cut - total / max(1, len(pages))
-        score = _sure_first(credit, expected)
         rows = paid(score, highest(score, expected > 0, wanted, pages, near=near), visits, pages)
         return Draw(rows, np.ones(len(rows)), expected=expected)
 
@@ -70,12 +71,6 @@ class Even:
 
     def restore(self, state: State) -> None:
         self.credit_.put(state["ids"], state["credit"])
-
-
-def _sure_first(credit: Floats, expected: Floats) -> Floats:
-    """The credit, with pages of which a whole visit is expected before all others."""
-    sure = expected >= 1.0 - 1e-9
-    return np.where(sure, credit + 1e9, credit) if sure.any() else credit
 
 
 def highest(

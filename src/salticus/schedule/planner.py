@@ -57,7 +57,7 @@ class Planner:
             propensity=propensity[order],
             tick=tick,
         )
-        beside = [(purpose, draw) for purpose, draw in draws if not purpose.charged]
+        beside = [(each, draw) for each, draw in draws if not each.charged and len(draw.rows)]
         for purpose_, draw in beside:
             plan = plan.join(self._beside(plan, pages, purpose_, draw))
         return plan.take(np.argsort(plan.due, kind="stable")) if beside else plan

@@ -60,7 +60,7 @@ def cut(column: NDArray[Any], rows: Ints) -> NDArray[Any]:
     """
     if column.strides == (0,):
         return np.broadcast_to(column[:1], len(rows))
-    return column[rows]
+    return column.take(rows)
 
 
 class Columns:

@@ -58,7 +58,8 @@ class Pages:
     `merchant` and `category` are numbers, -1 = unknown. `interval` is fixed by the user, in days;
     NaN where the policy decides. For `min_interval` days after a visit (0 = none) policies and
     exploration leave a page alone. Pages that are not `open` may not be visited in this tick.
-    `found` is True for pages that sources brought; nowhere if it is not given.
+    `found` is True for pages that sources brought; nowhere if it is not given. `latest` is what
+    `outdated` said last of all pages, for a tick asks it twice.
     """
 
     tick: Tick
@@ -81,6 +82,9 @@ class Pages:
     capacity: Floats
     survival: Survival | None = None
     found: Bools = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    latest: list[tuple[Survival | None, Times, Instant, Floats]] = field(
+        default_factory=list, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if not len(self.found):
@@ -95,7 +99,7 @@ class Pages:
 
     def take(self, rows: Ints | Bools) -> Pages:
         """The given rows; host numbers and capacities stay as they are."""
-        whole = ("tick", "capacity", "survival")
+        whole = ("tick", "capacity", "survival", "latest")
         kept = np.flatnonzero(rows) if rows.dtype == np.bool_ else cast(Ints, rows)
         per_page = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in whole}
         once = {id(column): column for column in per_page.values()}  # a host may be a merchant, too
@@ -113,6 +117,17 @@ class Pages:
 
         1 − S(days since the last answer); 1 where there was none. NaN without curves.
         """
+        if rows is not None or not isinstance(at, np.datetime64):
+            return self._outdated(at, rows)
+        for curves, last, when, known in self.latest:
+            if curves is self.survival and last is self.last_answer and when == at:
+                return known
+        stale = self._outdated(at, None)
+        stale.setflags(write=False)
+        self.latest[:] = [(self.survival, self.last_answer, at, stale)]
+        return stale
+
+    def _outdated(self, at: Times | Instant, rows: Ints | None) -> Floats:
         last = self.last_answer if rows is None else self.last_answer[rows]
         never = np.isnat(last)
         if self.survival is None:
@@ -273,7 +288,7 @@ class Outcomes(Columns):
     @property
     def answered(self) -> Bools:
         """Which of the visits were made and brought a usable answer."""
-        return self.made & np.isin(self.status, _ANSWERED)
+        return self.made & _USABLE[self.status]
 
     @classmethod
     def known(cls, *, page: Ints, at: Times | Instant, **columns: Any) -> Outcomes:
@@ -362,7 +377,7 @@ class Findings(Columns):
         return cls(page.astype(np.int64), at.astype(np.int64), *rest)
 
 
-_ANSWERED = np.array(sorted(ANSWERED), dtype=np.int8)
+_USABLE = np.array([status in ANSWERED for status in Status])
 _BLANK: dict[str, Any] = {
     "visit": -1,
     "made": True,
