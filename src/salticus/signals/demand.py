@@ -79,12 +79,13 @@ class Demand:
         return _posterior(clicks, days, usual, _CLICKING), showing
 
     def counted(self, ids: Ints, now: Instant) -> Floats:
-        """Clicks and impressions of these pages, faded until now."""
-        at, known = places(self._ids, ids)
-        if not known.any():
-            return np.zeros((2, len(ids)))
-        aged = max(0.0, float(days_between(self._until, now))) / self.memory_days
-        return np.asarray(np.where(known, self._sums[:, at], 0.0) * np.exp(-aged))
+        """Clicks and impressions of these pages (ids ascending), faded until now."""
+        rows, here = places(ids, self._ids)  # most pages have none
+        counted = np.zeros((2, len(ids)))
+        if here.any():
+            aged = max(0.0, float(days_between(self._until, now))) / self.memory_days
+            counted[:, rows[here]] = self._sums[:, here] * np.exp(-aged)
+        return counted
 
     def _watched(self, added: Times, now: Instant) -> Floats:
         """Days in which the clicks of each page were counted, faded likewise."""
