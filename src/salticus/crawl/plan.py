@@ -31,8 +31,7 @@ class Decision:
 
 
 def meet(parts: Parts, pages: Pages) -> Pages:
-    """Let the parts meet the pages of a tick, before anything is decided; the pages as policy and
-    predictor see them."""
+    """Let the parts meet the pages of a tick; these as policy and predictor see them."""
     pages = parts.panel.veil(pages)
     if isinstance(parts.predictor, Meets):
         parts.predictor.meet(pages, pages.tick.start)
@@ -42,8 +41,7 @@ def meet(parts: Parts, pages: Pages) -> Pages:
 
 
 def decide(parts: Parts, pages: Pages, *, gauged: bool = False) -> Decision:
-    """What the coming tick of these pages is to do, and, if it is `gauged`, what is to be noted of
-    it. Changes nothing."""
+    """What the tick of these pages is to do, and to note if it is `gauged`. Changes nothing."""
     tick = pages.tick
     pages = replace(pages, survival=parts.predictor.survival(pages, tick.start))
     whole = grant = parts.ledger.grant(pages, tick)
@@ -60,12 +58,12 @@ def decide(parts: Parts, pages: Pages, *, gauged: bool = False) -> Decision:
     plan = parts.planner.plan(open_pages, chosen, tick, grant)
     plan = foretell(pages, plan, parts.panel.pages_)
     gauge = gauge_of(open_pages, plan, parts.panel.pages_) if gauged else None
+    pages.latest.clear()  # nobody asks again, and the tick's pages are kept for long
     return Decision(tick, open_pages, whole, tuple(draws), plan, gauge)
 
 
 def keep(parts: Parts, decision: Decision) -> None:
-    """Let proposers remember what they drew. That may be something of every page: done in the
-    thread that decided."""
+    """Let proposers remember what they drew; something of every page, so not in the event loop."""
     for place, proposer in parts.keeping.items():
         proposer.keep(decision.pages, decision.draws[place][0])
 

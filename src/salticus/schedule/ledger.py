@@ -27,7 +27,7 @@ from salticus.types import (
 from salticus.types.state import State
 
 DEFAULT_CAPS = Caps()
-_CHARGED = np.array([purpose.charged for purpose in Purpose])
+_CHARGED: Bools = np.array([purpose.charged for purpose in Purpose])
 
 
 class Ledger:
@@ -81,7 +81,7 @@ class Ledger:
 
     def pays(self, purpose: Codes) -> Bools:
         """Which visits of these purposes the budget has to pay for."""
-        return np.asarray(_CHARGED[purpose])
+        return _CHARGED[purpose]
 
     def spend(self, visits: Ints, cost: Floats) -> None:
         """Take visits, of so much each, off the balance."""

@@ -8,6 +8,7 @@ Rows at the edge (a `Target` is fetched, an `Observation` is stored), columns in
 from salticus.types.arrays import (
     DAY,
     NEVER,
+    UNPLANNED,
     Bools,
     Codes,
     Columns,
@@ -19,9 +20,9 @@ from salticus.types.arrays import (
     distinct,
     instant,
     moment,
+    unplanned,
 )
 from salticus.types.columns import (
-    UNPLANNED,
     Counts,
     Draw,
     Findings,
@@ -31,7 +32,6 @@ from salticus.types.columns import (
     Plan,
     Sample,
     Tick,
-    unplanned,
 )
 from salticus.types.inputs import STEP, Bytes, Examples, Floats32, Inputs, Ints32, Metadata
 from salticus.types.rows import (

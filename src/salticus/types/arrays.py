@@ -18,6 +18,7 @@ Instant = np.datetime64
 
 DAY = np.timedelta64(86_400_000_000, "us")
 NEVER = np.datetime64("NaT", "us")
+UNPLANNED = 4 * 10**15  # still exact as a float, for whoever reads the store with one
 
 
 def instant(when: datetime) -> Instant:
@@ -38,6 +39,15 @@ def moment(when: Instant) -> datetime:
 def days_between(start: Times | Instant, end: Times | Instant) -> Floats:
     """Days from `start` to `end`; NaN where either is unknown."""
     return np.asarray((end - start) / DAY, dtype=np.float64)
+
+
+def unplanned(now: Instant, visits: int, after: int = 0) -> Ints:
+    """Numbers of visits that no plan foresaw: by the time, far above the planner's.
+
+    They are above `after`, so that those of one moment differ.
+    """
+    first = max(UNPLANNED + int(now.astype(np.int64)), after + 1)
+    return np.arange(first, first + visits)
 
 
 def distinct(ids: Ints) -> Ints:

@@ -59,7 +59,7 @@ class Pages:
     NaN where the policy decides. For `min_interval` days after a visit (0 = none) policies and
     exploration leave a page alone. Pages that are not `open` may not be visited in this tick.
     `found` is True for pages that sources brought; nowhere if it is not given. `latest` is what
-    `outdated` said last of all pages, for a tick asks it twice.
+    `outdated` said last of all pages, for whoever asks next: a tick asks twice.
     """
 
     tick: Tick
@@ -82,9 +82,7 @@ class Pages:
     capacity: Floats
     survival: Survival | None = None
     found: Bools = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
-    latest: list[tuple[Survival | None, Times, Instant, Floats]] = field(
-        default_factory=list, repr=False, compare=False
-    )
+    latest: list[Any] = field(default_factory=list, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not len(self.found):
@@ -119,12 +117,13 @@ class Pages:
         """
         if rows is not None or not isinstance(at, np.datetime64):
             return self._outdated(at, rows)
-        for curves, last, when, known in self.latest:
+        stale: Floats
+        for curves, last, when, stale in self.latest:
             if curves is self.survival and last is self.last_answer and when == at:
-                return known
+                self.latest.clear()
+                return stale
         stale = self._outdated(at, None)
-        stale.setflags(write=False)
-        self.latest[:] = [(self.survival, self.last_answer, at, stale)]
+        self.latest[:] = [(self.survival, self.last_answer, at, stale.copy())]
         return stale
 
     def _outdated(self, at: Times | Instant, rows: Ints | None) -> Floats:
@@ -248,18 +247,6 @@ class Plan(Columns):
         return self.take(~np.isin(self.visit, visits))
 
 
-UNPLANNED = 4 * 10**15  # still exact as a float, for whoever reads the store with one
-
-
-def unplanned(now: Instant, visits: int, after: int = 0) -> Ints:
-    """Numbers of visits that no plan foresaw: by the time, far above the planner's.
-
-    They are above `after`, so that those of one moment differ.
-    """
-    first = max(UNPLANNED + int(now.astype(np.int64)), after + 1)
-    return np.arange(first, first + visits)
-
-
 @dataclass(frozen=True, slots=True)
 class Outcomes(Columns):
     """What a batch of visits taught, one row a visit.
@@ -377,7 +364,7 @@ class Findings(Columns):
         return cls(page.astype(np.int64), at.astype(np.int64), *rest)
 
 
-_USABLE = np.array([status in ANSWERED for status in Status])
+_USABLE: Bools = np.array([status in ANSWERED for status in Status])
 _BLANK: dict[str, Any] = {
     "visit": -1,
     "made": True,
