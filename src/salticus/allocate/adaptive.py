@@ -10,7 +10,6 @@ import numpy as np
 from salticus.allocate.base import known
 from salticus.allocate.share import first
 from salticus.types import (
-    ANSWERED,
     CHANGED,
     DAY,
     UNCHANGED,
@@ -55,9 +54,8 @@ class Adaptive:
         """Move the due times of the pages that were visited."""
         for visits in _once_each(outcomes.take(outcomes.made)):
             self._meet(visits.page)
-            answered = np.isin(visits.status, [int(status) for status in ANSWERED])
-            self._fail(visits.take(~answered))
-            self._answer(visits.take(answered))
+            self._fail(visits.take(~visits.answered))
+            self._answer(visits.take(visits.answered))
 
     def _answer(self, visits: Outcomes) -> None:
         """Set interval and due time of pages that were answered, each at most once."""

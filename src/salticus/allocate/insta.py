@@ -71,13 +71,16 @@ class Insta:
 
         A click on a page that is not known, or not to be visited, is no request.
         """
-        rows, known = places(self._ids(), clicked)
+        if (pages := self._pages) is None:  # nothing was planned yet
+            no_tick = Tick(0, moment(now), moment(now))
+            return [], self._plan(clicked[:0], no_tick, now, np.empty(0))
+        rows, known = places(pages.ids, clicked)
         rows, clicked, first = rows[known], clicked[known], self.number_ + 1
-        stale = self._outdated(rows, now)
-        scores = stale * self._answering(rows, now)
+        stale = np.nan_to_num(pages.outdated(now, rows), nan=1.0)  # 1 where nothing is known
+        scores = stale * pages.answering(now, rows)
         decided, at = self._sent(scores), int(now.astype(np.int64))
-        chosen = self._paid(rows, decided.sent, now)
-        plan = self._plan(rows[chosen], now, decided.propensity[chosen])
+        chosen = self._paid(pages, rows, decided.sent, now)
+        plan = self._plan(clicked[chosen], pages.tick, now, decided.propensity[chosen])
         plan = replace(plan, chance=stale[chosen])
         visit = dict(zip(chosen.tolist(), plan.visit.tolist(), strict=True))
         columns = zip(clicked, scores, decided.propensity, decided.sent, strict=True)
@@ -89,9 +92,9 @@ class Insta:
     def outdated(self, pages: Ints, answered: Times, now: Instant) -> Floats:
         """The chance that copies are out of date which were answered at these times, by the curves
         of this tick; NaN for pages that are not in it."""
-        rows, known = places(self._ids(), pages)
         chance = np.where(np.isnat(answered), 1.0, np.nan)
         if self._pages is not None:
+            rows, known = places(self._pages.ids, pages)
             here = replace(self._pages.take(rows[known]), last_answer=answered[known])
             chance[known] = here.outdated(now)
         return chance
@@ -113,19 +116,6 @@ class Insta:
 
     # ------------------------------------------------------------------------------------ inside
 
-    def _ids(self) -> Ints:
-        return np.empty(0, dtype=np.int64) if self._pages is None else self._pages.ids
-
-    def _outdated(self, rows: Ints, now: Instant) -> Floats:
-        """The chance that each copy is out of date; 1 where nothing is known."""
-        if self._pages is None or not len(rows):
-            return np.empty(0)
-        return np.nan_to_num(self._pages.outdated(now, rows), nan=1.0)
-
-    def _answering(self, rows: Ints, now: Instant) -> Floats:
-        """The chance that each page answers."""
-        return np.empty(0) if self._pages is None else self._pages.answering(now, rows)
-
     def _sent(self, scores: Floats) -> Decisions:
         """Ask the gate; the coin of a request is a hash of its number."""
         numbers = np.arange(self.number_ + 1, self.number_ + 1 + len(scores))
@@ -133,35 +123,30 @@ class Insta:
         chances = coins(self.seed + _OTHERS, numbers, 0)
         return self.gate.send(scores, chances)
 
-    def _paid(self, rows: Ints, sent: Bools, now: Instant) -> Ints:
-        """Which of the requests are visits: those for which the purse pays, each page once."""
-        assert self._pages is not None or not len(rows)
+    def _paid(self, pages: Pages, rows: Ints, sent: Bools, now: Instant) -> Ints:
+        """Which of the requests are visits: those for which the purse pays, each page once, if it
+        is open and its minimum interval is over."""
+        soon = days_between(pages.last_visit[rows], now) < pages.min_interval[rows]
         chosen: dict[int, int] = {}
-        for k in np.flatnonzero(sent).tolist():
+        for k in np.flatnonzero(sent & pages.open[rows] & ~soon).tolist():
             row = int(rows[k])
-            if row not in chosen and self._pages is not None and self._may(row, now):
-                cost = int(self._pages.cost[row])
+            if row not in chosen:
+                cost = int(pages.cost[row])
                 if len(self._purse) >= cost and self._purse[cost - 1] <= now:
                     self._purse, chosen[row] = self._purse[cost:], k
         return np.array(list(chosen.values()), dtype=np.int64)
 
-    def _may(self, row: int, now: Instant) -> bool:
-        """Whether a page may be visited now: it is open, and its minimum interval is over."""
-        assert self._pages is not None
-        soon = days_between(self._pages.last_visit[row], now) < self._pages.min_interval[row]
-        return bool(self._pages.open[row]) and not soon
-
-    def _plan(self, rows: Ints, now: Instant, propensity: Floats) -> Plan:
-        """Visits to these rows at once."""
-        visits = unplanned(now, len(rows), self.latest_)
+    def _plan(self, pages: Ints, tick: Tick, now: Instant, propensity: Floats) -> Plan:
+        """Visits to these pages at once."""
+        visits = unplanned(now, len(pages), self.latest_)
         self.latest_ = int(visits.max(initial=self.latest_))
         return Plan(
             visit=visits,
-            page=self._ids()[rows],
-            due=np.full(len(rows), now),
-            purpose=np.full(len(rows), Purpose.INSTA, dtype=np.int8),
+            page=pages,
+            due=np.full(len(pages), now),
+            purpose=np.full(len(pages), Purpose.INSTA, dtype=np.int8),
             propensity=propensity,
-            tick=Tick(0, moment(now), moment(now)) if self._pages is None else self._pages.tick,
+            tick=tick,
         )
 
     def state(self) -> State:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from salticus.allocate.bandit.learners import Exp3, Exp3Ix, Exp3Plus
 from salticus.allocate.bandit.policy import Arms, Bandit
 from salticus.allocate.bandit.step import rows_of
-from salticus.types import Floats, Ints, Outcomes, Pages
+from salticus.types import Floats, Ints, Pages
 from salticus.types.state import State
 
 CLICK = "demand_proportional"
@@ -22,7 +22,7 @@ _WHOLE = float(np.iinfo(np.uint16).max)
 EVERY = (CLICK, CHANGE, "uniform", IMPRESSION, "lambdacrawl")
 
 
-class Split:
+class Split(Arms):
     """An equal, fixed part of the visits for each of the five strategies of Table 2.
 
     The alternative that Han et al. (2020), §3.2.1, argue against: strategies overlap, so that what
@@ -30,20 +30,11 @@ class Split:
     """
 
     def __init__(self, *, seed: int = 0) -> None:
-        self.arms_ = Arms(EVERY, seed=seed)
+        super().__init__(EVERY, seed=seed)
 
     def expected(self, pages: Pages, visits: float) -> Floats:
-        each = (self.arms_.expected(arm, pages, visits) for arm in range(len(EVERY)))
-        return np.asarray(sum(each, np.zeros(len(pages))) / len(EVERY))
-
-    def learn(self, outcomes: Outcomes) -> None:
-        self.arms_.learn(outcomes)
-
-    def state(self) -> State:
-        return self.arms_.state()
-
-    def restore(self, state: State) -> None:
-        self.arms_.restore(state)
+        each = (self.ask(arm, pages, visits) for arm in range(len(self)))
+        return np.asarray(sum(each, np.zeros(len(pages))) / len(self))
 
 
 class Mixture(Bandit):
@@ -72,7 +63,7 @@ class Mixture(Bandit):
         """Visits due to each arm, q_k ρ^k: a row an arm."""
         chances = self.learner_.probabilities()
         asked = range(len(self.arms_))
-        return np.array([chances[k] * self.arms_.expected(k, pages, visits) for k in asked])
+        return np.array([chances[k] * self.arms_.ask(k, pages, visits) for k in asked])
 
     def _begin(self, pages: Pages, visits: float) -> Floats:
         parts = self._parts(pages, visits)

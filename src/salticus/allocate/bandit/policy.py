@@ -18,14 +18,14 @@ from salticus.types.coins import coins
 from salticus.types.state import Remembers, State, part_of
 
 _RECENT = 256  # steps; three weeks of two-hour ticks
+_UNCUT = 0.8  # share of rewards that are stretched to 1 at most
 _OTHERS = 11 << 32  # spacings and planners flip coins of the same seed
 
 Arm = str | Callable[[], Policy]
 
 
 class Arms:
-    """Policies side by side. An arm is a policy's name, ``file.py:Class``, or anything that makes
-    one."""
+    """Policies side by side: by name, as ``file.py:Class``, or as anything that makes one."""
 
     def __init__(self, arms: Sequence[Arm], *, seed: int) -> None:
         if not arms:
@@ -39,7 +39,7 @@ class Arms:
     def __len__(self) -> int:
         return len(self.policies)
 
-    def expected(self, arm: int, pages: Pages, visits: float) -> Floats:
+    def ask(self, arm: int, pages: Pages, visits: float) -> Floats:
         """What one of them expects."""
         return self.policies[arm].expected(pages, visits)
 
@@ -141,14 +141,14 @@ class Bandit:
 
     def _answer(self, pages: Pages, visits: float) -> Floats:
         """What the arm of this tick expects."""
-        return self.arms_.expected(self._drawn(pages.tick.number), pages, visits)
+        return self.arms_.ask(self._drawn(pages.tick.number), pages, visits)
 
     def _begin(self, pages: Pages, visits: float) -> Floats:
         """Draw an arm. Every arm is asked only if the reward needs it."""
         drawn = self._drawn(pages.tick.number)
         mass, answer = 0.0, np.empty(0)
         for arm in range(len(self.arms_)) if self.common else [drawn]:
-            expected = self.arms_.expected(arm, pages, visits)
+            expected = self.arms_.ask(arm, pages, visits)
             mass = max(mass, float(pages.demand @ expected))
             answer = expected if arm == drawn else answer
         self._asked = self.step_.after(pages.tick, drawn, mass)
@@ -207,15 +207,13 @@ class Stretch:
     With a common denominator rewards are small, because well-kept copies are seldom stale: on a
     market 0.02 on average for the best arm at 50 % budget. EXP3 moves a weight by γ/K · x a step at
     most, so that two months would not tell arms apart. The factor is the same for every arm.
-    `quantile` is the share of rewards that are not cut.
 
     >>> stretch = Stretch()
     >>> [round(reward * stretch.factor(reward), 3) for reward in (0.0, 0.02, 0.01)]
     [0.0, 1.0, 0.556]
     """
 
-    def __init__(self, *, quantile: float = 0.8) -> None:
-        self.quantile = quantile
+    def __init__(self) -> None:
         self.recent_: Floats = np.empty(0)
 
     def factor(self, reward: float) -> float:
@@ -224,7 +222,7 @@ class Stretch:
             self.recent_ = np.append(self.recent_, reward)[-_RECENT:]
         if not len(self.recent_):
             return 1.0
-        return 1.0 / float(np.quantile(self.recent_, self.quantile))
+        return 1.0 / float(np.quantile(self.recent_, _UNCUT))
 
 
 def _nth(probabilities: Floats, chance: float) -> int:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from salticus.types import (
-    ANSWERED,
     CHANGED,
     UNKNOWN,
     Bools,
@@ -22,7 +21,6 @@ from salticus.types.state import State, places
 
 NONE = np.iinfo(np.int64).min
 _KEPT = 1_000  # steps; twelve weeks of two-hour ticks
-_ANSWERED = [int(status) for status in ANSWERED]
 
 
 @dataclass
@@ -58,8 +56,7 @@ class Step:
         asked = outcomes.purpose == Purpose.POLICY
         late = (outcomes.at.view(np.int64) < self.start) | (outcomes.visit <= self.before)
         mine = asked & ~late & (self.tick != NONE)
-        answered = outcomes.made & np.isin(outcomes.status, _ANSWERED)
-        told = np.flatnonzero(mine & answered & (outcomes.changed != UNKNOWN))
+        told = np.flatnonzero(mine & outcomes.answered & (outcomes.changed != UNKNOWN))
         self.latest = max(self.latest, int(outcomes.visit[asked].max(initial=-1)))
         self.visits += int(np.count_nonzero(mine))
         self.page.append(outcomes.page[told])
