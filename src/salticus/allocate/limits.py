@@ -177,10 +177,13 @@ def check_feasible(
     _check_ticks(pages, tick)
     each = _needed(pages, tick.days)
     needed = float((each * pages.cost).sum())
+    limited, fixed = np.isfinite(pages.max_interval).any(), not np.isnan(pages.interval).all()
+    named = " and ".join(["maximum"] * bool(limited) + ["fixed"] * fixed) + " intervals"
+    settings = " or ".join(["`max_interval`"] * bool(limited) + ["`interval`"] * fixed)
     if needed > per_day * (1 + 1e-9):
         raise Infeasible(
-            f"the {_named(pages)} need a budget of at least {np.ceil(needed):.0f} visits a day, "
-            f"but the budget is {per_day:g}; raise `budget` or {_settings(pages)}",
+            f"the {named} need a budget of at least {np.ceil(needed):.0f} visits a day, "
+            f"but the budget is {per_day:g}; raise `budget` or {settings}",
             needed=needed,
         )
     load = np.bincount(pages.host, weights=each * tick.days, minlength=len(pages.capacity))
@@ -189,8 +192,8 @@ def check_feasible(
         name = hosts[worst] if hosts else f"host {worst}"
         raise Infeasible(
             f"{name} can take {pages.capacity[worst] / tick.days:.0f} visits a day, "
-            f"but the {_named(pages)} of its pages need {load[worst] / tick.days:.0f}; "
-            f"raise {_settings(pages)} or lower the host's `delay`"
+            f"but the {named} of its pages need {load[worst] / tick.days:.0f}; "
+            f"raise {settings} or lower the host's `delay`"
         )
 
 
@@ -216,14 +219,3 @@ def _needed(pages: Pages, tick_days: float) -> Floats:
     limits = _SLACK ** (len(np.unique(renew)) > 1) / (renew * tick_days)
     each[limited] = np.maximum(each[limited], limits)
     return each
-
-
-def _named(pages: Pages) -> str:
-    kinds = {"maximum": np.isfinite(pages.max_interval), "fixed": ~np.isnan(pages.interval)}
-    return " and ".join(kind for kind, some in kinds.items() if some.any()) + " intervals"
-
-
-def _settings(pages: Pages) -> str:
-    fixed = not np.isnan(pages.interval).all()
-    limited = np.isfinite(pages.max_interval).any()
-    return " or ".join(["`max_interval`"] * bool(limited) + ["`interval`"] * fixed)

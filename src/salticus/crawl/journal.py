@@ -13,24 +13,17 @@ WAIT_S = 0.5
 
 
 class Journal:
-    """Collects records and commits them, `most` at a time or after `wait_s` seconds.
+    """Collects records and commits them, `BATCH` at a time or after `WAIT_S` seconds.
 
-    Law: at most twice `most` visits are uncommitted at any time; `committed` is called with
+    Law: at most twice `BATCH` visits are uncommitted at any time; `committed` is called with
     observations after they are safe, in order.
     """
 
     def __init__(
-        self,
-        store: VisitStore,
-        committed: Callable[[list[Observation] | BaseException], None],
-        *,
-        most: int = BATCH,
-        wait_s: float = WAIT_S,
+        self, store: VisitStore, committed: Callable[[list[Observation] | BaseException], None]
     ) -> None:
         self.store = store
         self.committed = committed
-        self.most = most
-        self.wait_s = wait_s
         self._waiting: list[Record] = []
         self._wake = asyncio.Event()
         self._room = asyncio.Event()
@@ -40,17 +33,17 @@ class Journal:
 
     async def write(self, record: Record, *, urgent: bool = False) -> None:
         """Add a record; waits while a full batch is ahead of it. `urgent` ones commit at once."""
-        while len(self._waiting) >= self.most:
+        while len(self._waiting) >= BATCH:
             self._room.clear()
             await self._room.wait()
         self._waiting.append(record)
         if self._writer is None or self._writer.done():
             self._writer = asyncio.create_task(self._run())
             self._writer.add_done_callback(_heard)
-        if urgent or len(self._waiting) >= self.most:
+        if urgent or len(self._waiting) >= BATCH:
             self._wake.set()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self.wait_s, self._wake.set)
+            self._timer = asyncio.get_running_loop().call_later(WAIT_S, self._wake.set)
 
     def hurry(self) -> None:
         """Commit what was written without waiting for more."""

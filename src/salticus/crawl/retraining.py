@@ -89,32 +89,29 @@ class Retraining:
 
     async def _train(self, stop: asyncio.Event) -> None:
         with _lifeline() as lifeline:
-            await self._train_while(stop, lifeline)
-
-    async def _train_while(self, stop: asyncio.Event, lifeline: int) -> None:
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self.command,
-                stdin=lifeline,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
-            )
-        except OSError as error:
-            self._failed(str(error))
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.setpriority(os.PRIO_PROCESS, process.pid, _KIND)
-        said = asyncio.ensure_future(process.communicate())
-        stopped = asyncio.ensure_future(stop.wait())
-        try:
-            await asyncio.wait([said, stopped], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stopped.cancel()
-            if not said.done():
-                await _end(process, said)
-        if not stop.is_set():
-            self._ended(process.returncode, *said.result())
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *self.command,
+                    stdin=lifeline,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE,
+                    env={**os.environ, "OMP_NUM_THREADS": "1"},
+                )
+            except OSError as error:
+                self._failed(str(error))
+                return
+            with contextlib.suppress(ProcessLookupError):
+                os.setpriority(os.PRIO_PROCESS, process.pid, _KIND)
+            said = asyncio.ensure_future(process.communicate())
+            stopped = asyncio.ensure_future(stop.wait())
+            try:
+                await asyncio.wait([said, stopped], return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                stopped.cancel()
+                if not said.done():
+                    await _end(process, said)
+            if not stop.is_set():
+                self._ended(process.returncode, *said.result())
 
     def _ended(self, code: int | None, told: bytes, fault: bytes) -> None:
         if code != 0:

@@ -78,9 +78,8 @@ class Run:
     async def crawl(self, read: Callable[[], Config]) -> None:
         """Crawl, and when told to reload begin again with new settings, or the old ones."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stop)
-        loop.add_signal_handler(signal.SIGHUP, self._reload)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._signalled, number)
         config, tried = read(), None
         while True:
             try:
@@ -114,13 +113,9 @@ class Run:
         left = timedelta(seconds=max(0.0, self._ends_at - clock.wall()))
         return clock.now() + left * clock.speed
 
-    def _stop(self) -> None:
-        self._ended = True
-        if self._loop is not None:
-            self._loop.stop()
-
-    def _reload(self) -> None:
-        self._again = True
+    def _signalled(self, number: int) -> None:
+        self._again |= number == signal.SIGHUP
+        self._ended |= number != signal.SIGHUP
         if self._loop is not None:
             self._loop.stop()
 

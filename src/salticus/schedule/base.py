@@ -14,7 +14,7 @@ class Spacing(Protocol):
     of their `pages.cost`, and fewer only if there is no more room on the hosts; no row twice; none
     where nothing is expected; no host beyond `pages.capacity`; depends on ids, not on the order of
     rows; the same seed draws the same visits. `draw` changes nothing, so that it may be asked what
-    it would draw; `keep` says that this is what is done.
+    it would draw; `keep` says that this is what is done. Who has no memory inherits the others.
     """
 
     def draw(self, pages: Pages, expected: Floats, visits: int, tick: Tick) -> Draw: ...

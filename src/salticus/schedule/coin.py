@@ -6,14 +6,15 @@ import math
 
 import numpy as np
 
+from salticus.schedule.base import Spacing
 from salticus.schedule.even import highest, paid
-from salticus.types import Draw, Floats, Outcomes, Pages, Tick
+from salticus.types import Draw, Floats, Pages, Tick
 from salticus.types.coins import coins
 
 _OTHERS = 1 << 32  # the planner flips coins of the same seed, page and tick
 
 
-class Coin:
+class Coin(Spacing):
     """Draws as many pages as visits, each with the probability expected of it, tick by tick anew.
 
     Pareto sampling (Rosén 1997): with u a hash of (seed, page, tick) and π the expected visits,
@@ -46,16 +47,9 @@ class Coin:
         rows = paid(score, highest(score, expected > 0, wanted, pages, near=near), visits, pages)
         return Draw(rows, chance[np.searchsorted(some, rows)], expected=expected)
 
-    def keep(self, pages: Pages, draw: Draw) -> None:
-        """Nothing: coins have no memory."""
-
-    def learn(self, outcomes: Outcomes) -> None:
-        """Nothing: coins have no memory."""
-
 
 def _score(chance: Floats, u: Floats) -> Floats:
-    """The order in which pages are drawn, highest first: those that are certain, then by the odds
-    ratio."""
+    """The order of drawing, highest first: pages that are certain, then by the odds ratio."""
     u = np.maximum(u, 2.0**-54)
     with np.errstate(over="ignore"):
         ratio = u * (1.0 - chance) / ((1.0 - u) * chance)
