@@ -45,8 +45,7 @@ class Watch:
             if kind not in KINDS.values():  # raised by others, who also end it
                 continue
             self._open[host].add(kind)
-            past = self._past.setdefault(host, deque(maxlen=WINDOW))
-            past.append(kind)
+            self._past.setdefault(host, deque(maxlen=WINDOW)).append(kind)
 
     def see(self, host: str, seen: Observation) -> tuple[Alert, ...]:
         """What a visit to the host means for it: alerts that begin or end now."""

@@ -171,9 +171,7 @@ class Census:
         if self._table is None:
             return
         made = outcomes.take(outcomes.made)
-        rows = np.searchsorted(self._table.ids, made.page)
-        known = rows < len(self._table.ids)
-        known[known] = self._table.ids[rows[known]] == made.page[known]
+        rows, known = places(self._table.ids, made.page)
         rows, made = rows[known], made.take(known)
         answered = made.answered
         self._table.last_visit[rows] = made.at
@@ -196,8 +194,7 @@ class Census:
         return await self.store.fitting(ids, self.numbered)
 
     def _said(self, name: str, rule: Ints, otherwise: float) -> NDArray[Any]:
-        """What each page's rule says under a name, spans in days; `otherwise` if it says nothing
-        or there is none."""
+        """What each page's rule says under a name, spans in days; `otherwise` without a word."""
         said = [getattr(each, name) for each in self.numbered]
         return _by_number(
             [s / _DAY if isinstance(s, timedelta) else s for s in said], rule, otherwise

@@ -199,13 +199,10 @@ def _ticks(
     history: Iterator[Outcomes], start: datetime | None, end: np.datetime64, length: timedelta
 ) -> Iterator[tuple[datetime, Outcomes]]:
     """The outcomes of [start, end) tick by tick, from the first on if no start is given."""
-    step, waiting, now = np.timedelta64(length // timedelta(microseconds=1), "us"), None, None
-    if start is not None:
-        now = instant(start)
+    step, waiting = np.timedelta64(length // timedelta(microseconds=1), "us"), None
+    now = None if start is None else instant(start)
     for chunk in history:
-        some = chunk.take(
-            (chunk.at < end) & (chunk.at >= (now if now is not None else chunk.at[0]))
-        )
+        some = chunk.take((chunk.at < end) & (chunk.at >= (chunk.at[0] if now is None else now)))
         if not len(some):
             continue
         now = some.at[0] if now is None else now

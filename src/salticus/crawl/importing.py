@@ -130,8 +130,7 @@ class FeedImport(msgspec.Struct, frozen=True):
 
 
 class FeedTerms(msgspec.Struct, frozen=True):
-    """Whose feed it is (None = as the file is called), when it was made (None = now), and what to
-    do with its rows."""
+    """Whose feed it is (None = as its file is called), of when (None = now), and what to do."""
 
     merchant: str | None = None
     at: datetime | None = None
@@ -185,10 +184,8 @@ async def _tell(store: Store, feed: MerchantFeed, terms: FeedTerms) -> tuple[int
 
 
 def _origin(merchant: str | None, file: str) -> str:
-    name = merchant if merchant is not None else "" if file == "-" else Path(file).name
-    if merchant is None:
-        name = name.partition(".")[0]
-    name = " ".join(name.split())[:100]
+    own = "" if file == "-" else Path(file).name.partition(".")[0]
+    name = " ".join((own if merchant is None else merchant).split())[:100]
     if not name or not name.isprintable():
         raise InputError("whose feed is it? name the merchant with --merchant")
     return name

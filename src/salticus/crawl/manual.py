@@ -47,8 +47,7 @@ async def add(crawl: Crawl, pages: Iterable[str | NewPage]) -> Added:
 
 
 def canonical_urls(entries: Iterable[tuple[str, str]]) -> list[str]:
-    """The URLs of (where it stands, text), in canonical form, each once. InputError names every
-    entry that is none."""
+    """The canonical URLs of (where it stands, text), each once; InputError names all bad ones."""
     bad: list[str] = []
     found: dict[str, None] = {}
     for where, text in entries:

@@ -20,7 +20,6 @@ from salticus.types import instant
 
 if TYPE_CHECKING:
     from salticus.crawl.standing import Standing
-    from salticus.store.base import Store
     from salticus.store.nouns import Stamp
 
 

@@ -19,14 +19,12 @@ from salticus.crawl.snapshot import Snapshot, no_plan, recover
 from salticus.predict.base import Quiet
 from salticus.store.base import Store
 from salticus.types import (
-    NEVER,
     Bools,
     Ints,
     Outcomes,
     Pages,
     Plan,
     Purpose,
-    Status,
     Tick,
     instant,
 )
@@ -119,8 +117,7 @@ class Standing:
         return Forecast(found, coming)
 
     def _ahead(self) -> Self:
-        """The same crawl, to plan ahead with, once the open visits are made; those of a tick that
-        is over are dropped."""
+        """A copy to plan ahead with, its open visits made, or dropped if their tick is over."""
         ahead = replace(self, parts=self.parts.forked(), census=self.census.forked())
         over = self.now >= self.open.tick.end
         dropped = Outcomes.dropped(self.open, instant(self.now))
@@ -147,13 +144,8 @@ class Standing:
 
 def without_news(plan: Plan) -> Outcomes:
     """The visits of a plan, answered when they are due, with nothing known of what they found."""
-    n = len(plan)
-    return replace(
-        Outcomes.dropped(plan, NEVER),
-        at=plan.due,
-        made=np.ones(n, dtype=np.bool_),
-        status=np.full(n, Status.OK, dtype=np.int8),
-    )
+    drawn = {"purpose": plan.purpose, "propensity": plan.propensity, "chance": plan.chance}
+    return Outcomes.known(visit=plan.visit, page=plan.page, at=plan.due, **drawn)
 
 
 def _note(found: dict[int, Visit], plan: Plan, ids: Ints, *, planned: bool) -> None:

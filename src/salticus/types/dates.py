@@ -70,9 +70,7 @@ def _iso(text: str) -> datetime | None:
         when = datetime.fromisoformat(text)
     except ValueError:
         bare = _NAMED.sub("+00:00", text.upper()).replace(" +", "+").replace(" -", "-")
-        if bare == text:
-            return None
-        return _iso(bare)
+        return None if bare == text else _iso(bare)
     return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
 
 

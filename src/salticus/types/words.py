@@ -22,8 +22,7 @@ class Purpose(IntEnum):
 
     @property
     def charged(self) -> bool:
-        """Whether the budget pays: the panel has one of its own, and what the user orders by hand
-        is free."""
+        """Whether the budget pays: not for the panel, which has its own, nor for the user's."""
         return self not in (Purpose.PANEL, Purpose.MANUAL)
 
 
