@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from salticus.allocate.capacity import fitting, optional
-from salticus.types import Bools, Draw, Floats, Grant, Pages, Purpose, Tick, instant
+from salticus.types import Bools, Draw, Floats, Grant, Pages, Purpose, Tick
 from salticus.types.coins import coins
 
 _OTHERS = 2 << 32  # planner and spacing flip coins of the same seed, page and tick
@@ -71,9 +71,8 @@ def _telling(pages: Pages) -> Floats:
     weight *= weight  # in place from here on: there may be millions of pages
     weight += 1.0
     if pages.survival is not None:
-        stale = pages.outdated(instant(pages.tick.start))
-        spread = 1.0 - stale
-        spread *= stale
+        spread = 1.0 - pages.stale
+        spread *= pages.stale
         spread += _LEAST
         weight *= spread
     return np.sqrt(weight, out=weight)

@@ -58,7 +58,6 @@ def decide(parts: Parts, pages: Pages, *, gauged: bool = False) -> Decision:
     plan = parts.planner.plan(open_pages, chosen, tick, grant)
     plan = foretell(pages, plan, parts.panel.pages_)
     gauge = gauge_of(open_pages, plan, parts.panel.pages_) if gauged else None
-    pages.latest.clear()  # nobody asks again, and the tick's pages are kept for long
     return Decision(tick, open_pages, whole, tuple(draws), plan, gauge)
 
 

@@ -66,7 +66,7 @@ def gauge_of(pages: Pages, plan: Plan, panel: Ints) -> tuple[Gauge, Sample]:
     whatever the policy does in the tick comes later, to pages that are explored and others alike.
     Pages of the panel count as the predictor thinks they would be without it.
     """
-    stale = np.nan_to_num(pages.outdated(instant(plan.tick.start)), nan=1.0)
+    stale = np.nan_to_num(pages.stale, nan=1.0)
     coins = explorable(pages) & ~np.isin(pages.ids, panel)
     rows = pages.rows(plan.page)
     own = plan.purpose != Purpose.PANEL

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ from salticus.types.arrays import (
     Times,
     cut,
     days_between,
+    instant,
 )
 from salticus.types.rows import Observation
 from salticus.types.survival import Anchored, Survival
@@ -44,7 +46,7 @@ class Tick:
         return (self.end - self.start).total_seconds() / 86_400
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, repr=False)  # all its columns in print would take longer than a tick
 class Pages:
     """All pages as columns, ordered by id.
 
@@ -58,8 +60,7 @@ class Pages:
     `merchant` and `category` are numbers, -1 = unknown. `interval` is fixed by the user, in days;
     NaN where the policy decides. For `min_interval` days after a visit (0 = none) policies and
     exploration leave a page alone. Pages that are not `open` may not be visited in this tick.
-    `found` is True for pages that sources brought; nowhere if it is not given. `latest` is what
-    `outdated` said last of all pages, for whoever asks next: a tick asks twice.
+    `found` is True for pages that sources brought; nowhere if it is not given.
     """
 
     tick: Tick
@@ -82,7 +83,6 @@ class Pages:
     capacity: Floats
     survival: Survival | None = None
     found: Bools = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
-    latest: list[Any] = field(default_factory=list, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not len(self.found):
@@ -97,7 +97,7 @@ class Pages:
 
     def take(self, rows: Ints | Bools) -> Pages:
         """The given rows; host numbers and capacities stay as they are."""
-        whole = ("tick", "capacity", "survival", "latest")
+        whole = ("tick", "capacity", "survival")
         kept = np.flatnonzero(rows) if rows.dtype == np.bool_ else cast(Ints, rows)
         per_page = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in whole}
         once = {id(column): column for column in per_page.values()}  # a host may be a merchant, too
@@ -109,24 +109,17 @@ class Pages:
         """These pages, last visited at those times, and answering then."""
         return replace(self, last_visit=at, last_answer=at)
 
+    @cached_property
+    def stale(self) -> Floats:
+        """The probability that each copy is out of date when the tick starts, for all who ask."""
+        return self.outdated(instant(self.tick.start))
+
     def outdated(self, at: Times | Instant, rows: Ints | None = None) -> Floats:
         """The probability that each copy is out of date at a time, one for all or one for each row;
         of the given rows, or of all.
 
         1 − S(days since the last answer); 1 where there was none. NaN without curves.
         """
-        if rows is not None or not isinstance(at, np.datetime64):
-            return self._outdated(at, rows)
-        stale: Floats
-        for curves, last, when, stale in self.latest:
-            if curves is self.survival and last is self.last_answer and when == at:
-                self.latest.clear()
-                return stale
-        stale = self._outdated(at, None)
-        self.latest[:] = [(self.survival, self.last_answer, at, stale.copy())]
-        return stale
-
-    def _outdated(self, at: Times | Instant, rows: Ints | None) -> Floats:
         last = self.last_answer if rows is None else self.last_answer[rows]
         never = np.isnat(last)
         if self.survival is None:
