@@ -83,7 +83,7 @@ def test_every_host_takes_its_best(given: tuple[Floats, float], data: st.DataObj
     worth, _ = given
     host = data.draw(arrays(np.int64, len(worth), elements=st.integers(0, 3)))
     room = data.draw(arrays(np.float64, 4, elements=st.sampled_from([0.0, 0.5, 2.0, 3.25, np.inf])))
-    expected = by_host(worth, host, room)
+    expected = by_host(worth, np.ones(len(worth)), host, room)
     for h in range(4):
         alone = by_sorting(worth[host == h], min(room[h], 99.0))
         assert expected[host == h] == pytest.approx(alone, abs=1e-12)

@@ -19,7 +19,7 @@ def test_g_inverse_is_lambert_w() -> None:
 def test_more_pages_than_visits_were_never_visited() -> None:
     worth = np.array([np.inf, 7.0, np.inf, np.inf])
     assert first(-worth, 1.5).tolist() == [0.5, 0.0, 0.5, 0.5]
-    assert by_host(worth, np.zeros(4, dtype=np.int64), np.array([1.5])).tolist() == [
+    assert by_host(worth, np.ones(4), np.zeros(4, dtype=np.int64), np.array([1.5])).tolist() == [
         0.5,
         0,
         0.5,
@@ -33,8 +33,8 @@ def test_worthless_pages_share_what_is_left() -> None:
 
 def test_hosts_without_pages_and_pages_without_room() -> None:
     worth, host = np.array([1.0, 2.0]), np.array([2, 2])
-    assert by_host(worth, host, np.array([9.0, 0.0, 0.0, 1.0])).tolist() == [0.0, 0.0]
-    assert len(by_host(np.empty(0), np.empty(0, dtype=np.int64), np.ones(3))) == 0
+    assert by_host(worth, np.ones(2), host, np.array([9.0, 0.0, 0.0, 1.0])).tolist() == [0.0, 0.0]
+    assert len(by_host(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), np.ones(3))) == 0
 
 
 def test_a_page_that_only_just_comes_to_the_price_is_never_due() -> None:

@@ -109,12 +109,7 @@ class Leap(Policy):
 
     def expected_by_host(self, pages: Pages, room: Floats) -> Floats:
         """The best pages of each host, at a price of its own."""
-        worth, alone = self.worth(pages)
-        unread = np.flatnonzero(worth == 0.0)
-        if len(unread):  # by V without demand, below all others
-            least = worth[worth > 0.0].min(initial=1.0)
-            worth[unread] = alone[unread] / (alone[unread].max() or 1.0) * min(least / 2, 1e-9)
-        return by_host(worth, pages.host, room)
+        return by_host(*self.worth(pages), pages.host, room)
 
     def worth(self, pages: Pages) -> tuple[Floats, Floats]:
         """V of every page per visit of cost, and V without demand; infinite if never visited."""
@@ -177,41 +172,38 @@ def _weigh(alone: Floats, last: Ints, demand: Floats, cost: Floats) -> Floats:
     return worth
 
 
-def by_host(worth: Floats, host: Ints, room: Floats) -> Floats:
-    """The best pages of every host, `room[host]` visits each; pages at a host's price share.
+def by_host(worth: Floats, alone: Floats, host: Ints, room: Floats) -> Floats:
+    """The best pages of every host, `room[host]` visits each; pages of equal worth go by `alone`,
+    and those that are equal in that too share.
 
-    The same as `share.first` for each host alone, highest worth first, for all hosts at once. Pages
-    of infinite worth, such as those that were never visited, come first. Cost: linear.
+    The same as `share.first` for each host alone, highest first, for all hosts at once. Pages of
+    infinite worth, such as those that were never visited, come first. Cost: linear.
 
-    >>> by_host(np.array([3.0, 1.0, 2.0, 5.0]), np.array([0, 0, 0, 1]), np.array([1.5, 9.0]))
+    >>> worth, host = np.array([3.0, 1.0, 2.0, 5.0]), np.array([0, 0, 0, 1])
+    >>> by_host(worth, np.ones(4), host, np.array([1.5, 9.0]))
     array([1. , 0. , 0.5, 1. ])
     """
-    return _by_host(worth, *rows_by_host(host, len(room)), room)
+    return _by_host(worth, alone, *rows_by_host(host, len(room)), room)
 
 
 @compiled
-def _by_host(worth: Floats, rows: Ints, begin: Ints, room: Floats) -> Floats:
+def _by_host(worth: Floats, alone: Floats, rows: Ints, begin: Ints, room: Floats) -> Floats:
     out = np.zeros(len(worth))
     for h in range(len(room)):
-        _take(worth, rows[begin[h] : begin[h + 1]], room[h], out)
+        tied, left = _take(worth, rows[begin[h] : begin[h + 1]], room[h], out)
+        tied, left = _take(alone, tied, left, out)
+        out[tied] = left / max(1, len(tied))
     return out
 
 
 @compiled
-def _take(worth: Floats, rows: Ints, visits: float, out: Floats) -> None:
-    """The best of some rows, into `out`."""
+def _take(worth: Floats, rows: Ints, visits: float, out: Floats) -> tuple[Ints, float]:
+    """The best of some rows, into `out`; the rows at their price, and the visits left for these."""
     if visits >= len(rows):
         out[rows] = 1.0
-        return
-    if visits <= 0.0:
-        return
-    price = np.partition(-worth[rows], math.ceil(visits) - 1)[math.ceil(visits) - 1]
-    above = tied = 0
-    for row in rows:
-        above += -worth[row] < price
-        tied += -worth[row] == price
-    for row in rows:
-        if -worth[row] < price:
-            out[row] = 1.0
-        elif -worth[row] == price:
-            out[row] = (visits - above) / tied
+    if visits >= len(rows) or visits <= 0.0:
+        return rows[:0], 0.0
+    mine = -worth[rows]
+    price = np.partition(mine, math.ceil(visits) - 1)[math.ceil(visits) - 1]
+    out[rows[mine < price]] = 1.0
+    return rows[mine == price], visits - np.count_nonzero(mine < price)
