@@ -4,9 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-PARTS := test-properties test-unit-a-d test-integration test-unit-e-z
-
-.PHONY: demo test $(PARTS) soak check bench browser clean
+.PHONY: demo test laws tests soak check bench browser clean
 
 # The core alone, without extras: what a user installs.
 $(VENV)/core: pyproject.toml constraints.txt
@@ -21,25 +19,21 @@ $(VENV)/dev: $(VENV)/core
 demo: $(VENV)/core
 	$(BIN)/salticus demo
 
-# Three at once: most machines have two cores, and many tests wait. Each speaks when it is done.
-# One thread each, because threads that wait for one another spin: with two, training a model in
-# one part while others run takes six times the processor time.
-$(PARTS) soak: export OMP_NUM_THREADS := 1
-$(PARTS) soak: export OPENBLAS_NUM_THREADS := 1
+# The laws first, beside the linters: they compile what the others load then. After them four at
+# once: most machines have two cores, and many tests wait.
 test: $(VENV)/dev browser
-	@$(MAKE) --no-print-directory --output-sync=target -j3 $(PARTS) check
+	@$(MAKE) --no-print-directory --output-sync=target -j2 check laws
+	@$(MAKE) --no-print-directory tests
 
-test-properties: $(VENV)/dev
-	$(BIN)/pytest -m "not soak" tests/property src
+# Threads that wait for one another spin, where there are fewer cores than tests.
+laws tests soak: export OMP_NUM_THREADS := 1
+laws tests soak: export OPENBLAS_NUM_THREADS := 1
 
-test-unit-a-d: $(VENV)/dev
-	$(BIN)/pytest -m "not soak" tests/unit/test_[a-d]*.py
+laws: $(VENV)/dev
+	$(BIN)/pytest -m "not soak" tests/checks src
 
-test-integration: $(VENV)/dev
-	$(BIN)/pytest -m "not soak" tests/integration tests/checks
-
-test-unit-e-z: $(VENV)/dev
-	$(BIN)/pytest -m "not soak" tests/unit/test_[e-z]*.py
+tests: $(VENV)/dev
+	$(BIN)/pytest -n 4 --dist loadfile -m "not soak" tests/integration tests/property tests/unit
 
 soak: $(VENV)/dev
 	$(BIN)/pytest -m soak

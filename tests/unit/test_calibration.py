@@ -256,7 +256,7 @@ def test_most_of_a_small_market_holds(small: dict[str, list[CalibrationRow]]) ->
 
 def test_the_command_measures_a_log(tmp_path: Path) -> None:
     market, out = tmp_path / "market", tmp_path / "new" / "table.md"
-    make_market(market, MarketSize(offers=1000, days=70), seed=2, preset="han2020")
+    make_market(market, MarketSize(offers=1000, days=20), seed=2, preset="han2020")
     told = CliRunner().invoke(app, ["calibrate", "--log", str(market), "--out", str(out), "--json"])
     table = json.loads(told.stdout)
     assert [row["statistic"] for row in table["rows"]] == [s.name for s in published("han2020")]
