@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Self, cast
 
@@ -79,19 +80,20 @@ class Columns:
     __slots__ = ()
 
     def __len__(self) -> int:
-        return len(next(iter(self._arrays().values())))
+        return len(next(self._arrays())[1])
 
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        every = {f.name: getattr(self, f.name) for f in fields(cast(Any, self))}
-        return {name: column for name, column in every.items() if isinstance(column, np.ndarray)}
+    def _arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        for name in cast(Any, self).__dataclass_fields__:  # `fields` would make a list every time
+            if isinstance(column := getattr(self, name), np.ndarray):
+                yield name, column
 
     def take(self, rows: Ints | Bools) -> Self:
         """The given rows, in the given order."""
-        cut = {name: column[rows] for name, column in self._arrays().items()}
+        cut = {name: column[rows] for name, column in self._arrays()}
         return cast(Self, replace(cast(Any, self), **cut))
 
     def join(self, other: Self) -> Self:
         """These rows, then the other's; what is not a column is the other's."""
-        mine = self._arrays()
-        joined = {name: np.concatenate([mine[name], c]) for name, c in other._arrays().items()}
+        mine = dict(self._arrays())
+        joined = {name: np.concatenate([mine[name], c]) for name, c in other._arrays()}
         return cast(Self, replace(cast(Any, other), **joined))
