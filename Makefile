@@ -20,7 +20,8 @@ demo: $(VENV)/core
 	$(BIN)/salticus demo
 
 # The laws first, beside the linters: they compile what the others load then. After them four at
-# once: most machines have two cores, and many tests wait.
+# once: most machines have two cores, and many tests wait. In any order: by default files of few
+# tests come last, and those are the slow ones.
 test: $(VENV)/dev browser
 	@$(MAKE) --no-print-directory --output-sync=target -j2 check laws
 	@$(MAKE) --no-print-directory tests
@@ -33,7 +34,7 @@ laws: $(VENV)/dev
 	$(BIN)/pytest -m "not soak" tests/checks src
 
 tests: $(VENV)/dev
-	$(BIN)/pytest -n 4 --dist loadfile -m "not soak" tests/integration tests/property tests/unit
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not soak" tests/integration tests/property tests/unit
 
 soak: $(VENV)/dev
 	$(BIN)/pytest -m soak
