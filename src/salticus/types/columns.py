@@ -103,7 +103,8 @@ class Pages:
         once = {id(column): column for column in per_page.values()}  # a host may be a merchant, too
         done = {key: cut(column, kept) for key, column in once.items()}
         columns: dict[str, Any] = {name: done[id(column)] for name, column in per_page.items()}
-        return replace(self, **columns, survival=self.survival and self.survival.take(kept))
+        curves = None if self.survival is None else self.survival.take(kept)
+        return replace(self, **columns, survival=curves)
 
     def answered(self, at: Times) -> Pages:
         """These pages, last visited at those times, and answering then."""

@@ -1,7 +1,7 @@
 """What the networks share when they are trained: the forward pass, the loss and the optimisers.
 
 All of it is JAX (extra `deep`), which is imported where it is used. Scoring is NumPy's: see
-`predict.deep`, whose arithmetic `forward` repeats.
+`models.deep`, whose arithmetic `forward` repeats.
 """
 
 from __future__ import annotations
