@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from salticus.features.metadata import texts_of
 from salticus.types import Bools, Columns, Ints
 
 if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
@@ -67,17 +68,9 @@ def numbered(values: NDArray[Any], known: Bools) -> Ints:
 
 
 def _numbers(pages: pl.DataFrame, column: str) -> Ints:
-    if column not in pages.columns:
-        return np.full(len(pages), -1, dtype=np.int64)
-    import polars as pl
-
-    rank = pages[column].cast(pl.String).rank("dense").cast(pl.Int64)
-    return (rank - 1).fill_null(-1).to_numpy().astype(np.int64)
+    rank = texts_of(pages, column).rank("dense").fill_null(0)
+    return rank.to_numpy().astype(np.int64) - 1
 
 
 def _names(pages: pl.DataFrame, column: str) -> tuple[str, ...]:
-    if column not in pages.columns:
-        return ()
-    import polars as pl
-
-    return tuple(pages[column].cast(pl.String).drop_nulls().unique().sort().to_list())
+    return tuple(texts_of(pages, column).drop_nulls().unique().sort().to_list())

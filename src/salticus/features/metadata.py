@@ -73,7 +73,7 @@ class Vocabulary:
             raise InputError(f"no such field of metadata: {strange[0]}")
         known = {}
         for column in _columns(fields):
-            counts = _texts(pages, column).filter(rows).drop_nulls().value_counts(name="pages")
+            counts = texts_of(pages, column).filter(rows).drop_nulls().value_counts(name="pages")
             often = counts.filter(counts["pages"] >= least)
             known[column] = np.sort(hashes(often[column]))
         return cls(fields=fields, known=known, buckets=buckets)
@@ -87,11 +87,11 @@ class Vocabulary:
         """The codes and words of the pages; a column that the frame lacks is unknown throughout."""
         codes = np.zeros((len(pages), len(self.columns)), dtype=np.int32)
         for n, column in enumerate(self.columns):
-            codes[:, n] = self._codes(column, _texts(pages, column))
+            codes[:, n] = self._codes(column, texts_of(pages, column))
         words = self.words if "title" in self.fields else 0
         return Metadata(
             codes=codes,
-            words=_grams(_texts(pages, "title"), words, self.buckets),
+            words=_grams(texts_of(pages, "title"), words, self.buckets),
             fields=self.columns,
             sizes=tuple(1 + len(self.known[column]) + self.spare for column in self.columns),
             buckets=self.buckets,
@@ -122,7 +122,6 @@ class Vocabulary:
 
     @classmethod
     def of(cls, settings: dict[str, Any], arrays: State) -> Self:
-        """The inverse of `settings` and `arrays`."""
         fields = tuple(settings["fields"])
         known = {name: np.asarray(arrays[name], dtype=np.uint64) for name in _columns(fields)}
         return cls(fields, known, *(int(settings[name]) for name in ("buckets", "spare", "words")))
@@ -144,7 +143,7 @@ def _columns(fields: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for names in each for name in names if name != "title")
 
 
-def _texts(pages: pl.DataFrame, column: str) -> pl.Series:
+def texts_of(pages: pl.DataFrame, column: str) -> pl.Series:
     """The texts of a column or of a level of the category; null: unknown."""
     import polars as pl
 
