@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from salticus.types import Metadata
+
 WINDOWS = {"day": 24, "week": 168, "month": 720}  # hours
 DEMAND_WINDOWS = {"day": 24, "week": 168, "fortnight": 336, "month": 720}  # hours
 SEASON = 1344  # hours: the eight weeks from which a merchant's week is learnt
@@ -56,15 +58,7 @@ _WEEK = (
 TIME = ("weekday", "hour")  # UTC: 0 = Monday
 LOCAL = ("local_weekday", "local_hour", "holiday")  # the merchant's own; holiday 1 or 0
 
-METADATA = (
-    "brand",
-    "condition",
-    "country",
-    "language",
-    "merchant",
-    "title",
-    "category",
-)
+METADATA = ("brand", "condition", "country", "language", "merchant", "title", "category")
 
 
 def ahead(edges: tuple[int, ...]) -> tuple[str, ...]:
@@ -86,6 +80,15 @@ class FeatureSet:
     dense: tuple[str, ...]
     metadata: tuple[str, ...]
 
+    def fields(self, metadata: Metadata) -> tuple[str, ...]:
+        """The fields that there are; a level of the category path is a field of its own."""
+        names = self.metadata
+        return tuple(f for f in metadata.fields if f in names or f.rpartition("_")[0] in names)
+
+    def titled(self, metadata: Metadata) -> bool:
+        """Whether the words of titles are among them."""
+        return "title" in self.metadata and metadata.words.shape[1] > 0
+
 
 def chosen(preset: str, kind: str, edges: tuple[int, ...] = EDGES) -> FeatureSet:
     """The features of a preset (han2019, han2020, full, visits), of a kind (metadata, history,
@@ -94,21 +97,13 @@ def chosen(preset: str, kind: str, edges: tuple[int, ...] = EDGES) -> FeatureSet
     plain = tuple(name for name in _OWN if name not in _PRICES)
     grouped = (*_CATEGORY, *_GROUPS, *_LATELY, *_WEEK, *ahead(edges))
     history, time, metadata = {
-        "han2019": (
-            (*(f"page_{w}" for w in WINDOWS), "page_recent", *_CATEGORY),
-            TIME,
-            METADATA,
-        ),
+        "han2019": ((*(f"page_{w}" for w in WINDOWS), "page_recent", *_CATEGORY), TIME, METADATA),
         "han2020": (
             ("page_month", "page_recent", *_DEMAND),
             ("weekday",),
             tuple(field for field in METADATA if field != "title"),
         ),
-        "full": (
-            (*_OWN, *_DEMAND, *grouped),
-            (*TIME, *LOCAL),
-            METADATA,
-        ),
+        "full": ((*_OWN, *_DEMAND, *grouped), (*TIME, *LOCAL), METADATA),
         "visits": ((*plain, *grouped), (*TIME, *LOCAL), METADATA),
     }[preset]
     return {

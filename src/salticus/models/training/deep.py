@@ -8,7 +8,8 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Generic, TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,6 @@ from salticus.types import Examples, Floats, Floats32, Ints, Metadata
 from salticus.types.state import State
 
 Told = Callable[[str], None]
-M = TypeVar("M", bound=DeepModel)
 
 PUBLISHED = DeepSettings(
     optimiser="proximal",
@@ -69,37 +69,27 @@ def fit_deep(  # noqa: PLR0913 the same for every kind of model
     choice: FeatureSet,
     settings: DeepSettings = OURS,
     told: Told = lambda step: None,
+    *,
+    model: type[DeepModel] = DeepModel,
 ) -> DeepModel:
     """Train a network on the chosen features; the seed fixes it to the last bit on a machine.
 
-    `train` is kept in memory as it is, and 0.3 GB more.
+    A `SequenceModel` sees the last N changes of the rows' `steps` beside the features: N is the
+    greatest power of two that the rows have. `train` is kept in memory as it is, and 0.3 GB more.
     """
     rows = TrainingRows(train, settings)
     layout = layout_of(rows.sample, metadata, choice, settings)
-    return Trainer(DeepModel, layout, metadata, settings).fit(rows, validation, told)
+    if model is SequenceModel:
+        depth = rows.sample.inputs.steps.shape[1]
+        if depth < 2:
+            raise InputError(
+                "the rows hold no last changes; make the examples with a depth of 2 or more"
+            )
+        layout = replace(layout, steps=1 << (depth.bit_length() - 1), state=STATE)
+    return Trainer(model, layout, metadata, settings).fit(rows, validation, told)
 
 
-def fit_sequence(  # noqa: PLR0913 the same for every kind of model
-    train: Examples,
-    validation: Examples,
-    metadata: Metadata,
-    choice: FeatureSet,
-    settings: DeepSettings = OURS,
-    told: Told = lambda step: None,
-) -> SequenceModel:
-    """Train as `fit_deep` does, with the last N changes of the rows' `steps` beside the features.
-
-    N is the greatest power of two that the rows have; with less than two there is no sequence.
-    """
-    rows = TrainingRows(train, settings)
-    depth = rows.sample.inputs.steps.shape[1]
-    if depth < 2:
-        raise InputError(
-            "the rows hold no last changes; make the examples with a depth of 2 or more"
-        )
-    plain = layout_of(rows.sample, metadata, choice, settings)
-    layout = replace(plain, steps=1 << (depth.bit_length() - 1), state=STATE)
-    return Trainer(SequenceModel, layout, metadata, settings).fit(rows, validation, told)
+fit_sequence = partial(fit_deep, model=SequenceModel)
 
 
 class TrainingRows:
@@ -128,13 +118,8 @@ def layout_of(
     """The network's inputs: a hole for every column that may be unknown, widths by size."""
     names = tuple(name for name in choice.dense if name not in CYCLES)
     numbers = sample.inputs.select(names)
-    wanted = tuple(  # a level of the category path is a field of its own
-        field
-        for field in metadata.fields
-        if any(field == name or field.startswith(f"{name}_") for name in choice.metadata)
-    )
+    wanted, titled = choice.fields(metadata), choice.titled(metadata)
     sizes = tuple(metadata.sizes[metadata.fields.index(name)] for name in wanted)
-    titled = "title" in choice.metadata and metadata.words.shape[1] > 0
     return Layout(
         names=names,
         holes=tuple(np.flatnonzero(np.isnan(numbers).any(axis=0)).tolist()),
@@ -175,15 +160,15 @@ class TrainingProgress:
     ended: bool = False
 
 
-class Trainer(Generic[M]):
+class Trainer:
     """Rounds of batches, each followed by a look at the validation rows and a checkpoint."""
 
     def __init__(
-        self, model: type[M], layout: Layout, metadata: Metadata, settings: DeepSettings
+        self, model: type[DeepModel], layout: Layout, metadata: Metadata, settings: DeepSettings
     ) -> None:
         self.model, self.layout, self.metadata, self.settings = model, layout, metadata, settings
 
-    def fit(self, rows: TrainingRows, validation: Examples, told: Told) -> M:
+    def fit(self, rows: TrainingRows, validation: Examples, told: Told) -> DeepModel:
         """Train until the validation loss is at its best, or the epochs are over."""
         jax, _ = jax_of()
         scales = scales_of(rows.sample, self.layout)
@@ -218,7 +203,7 @@ class Trainer(Generic[M]):
             told(f"epoch {epoch + 1}, round {number + 1}: loss {loss:.5f}, {pace:,.0f} rows/s")
         return self._made(scales, best)
 
-    def _made(self, scales: State, weights: State) -> M:
+    def _made(self, scales: State, weights: State) -> DeepModel:
         return self.model(self.layout, {**scales, **weights})
 
     def _still(self, scales: State) -> dict[str, Any]:

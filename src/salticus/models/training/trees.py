@@ -47,7 +47,7 @@ def fit_trees(  # noqa: PLR0913 the form that all models share
     Training examples get target encodings that their own page took no part in (`out_of_fold`); the
     validation examples, and all that the model scores later, get those of all training pages.
     """
-    fields = _fields(choice, metadata)
+    fields = (*choice.fields(metadata), *(("title",) if choice.titled(metadata) else ()))
     sums = totals(train, len(metadata))
     encoding = encode(sums, metadata, fields, smoothing=settings.smoothing)
     empty = TreesModel(choice.dense, _pairs(choice.dense) if settings.pairs else (), encoding, ())
@@ -114,14 +114,6 @@ def _tables(
         if not settings.weighted:
             own, later = (replace(rows, weight=np.ones(len(rows))) for rows in (own, later))
         yield own, later
-
-
-def _fields(choice: FeatureSet, metadata: Metadata) -> tuple[str, ...]:
-    """The chosen fields that there are; every level of a category path is one of its own."""
-    wanted = choice.metadata
-    own = (f for f in metadata.fields if f in wanted or f.rpartition("_")[0] in wanted)
-    title = "title" in wanted and metadata.words.shape[1] > 0
-    return (*(f for f in own if f != "title"), *(("title",) if title else ()))
 
 
 def _pairs(dense: tuple[str, ...]) -> Derived:
