@@ -61,7 +61,6 @@ def read_rows(s: Tables, cached: Cached, day: Day, page: Ints, out: Floats32) ->
             if not s.facts[0] and s.own[p, at.ANSWER] >= 0:
                 _found(s, p, row)
         _groups(s, cached, p, row)
-        _lately(s, p, now, row)
         _clock(day, p, now, row[WEEK_AT + 2 + 2 * edges :])
 
 
@@ -150,20 +149,13 @@ def _groups(s: Tables, cached: Cached, p: int, row: Floats32) -> None:
             start = GROUPS_AT + 3 * k
             row[start : start + 3] = cached.lately[group, :3]
     edges, merchant = len(cached.edges), s.rows[p, at.MERCHANT]
-    if merchant >= 0:
-        row[WEEK_AT : WEEK_AT + 2 + edges] = cached.week[merchant]
     row[WEEK_AT + 2 + edges : WEEK_AT + 2 + 2 * edges] = cached.week[0, 2:]
-
-
-@compiled
-def _lately(s: Tables, p: int, now: int, row: Floats32) -> None:
-    merchant = s.rows[p, at.MERCHANT]
     if merchant < 0:
         return
-    if s.group[merchant, at.LATEST] >= 0:
-        row[LATELY_AT] = now - s.group[merchant, at.LATEST]
-    if s.group[merchant, at.BATCH] >= 0:
-        row[LATELY_AT + 1] = now - s.group[merchant, at.BATCH]
+    row[WEEK_AT : WEEK_AT + 2 + edges] = cached.week[merchant]
+    for k, column in enumerate((at.LATEST, at.BATCH)):
+        if s.group[merchant, column] >= 0:
+            row[LATELY_AT + k] = s.facts[2] - s.group[merchant, column]
 
 
 @compiled
@@ -197,30 +189,19 @@ def _refresh(group: Ints, lately: Floats32, g: int, now: int) -> None:
 def _refresh_week(cells: Ints32, week: Floats32, edges: Ints, walk: Floats, now: int) -> None:
     """Make what the week of a group tells anew."""
     cell = (now + MONDAY) % WEEK_H
-    changes, hours = _sums(cells, 0, WEEK_H, 1)
+    changes, hours = cells[0], cells[1]
     week[:] = np.nan
-    if hours <= 0:
+    if hours.sum() <= 0:
         return
-    _walk(cells, cell, changes / hours, walk)
-    changes, hours = _sums(cells, cell // 24 * 24, cell // 24 * 24 + 24, 1)
-    week[0] = _ratio(24.0 * changes, hours)
-    changes, hours = _sums(cells, cell % 24, WEEK_H, 24)
-    week[1] = _ratio(changes, hours)
+    _walk(cells, cell, changes.sum() / hours.sum(), walk)
+    day = slice(cell // 24 * 24, cell // 24 * 24 + 24)
+    week[0] = _ratio(24.0 * changes[day].sum(), hours[day].sum())
+    week[1] = _ratio(changes[cell % 24 :: 24].sum(), hours[cell % 24 :: 24].sum())
     before = 0.0
     for k in range(len(edges)):
         reached = edges[k] // WEEK_H * walk[WEEK_H] + walk[edges[k] % WEEK_H]
         week[2 + k] = reached - before
         before = reached
-
-
-@compiled
-def _sums(cells: Ints32, low: int, high: int, step: int) -> tuple[int, int]:
-    """Changes and page-hours of every so many cells."""
-    changes, hours = 0, 0
-    for k in range(low, high, step):
-        changes += cells[0, k]
-        hours += cells[1, k]
-    return changes, hours
 
 
 @compiled
