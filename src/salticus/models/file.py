@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -157,15 +158,7 @@ def _flat(states: dict[str, State]) -> State:
 
 def _plain(data: Any) -> Any:
     """Data as JSON can hold it: what is not a number is null."""
-    if isinstance(data, dict):
-        return {str(key): _plain(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_plain(value) for value in data]
-    if isinstance(data, np.ndarray | np.generic):
-        return _plain(data.tolist())
-    if isinstance(data, float) and not np.isfinite(data):
-        return None
-    return data
+    return msgspec.json.decode(msgspec.json.encode(data, enc_hook=lambda array: array.tolist()))
 
 
 def _sealed(manifest: dict[str, Any]) -> str:
@@ -252,12 +245,11 @@ def _trial(model: Calibrated, manifest: dict[str, Any]) -> list[Any]:
     rows = np.arange(_TRIED)
     dense = np.repeat(np.array([[np.nan], [0], [1]], np.float32), len(shape["names"]), axis=1)
     steps = np.full((_TRIED, shape["steps"], len(STEP)), np.nan, dtype=np.float32)
-    codes = np.array([np.minimum(rows, size - 1) for size in shape["sizes"]], dtype=np.int32)
+    each = [np.minimum(rows, size - 1) for size in shape["sizes"]]
+    codes = np.array(each, dtype=np.int32).reshape(-1, _TRIED).T
     words = np.full((_TRIED, shape["words"]), -1, dtype=np.int32)
     words[1:, :1] = shape["buckets"] - 1
     names, fields, sizes = (tuple(shape[name]) for name in ("names", "fields", "sizes"))
     inputs = Inputs(rows, rows, dense, steps, names)
-    codes = codes.reshape(-1, _TRIED).T
     metadata = Metadata(codes, words, fields, sizes, shape["buckets"])
-    answer: list[Any] = model.probabilities(inputs, metadata).tolist()
-    return answer
+    return list(model.probabilities(inputs, metadata).tolist())

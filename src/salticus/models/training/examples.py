@@ -174,16 +174,10 @@ def _fingerprint(log: Log, recipe: Recipe) -> str:
 def plain(recipe: Recipe) -> dict[str, Any]:
     """A recipe as JSON can hold it: lengths of time in seconds, times in ISO 8601."""
 
-    def told(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: told(each) for name, each in value.items()}
-        if isinstance(value, timedelta):
-            return value.total_seconds()
-        if isinstance(value, datetime):
-            return value.isoformat()
-        return list(value) if isinstance(value, tuple) else value
+    def told(value: timedelta | datetime) -> float | str:
+        return value.total_seconds() if isinstance(value, timedelta) else value.isoformat()
 
-    return {name: told(value) for name, value in asdict(recipe).items()}
+    return dict(json.loads(json.dumps(asdict(recipe), default=told)))
 
 
 def _visits(log: Log, pages: pl.DataFrame, recipe: Recipe, space: Path) -> VisitsByDay | None:
