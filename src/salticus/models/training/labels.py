@@ -158,14 +158,8 @@ def held(first: Ints, at: Ints, page: Ints, when: Ints) -> Ints:
     found = np.empty(len(page), dtype=np.int64)
     for n in range(len(page)):
         low, high = first[page[n]], first[page[n] + 1]
-        start = low
-        while low < high:
-            middle = (low + high) // 2
-            if at[middle] <= when[n]:
-                low = middle + 1
-            else:
-                high = middle
-        found[n] = low - 1 if low > start else -1
+        before = np.searchsorted(at[low:high], when[n], side="right")
+        found[n] = low + before - 1 if before else -1
     return found
 
 
