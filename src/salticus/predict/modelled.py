@@ -58,7 +58,7 @@ class Modelled(Mixed):
 
     def employ(self, saved: Saved | None) -> None:
         """Let this model speak from now on, or none; InputError if it cannot speak in a crawl."""
-        edges = _edges(saved)
+        edges = () if saved is None else _edges(saved)
         self.forget_told()
         self.model_, self._hour = saved, -1
         if saved is None:
@@ -182,10 +182,8 @@ class Modelled(Mixed):
             self._hour, self._news = int(state["asked"]), state["news"].copy()
 
 
-def _edges(saved: Saved | None) -> tuple[int, ...]:
+def _edges(saved: Saved) -> tuple[int, ...]:
     """The edges of a model; InputError if it cannot speak in a crawl."""
-    if saved is None:
-        return ()
     manifest = saved.manifest
     edges = tuple(manifest["edges"])
     if manifest["task"] != "change" or len(edges) < 2:

@@ -41,7 +41,6 @@ class PointRates(ABC):
         self.pages_.keep(pages.ids)
 
     def survival(self, pages: Pages, now: datetime) -> PoissonSurvival:
-        """S(u) = e^(−Δu) with the rate Δ of each page."""
         return PoissonSurvival(self.rates(pages.ids))
 
     def rates(self, ids: Ints) -> Floats:

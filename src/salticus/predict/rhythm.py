@@ -13,7 +13,6 @@ from salticus.predict.spans import Spans
 from salticus.predict.worth import (
     MONDAY_US,
     WEEK_US,
-    Ahead,
     Posterior,
     Table,
     between,
@@ -70,8 +69,10 @@ class RhythmSurvival:
 
     def worth(self, ages: Floats, step: float) -> Floats:
         """V(τ) in own time, with a look at the coming week (see `rhythm_worth`), days."""
+        ticks = max(1, min(HORIZON, round(7.0 / step)))
+        ends = self.now + (np.arange(ticks + 1) * (step * DAY_US)).astype(np.int64)
         posterior = Posterior(self.a, self.b, self.row)
-        return rhythm_worth(posterior, self.own(ages), look_ahead(self.table, self.now, step))
+        return rhythm_worth(posterior, self.own(ages), coming_week(self.table, ends, step))
 
     def own(self, ages: Floats) -> Floats:
         """Own time that passes in so many days after the last answer, days."""
@@ -146,12 +147,6 @@ class Rhythm(Pooled):
     def restore(self, state: State) -> None:
         super().restore(state)
         self.week_.restore(part_of(state, "week_"))
-
-
-def look_ahead(table: Table, now: int, step: float) -> Ahead:
-    """The coming week of each merchant in ticks of `step` days, from `now` (µs since 1970) on."""
-    ticks = max(1, min(HORIZON, round(7.0 / step)))
-    return coming_week(table, now + (np.arange(ticks + 1) * (step * DAY_US)).astype(np.int64), step)
 
 
 class Week:
