@@ -55,7 +55,6 @@ class Events(Columns):
 
     @staticmethod
     def none() -> Events:
-        """No events."""
         return make_events(EventKind.BORN, np.empty(0, np.int64), np.empty(0, np.int64))
 
     def ordered(self) -> Events:

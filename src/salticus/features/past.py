@@ -102,7 +102,6 @@ class FeatureStream:
         return np.where(born >= 0, np.minimum(gone, self._tables.facts[2]) - born, 0)
 
     def state(self) -> State:
-        """All that was learnt."""
         self._compact()
         end = self._tables.marks[len(LAGS)]
         kept = {name: getattr(self._tables, name).copy() for name in _KEPT}

@@ -13,16 +13,7 @@ import numpy as np
 from salticus.allocate.explore import explorable
 from salticus.freshness.estimate import SPAN, drift_alert, drift_of
 from salticus.store.base import FreshnessStore
-from salticus.types import (
-    Floats,
-    Gauge,
-    Ints,
-    Pages,
-    Plan,
-    Purpose,
-    Sample,
-    instant,
-)
+from salticus.types import Floats, Gauge, Ints, Pages, Plan, Purpose, Sample, instant
 
 
 class Gauging:

@@ -91,7 +91,6 @@ class DeepModel:
         self._static: tuple[Metadata, Floats32] | None = None
 
     def logits(self, inputs: Inputs, metadata: Metadata) -> Floats:
-        """Log-odds, rows × horizons."""
         self._check(inputs, metadata)
         static, place = self._pages(inputs.page, metadata)
         answer = np.empty((len(inputs), self.layout.outputs))

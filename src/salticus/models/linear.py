@@ -67,7 +67,6 @@ class LinearModel:
     prior: Floats
 
     def logits(self, inputs: Inputs, metadata: Metadata) -> Floats:
-        """Log-odds, rows × horizons."""
         if self.which == GAMMA:
             return gamma_logits(gamma_evidence(inputs), self.prior, self.edges)
         x = straight(inputs, self.which)
@@ -78,16 +77,13 @@ class LinearModel:
         return out
 
     def settings(self) -> dict[str, Any]:
-        """What besides arrays makes the model."""
         return {"which": self.which, "edges": list(self.edges)}
 
     def arrays(self) -> State:
-        """Its coefficients."""
         return {name: getattr(self, name) for name in ("slope", "unknown", "intercept", "prior")}
 
     @classmethod
     def of(cls, settings: dict[str, Any], arrays: State) -> Self:
-        """The inverse of `settings` and `arrays`."""
         return cls(settings["which"], tuple(settings["edges"]), **arrays)
 
 

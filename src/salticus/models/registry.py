@@ -95,7 +95,6 @@ class Registry:
         self.folder = folder
 
     def path(self, version: int) -> Path:
-        """The folder of a version."""
         return self.folder / f"{version:04d}"
 
     def versions(self) -> list[int]:

@@ -80,12 +80,10 @@ class Forest:
         return out
 
     def arrays(self) -> State:
-        """What makes it."""
         return {field.name: np.asarray(getattr(self, field.name)) for field in fields(self)}
 
     @classmethod
     def of(cls, arrays: State) -> Self:
-        """The inverse of `arrays`."""
         kept: dict[str, Any] = {field.name: arrays[field.name] for field in fields(cls)}
         return cls(**kept | {"baseline": float(arrays["baseline"])})
 
@@ -128,7 +126,6 @@ class Encoding:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns."""
         return (*self.fields, *(("title",) if self.words.shape[1] else ()))
 
     def columns(self, metadata: Metadata, horizon: int) -> Floats32:
@@ -174,29 +171,22 @@ class TreesModel:
     def logits(self, inputs: Inputs, metadata: Metadata) -> Floats:
         """Log-odds, rows × horizons; blocks of rows on all cores."""
         out = np.empty((len(inputs), len(self.forests)))
-        encoded = self._encoded(inputs, metadata)
-        starts = range(0, len(inputs), BLOCK)
+        page, starts = inputs.page, range(0, len(inputs), BLOCK)
+        if len(page) < len(metadata):
+            metadata, page = metadata.take(page), np.arange(len(page))
+        encoded = [self.encoding.columns(metadata, k) for k in range(len(self.forests))]
 
         def score(start: int) -> None:
             rows = slice(start, start + BLOCK)
             x = dense_frame(inputs.dense[rows], inputs.names, self.dense, self.pairs)
             for horizon, forest in enumerate(self.forests):
-                values, at = encoded[horizon]
-                out[rows, horizon] = forest.scores(np.hstack([x, values[at[rows]]]))
+                out[rows, horizon] = forest.scores(np.hstack([x, encoded[horizon][page[rows]]]))
 
         with ThreadPoolExecutor(min(os.cpu_count() or 1, max(1, len(starts)))) as cores:
             list(cores.map(score, starts))
         return out
 
-    def _encoded(self, inputs: Inputs, metadata: Metadata) -> list[tuple[Floats32, Ints]]:
-        """Of each horizon: the encodings, and which of them a row has."""
-        page = inputs.page
-        if len(page) < len(metadata):
-            metadata, page = metadata.take(page), np.arange(len(page))
-        return [(self.encoding.columns(metadata, k), page) for k in range(len(self.forests))]
-
     def settings(self) -> dict[str, Any]:
-        """What besides arrays makes the model."""
         return {
             "dense": list(self.dense),
             "pairs": [list(pair) for pair in self.pairs],
@@ -216,7 +206,6 @@ class TreesModel:
 
     @classmethod
     def of(cls, settings: dict[str, Any], arrays: State) -> Self:
-        """The inverse of `settings` and `arrays`."""
         fields, sizes, dense = (tuple(settings[name]) for name in ("fields", "sizes", "dense"))
         encoding = Encoding(fields, sizes, arrays["table"], arrays["words"])
         pairs = tuple(tuple(pair) for pair in settings["pairs"])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from salticus.features.groups import groups_of
 from salticus.features.metadata import Vocabulary
+from salticus.models.model import Calibrated
 from salticus.models.training.metrics import (
     auc,
     brier,
@@ -19,7 +20,7 @@ from salticus.models.training.metrics import (
     reliability,
     subset_aucs,
 )
-from salticus.types import Bools, Bytes, Examples, Floats, Inputs, Ints, Metadata
+from salticus.types import Bools, Bytes, Examples, Floats, Ints, Metadata
 from salticus.types.arrays import Columns
 
 if TYPE_CHECKING:
@@ -29,12 +30,6 @@ KNOWN = (0, 1, 2, 5, 10, 30)
 """Where the groups by number of known observations begin."""
 
 MERCHANTS = 20  # the largest, which are reported one by one
-
-
-class Scores(Protocol):
-    """What gives the probability of the event within each edge, rows × edges."""
-
-    def probabilities(self, inputs: Inputs, metadata: Metadata) -> Floats: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +70,7 @@ def shops_of(pages: pl.DataFrame, metadata: Metadata, vocabulary: Vocabulary) ->
     return Shops(names, merchant, known) if names else None
 
 
-def scored(model: Scores, parts: Iterable[Examples], metadata: Metadata) -> Scored:
+def scored(model: Calibrated, parts: Iterable[Examples], metadata: Metadata) -> Scored:
     """What a model says of the rows of the uniform stratum, part by part."""
     found = []
     for rows in (part.take(part.uniform) for part in parts):

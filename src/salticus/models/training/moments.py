@@ -45,7 +45,6 @@ class VisitsByDay:
         self.days: set[int] = set()
 
     def spill(self, log: Log, pages: pl.DataFrame) -> Self:
-        """Write the log's visits."""
         import polars as pl
 
         if len(pages) > _PAGES:

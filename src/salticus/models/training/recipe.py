@@ -56,10 +56,7 @@ class TimeSplit:
         return otherwise if self.start is None else int(instant(self.start).astype(np.int64))
 
 
-SPLITS = {
-    "han2019": TimeSplit(),
-    "han2020": TimeSplit(153 * _DAY, 9 * _DAY, 91 * _DAY),
-}
+SPLITS = {"han2019": TimeSplit(), "han2020": TimeSplit(153 * _DAY, 9 * _DAY, 91 * _DAY)}
 
 
 @dataclass(frozen=True, slots=True)

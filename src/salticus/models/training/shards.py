@@ -70,7 +70,6 @@ class Shards:
         return pl.read_parquet(self.folder / "pages.parquet")
 
     def rows(self, part: str) -> int:
-        """How many examples a part has."""
         return sum(shard.rows for shard in self._of(part))
 
     def part(self, part: str, columns: tuple[str, ...] | None = None) -> Examples:
