@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +17,7 @@ from salticus.features.metadata import Vocabulary
 from salticus.features.seen import pages_of, seen_events
 from salticus.models.file import Saved
 from salticus.models.training.evaluate import evaluate, scored, shops_of
-from salticus.models.training.examples import clipped, make_examples, stream_of
+from salticus.models.training.examples import Told, clipped, make_examples, stream_of
 from salticus.models.training.labels import clips, read_points
 from salticus.models.training.recipe import PARTS, Recipe, TimeSplit, log_span, provenance
 from salticus.types import Bools, Inputs
@@ -27,7 +26,6 @@ from salticus.types.dates import HOUR_US, epoch_us
 if TYPE_CHECKING:
     import polars as pl
 
-Told = Callable[[str], None]
 _DAY = timedelta(days=1)
 
 

@@ -11,15 +11,7 @@ import numpy as np
 from salticus.features.groups import groups_of
 from salticus.features.metadata import Vocabulary
 from salticus.models.model import Calibrated
-from salticus.models.training.metrics import (
-    auc,
-    brier,
-    calibration_error,
-    log_loss,
-    pr_auc,
-    reliability,
-    subset_aucs,
-)
+from salticus.models.training import metrics
 from salticus.types import Bools, Bytes, Examples, Floats, Ints, Metadata
 from salticus.types.arrays import Columns
 
@@ -99,7 +91,7 @@ def evaluate(rows: Scored, edges: tuple[int, ...], shops: Shops | None = None) -
             some = known & among
             found = figures_of(said[some], came[some], rows.weight[some])
             figures.append({"by": by, "group": name, "edge": edge, **found})
-        table = reliability(said[known], came[known], rows.weight[known])
+        table = metrics.reliability(said[known], came[known], rows.weight[known])
         tables += [{"edge": edge, **asdict(each)} for each in table]
     return {
         "rows": len(rows),
@@ -140,19 +132,19 @@ def hazards_of(probability: Floats) -> Floats:
 
 def figures_of(said: Floats, came: Bools, weight: Floats) -> dict[str, Any]:
     """Every figure of some rows; None where it is not defined."""
-    mean, deviation = subset_aucs(said, came, weight)
-    total = float(weight.sum())
+    told, total = (said, came, weight), float(weight.sum())
+    mean, deviation = metrics.subset_aucs(*told)
     found = {
         "share": float(weight @ came) / total if total else np.nan,
         "said": float(weight @ said) / total if total else np.nan,
-        "auc": auc(said, came, weight),
+        "auc": metrics.auc(*told),
         "auc_mean": mean,
         "auc_sd": deviation,
-        "pr_auc": pr_auc(said, came, weight),
-        "log_loss": log_loss(said, came, weight),
-        "brier": brier(said, came, weight),
-        "ece": calibration_error(reliability(said, came, weight)),
-        "ece_width": calibration_error(reliability(said, came, weight, equal="width")),
+        "pr_auc": metrics.pr_auc(*told),
+        "log_loss": metrics.log_loss(*told),
+        "brier": metrics.brier(*told),
+        "ece": metrics.calibration_error(metrics.reliability(*told)),
+        "ece_width": metrics.calibration_error(metrics.reliability(*told, equal="width")),
     }
     known = {name: None if np.isnan(value) else value for name, value in found.items()}
     return {"rows": len(said), "events": int(np.count_nonzero(came)), **known}

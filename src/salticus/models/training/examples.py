@@ -25,16 +25,7 @@ from salticus.features.metadata import hashes
 from salticus.features.names import all_names
 from salticus.features.past import FeatureStream
 from salticus.features.seen import pages_of, seen_events
-from salticus.models.training.labels import (
-    Answers,
-    ChangePoints,
-    ClickedDays,
-    Moments,
-    changes,
-    clicks_of,
-    read_points,
-    stale,
-)
+from salticus.models.training import labels
 from salticus.models.training.moments import BINS, Sampler, VisitsByDay
 from salticus.models.training.recipe import (
     PARTS,
@@ -120,7 +111,7 @@ class _Work:
     log: Log
     recipe: Recipe
     pages: pl.DataFrame
-    points: ChangePoints
+    points: labels.ChangePoints
     spans: tuple[TimeSpan, ...]
     seen: Bools
     uniform: Bools
@@ -135,7 +126,7 @@ class _Work:
 
 def _prepared(log: Log, recipe: Recipe) -> _Work:
     pages = pages_of(log)
-    points, (first, end) = read_points(log, pages, seed=recipe.seed, clip=recipe.clip)
+    points, (first, end) = labels.read_points(log, pages, seed=recipe.seed, clip=recipe.clip)
     spans, key = spans_of(recipe.split, first, end), hashes(pages["page_id"])
     seen = seen_pages(key, recipe)
     there = points.first[1:] > points.first[:-1]
@@ -158,7 +149,7 @@ def stream_of(log: Log, pages: pl.DataFrame, recipe: Recipe) -> FeatureStream:
     )
 
 
-def clipped(points: ChangePoints, stop: int) -> Events:
+def clipped(points: labels.ChangePoints, stop: int) -> Events:
     """The ends of pages whose merchant was no longer looked at before `stop`, in µs."""
     page = np.flatnonzero(points.end < stop)
     return make_events(EventKind.GONE, -(-points.end[page] // HOUR_US), page).ordered()
@@ -204,7 +195,7 @@ class _EventFeed:
     def __init__(self, work: _Work, visits: VisitsByDay | None) -> None:
         recipe, log = work.recipe, work.log
         self.past = stream_of(log, work.pages, recipe)
-        self.answers = Answers(len(work.pages)) if recipe.task == "stale" else None
+        self.answers = labels.Answers(len(work.pages)) if recipe.task == "stale" else None
         self._visits = visits if recipe.observe == "partial" else None
         found = seen_events(log, work.pages, recipe.observe, seed=recipe.seed)
         self._events = among(found, clipped(work.points, work.spans[-1].stop))
@@ -230,7 +221,7 @@ class _EventFeed:
             order = np.lexsort((visits.hour, visits.page))
             self.answers.learn(visits.page[order], (visits.hour[order] + 1) * HOUR_US - 1)
 
-    def read(self, moments: Moments) -> State:
+    def read(self, moments: labels.Moments) -> State:
         """Features of moments in order of time, and how many observations there were before."""
         hour, past = moments.at // HOUR_US, self.past
         known = np.zeros(len(hour), dtype=np.int32)
@@ -272,17 +263,17 @@ def _made(
         yield Shard(path.name, piece.part, rows)
 
 
-def _labels(work: _Work) -> Callable[[Moments, TimeSpan, Answers | None], Bytes]:
+def _labels(work: _Work) -> Callable[[labels.Moments, TimeSpan, labels.Answers | None], Bytes]:
     """What gives labels of the recipe's task, rows × stretches; all but `change` have one."""
     column = {"click": "clicks", "impression": "impressions"}.get(work.recipe.task)
-    demand = None if column is None else ClickedDays(work.log, work.pages, column)
+    demand = None if column is None else labels.ClickedDays(work.log, work.pages, column)
 
-    def label_of(moments: Moments, piece: TimeSpan, answers: Answers | None) -> Bytes:
+    def label_of(moments: labels.Moments, piece: TimeSpan, answers: labels.Answers | None) -> Bytes:
         if demand is not None:
             return demand.labels(moments.page, moments.at)
         if answers is not None:
-            return stale(work.points, moments, answers.since(moments.page, moments.at))
-        return changes(work.points, moments, work.recipe.edges, piece.limit)
+            return labels.stale(work.points, moments, answers.since(moments.page, moments.at))
+        return labels.changes(work.points, moments, work.recipe.edges, piece.limit)
 
     return label_of
 
@@ -292,7 +283,7 @@ def _weights(work: _Work, rates: dict[str, int]) -> dict[str, Floats]:
     alike = np.ones(len(work.pages))
     by_page = dict.fromkeys(PARTS, alike)
     if work.by_clicks:
-        clicks, days = clicks_of(work.log, work.pages, work.points, work.spans[0])
+        clicks, days = labels.clicks_of(work.log, work.pages, work.points, work.spans[0])
         by_page["train"] = click_weights(clicks, days, work.seen, work.uniform)
     return {part: by_page[part] * BINS / max(1, rates[part]) for part in PARTS}
 

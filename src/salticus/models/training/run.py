@@ -23,14 +23,12 @@ from salticus.models.linear import NAMES, LinearSettings, columns_of, fit_linear
 from salticus.models.model import Calibrated, Model
 from salticus.models.training.calibrate import calibrate
 from salticus.models.training.evaluate import evaluate, scored, shops_of
-from salticus.models.training.examples import make_examples
+from salticus.models.training.examples import Told, make_examples
 from salticus.models.training.network import jax_of
 from salticus.models.training.recipe import Recipe, provenance
 from salticus.models.training.shards import Shards
 from salticus.models.trees import TreesModel
 from salticus.types import Examples, Metadata
-
-Told = Callable[[str], None]
 
 DEPTH = 16  # changes of a page that a sequence model looks back to
 LEAST = {"train": 20, "validation": 5}  # events without which a model is worth nothing
