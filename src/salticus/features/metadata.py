@@ -66,7 +66,6 @@ class Vocabulary:
         fields: tuple[str, ...] = METADATA,
         *,
         least: int = LEAST,
-        buckets: int = BUCKETS,
     ) -> Self:
         """The values that at least so many of the given rows (the training pages) have."""
         if strange := sorted(set(fields) - set(METADATA)):
@@ -76,7 +75,7 @@ class Vocabulary:
             counts = texts_of(pages, column).filter(rows).drop_nulls().value_counts(name="pages")
             often = counts.filter(counts["pages"] >= least)
             known[column] = np.sort(hashes(often[column]))
-        return cls(fields=fields, known=known, buckets=buckets)
+        return cls(fields, known)
 
     @property
     def columns(self) -> tuple[str, ...]:

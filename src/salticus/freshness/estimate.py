@@ -17,14 +17,14 @@ import numpy as np
 
 from salticus.allocate.rates import intervals
 from salticus.types import Alert, Findings, Floats, Gauge, Ints
+from salticus.types.dates import DAY_US
 
-_DAY_US = 86_400_000_000
 _Z = 1.96
 _DOUBT = 0.1  # visits of either outcome that the interval allows for beside those made
 _STEPS = 60  # halvings of the logarithm of the price
 _PRICES = (-60.0, 20.0)  # natural logarithms, for demand of 1 on average
 _ODDS = (0.2, 5.0)  # how far a model that is off may be corrected
-SPAN = 3 * 86_400_000_000  # µs that are looked back on
+SPAN = 3 * DAY_US  # µs that are looked back on
 WHERE, KIND = "*", "drift"  # the alert is of all hosts
 _SURE, _CALM = 4.0, 3.0  # standard errors at which the alarm begins, and below which it ends
 _FAR, _NEAR = 1.4, 1.25  # likewise, how many times more or fewer changes than foretold
@@ -78,7 +78,7 @@ def _means(ticks: Sequence[Gauge], columns: tuple[str, str], total: str) -> tupl
 def spans(ticks: Sequence[Gauge]) -> Floats:
     """Days that each tick lasted: its own, or less if the next began sooner."""
     at = np.array([t.at for t in ticks], dtype=np.float64)
-    until_next = np.append(np.diff(at), np.inf) / _DAY_US
+    until_next = np.append(np.diff(at), np.inf) / DAY_US
     return np.minimum([t.days for t in ticks], until_next)
 
 
@@ -246,7 +246,7 @@ def drift_of(ticks: Sequence[Gauge], found: Findings) -> Drift:
         found=float(some.found.sum()),
         foretold=float(some.chance.sum()),
         z=float(beyond.sum()) / error if error > 0 else 0.0,
-        full=days * 86_400e6 >= _FULL * SPAN,
+        full=days * DAY_US >= _FULL * SPAN,
     )
 
 

@@ -37,10 +37,6 @@ class Mixed(Rhythm):
         self.trust = trust
         self.told_ = Roster(shape=1.0, days=1.0, level=np.nan)
 
-    def forget_told(self) -> None:
-        """Nothing was told of any page."""
-        self.told_ = Roster(**self.told_.defaults)
-
     def take_up(self, curves: RhythmSurvival, ids: Ints, hazards: Floats, hours: Ints) -> None:
         """What a model says of pages (ids ascending): its hazards in the stretches that end so
         many hours ahead. InputError if they are no probabilities."""

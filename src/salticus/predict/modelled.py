@@ -15,6 +15,7 @@ from salticus.models.file import Saved
 from salticus.models.model import Calibrated
 from salticus.predict.mixed import Mixed
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
+from salticus.predict.roster import Roster
 from salticus.types import Inputs, Ints, Metadata, Outcomes, Pages, instant
 from salticus.types.dates import HOUR_US
 from salticus.types.state import State, part_of
@@ -59,7 +60,7 @@ class Modelled(Mixed):
     def employ(self, saved: Saved | None) -> None:
         """Let this model speak from now on, or none; InputError if it cannot speak in a crawl."""
         edges = () if saved is None else _edges(saved)
-        self.forget_told()
+        self.told_ = Roster(**self.told_.defaults)  # of no page has it said anything yet
         self.model_, self._hour = saved, -1
         if saved is None:
             self.following_ = None
