@@ -75,7 +75,6 @@ class Pooled:
         return np.asarray(self.pages_["a"][rows] / self.pages_["b"][rows])
 
     def evidence(self, ids: Ints) -> Evidence:
-        """What the rates of these pages rest on."""
         rows = self.pages_.rows(ids)
         return Evidence(*(self.pages_[name][rows] for name in ("a", "b", "a0", "b0")))
 

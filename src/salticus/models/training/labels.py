@@ -5,6 +5,7 @@ Times are µs since 1970, UTC. A change at the very moment of the prediction is 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import GONE, Truth, read_truth
 from salticus.models.training.recipe import TimeSpan, log_span
-from salticus.types import Bools, Floats, Ints
+from salticus.types import Bools, Columns, Floats, Ints
 from salticus.types.compiled import compiled
 from salticus.types.dates import DAY_US, HOUR_US
 from salticus.types.inputs import Bytes
@@ -40,16 +41,13 @@ class ChangePoints(NamedTuple):
     end: Ints
 
 
-class Moments(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Moments(Columns):
     """Predictions: of which page, when, and the first change point that is ahead of each."""
 
     page: Ints
     at: Ints
     next: Ints
-
-    def take(self, rows: Ints | Bools) -> Moments:
-        """The given rows, in the given order."""
-        return Moments(self.page[rows], self.at[rows], self.next[rows])
 
 
 def read_points(
