@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from salticus.charts import kit
 from salticus.charts.sheet import Sheet
@@ -16,9 +17,6 @@ from salticus.lab.analyze.rates import top
 from salticus.lab.analyze.record import DAY, MICRO, Downloads
 from salticus.lab.analyze.shares import percent
 from salticus.types import Floats, Ints
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _DAY_US = DAY // MICRO
 _POINTS = 200
@@ -61,8 +59,6 @@ class DemandSummary:
 
 def demand_of(log: Log, known: AnalyzedPages, record: Downloads | None) -> DemandSummary:
     """The study of demand; `notes` tell the reason for what is empty."""
-    import polars as pl
-
     if not log.has("demand"):
         reason = "demand.parquet is absent: nothing is known of clicks and impressions"
         return DemandSummary(notes=[reason])
@@ -90,8 +86,6 @@ def demand_of(log: Log, known: AnalyzedPages, record: Downloads | None) -> Deman
 
 def _rows(log: Log, known: AnalyzedPages) -> pl.LazyFrame:
     """The demand of known pages: `row`, `at` (µs), `clicks`, `impressions` if there."""
-    import polars as pl
-
     counts = [c for c in ("clicks", "impressions") if c in log.columns("demand")]
     demand = log.scan("demand").select(
         key(log, "demand"), pl.col("at").cast(pl.Int64), *(pl.col(c).fill_null(0) for c in counts)
@@ -136,8 +130,6 @@ def _days(
     A page-day is a UTC date from a page's first download to its last. Without a record of changes,
     every page counts from the first date of the demand to the last.
     """
-    import polars as pl
-
     bucket = log.about.demand_bucket
     if bucket is not None and bucket > timedelta(days=1):
         return {}, ["days with a click: `demand_bucket` in log.json is longer than a day"]
@@ -160,8 +152,6 @@ def _days(
 
 
 def _share(dated: pl.LazyFrame, column: str, total: int) -> float | None:
-    import polars as pl
-
     if column not in dated.collect_schema() or not total:
         return None
     days = dated.filter(pl.col(column) > 0).select("row", "day").unique().select(pl.len())
@@ -173,8 +163,6 @@ def _share(dated: pl.LazyFrame, column: str, total: int) -> float | None:
 
 def _against(sums: pl.DataFrame, record: Downloads | None) -> tuple[dict[str, Any], list[str]]:
     """Change rates by decile of clicks a day; pages with equal clicks stand in one decile."""
-    import polars as pl
-
     if record is None:
         return {}, ["clicks against change rate: the log does not tell what changed"]
     days = pl.col("watched") / _DAY_US

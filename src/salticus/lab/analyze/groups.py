@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from salticus.charts import kit
 from salticus.charts.sheet import Sheet
 from salticus.lab.analyze.pages import GROUPS, AnalyzedPages
 from salticus.lab.analyze.record import Downloads
 from salticus.lab.analyze.shares import ChangeShare, percent, share_bars, share_tips, shares_of
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ENOUGH = 1000
 """Downloads that a group needs to be named among the highest and lowest."""
@@ -54,8 +53,6 @@ def groups_of(record: Downloads, known: AnalyzedPages) -> dict[str, GroupShares]
 
 
 def _grouped(record: Downloads, known: AnalyzedPages, by: str) -> GroupShares:
-    import polars as pl
-
     if not known.has(by):
         return GroupShares(by, 0, [], [], [], None, [f"pages.parquet has no column `{by}`"])
     joined = record.pages.join(known.frame.select("row", name=by), on="row")

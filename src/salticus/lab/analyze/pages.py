@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import polars as pl
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.lab.analyze.shares import percent
 from salticus.types.dates import HOUR_US
-
-if TYPE_CHECKING:
-    import polars as pl
 
 GROUPS = ("country", "category", "merchant", "stratum", "kind")
 
@@ -38,8 +36,6 @@ class AnalyzedPages:
 
 def known_pages(log: Log) -> AnalyzedPages:
     """Read what the study needs of `pages.parquet`."""
-    import polars as pl
-
     have = log.columns("pages")
     texts = [c for c in (*GROUPS, "host", "timezone") if c in have]
     frame = (
@@ -63,8 +59,6 @@ def known_pages(log: Log) -> AnalyzedPages:
 
 def key(log: Log, table: str) -> pl.Expr:
     """The column `page_id`, of the same type in every table; InputError where it cannot be."""
-    import polars as pl
-
     kinds = [log.scan(t).collect_schema()["page_id"].is_integer() for t in ("pages", table)]
     if kinds[0] != kinds[1]:
         wanted, found = ("integer" if kind else "text" for kind in kinds)
@@ -77,8 +71,6 @@ def key(log: Log, table: str) -> pl.Expr:
 
 def _zoned(frame: pl.DataFrame) -> AnalyzedPages:
     """Put UTC where no time zone is known, or none that exists."""
-    import polars as pl
-
     if "timezone" not in frame.columns:
         note = "pages.parquet has no column `timezone`: local time is UTC for all pages"
         return AnalyzedPages(frame.with_columns(zone=pl.lit("UTC")), 1.0, [note] * bool(len(frame)))
@@ -105,8 +97,6 @@ def offsets_us(zones: Iterable[str], at: int) -> list[int] | None:
     >>> offsets_us(["Europe/Paris", "Asia/Kolkata"], 0), offsets_us(["Mars/Olympus"], 0)
     ([0, 1800000000], None)
     """
-    import polars as pl
-
     moment = pl.Series([at], dtype=pl.Datetime("us", "UTC"))
     try:
         local = [moment.dt.convert_time_zone(zone).dt.replace_time_zone(None) for zone in zones]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from salticus.charts import kit
 from salticus.charts.sheet import Sheet
@@ -50,8 +51,6 @@ class Rates:
 
 def rates_of(record: Downloads) -> Rates:
     """Rates of all pages that were watched for a while."""
-    import polars as pl
-
     watched = record.pages.filter(pl.col("watched") > 0)
     changes, days = watched["changes"].to_numpy(), watched["watched"].to_numpy() / (DAY // MICRO)
     notes = []

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from salticus.exchange.folder import Log
 from salticus.types import Bools, Ints
 from salticus.types.dates import DAY_US
-
-if TYPE_CHECKING:
-    import polars as pl
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 MICRO = timedelta(microseconds=1)
@@ -86,8 +83,6 @@ class Stays:
 
 def step_of(log: Log, table: str) -> tuple[timedelta, list[str]]:
     """How finely the times of a table are known, one hour at best, and what was assumed."""
-    import polars as pl
-
     said = log.about.resolution
     step = max(said or HOUR, HOUR)
     midnight = pl.col("at").dt.truncate("1d") == pl.col("at")
@@ -100,8 +95,6 @@ def step_of(log: Log, table: str) -> tuple[timedelta, list[str]]:
 
 def look_of(column: str) -> pl.Expr:
     """Texts as looks: equal texts, equal looks; null is GONE."""
-    import polars as pl
-
     text = pl.col(column).cast(pl.String)
     return pl.when(text.is_not_null()).then(text.hash().clip(1)).otherwise(pl.lit(int(GONE)))
 
@@ -141,8 +134,6 @@ def changes_of(page: Ints, at: Ints, look: Looks, first: Bools) -> pl.DataFrame:
     the first observation) and `back`: whether the value is again the one before the last change,
     which was at most two days ago (Han et al. 2019, Fig. 3; flash sales).
     """
-    import polars as pl
-
     later = np.flatnonzero(~first)
     before, earlier = later - 1, np.maximum(later - 2, 0)
     gap = at[later] - at[before]
@@ -153,8 +144,6 @@ def changes_of(page: Ints, at: Ints, look: Looks, first: Bools) -> pl.DataFrame:
 
 def tally(stays: Stays, grid: Grid) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Pages, changes and looks of a Record, counted without listing a single download."""
-    import polars as pl
-
     slots = len(grid.at)
     changed = stays.changed
     told = np.flatnonzero(stays.first | changed)
@@ -174,8 +163,6 @@ def tally(stays: Stays, grid: Grid) -> tuple[pl.DataFrame, pl.DataFrame, pl.Data
 
 
 def _pages(stays: Stays, grid: Grid) -> pl.DataFrame:
-    import polars as pl
-
     frame = pl.DataFrame(
         {
             "row": stays.page,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from salticus.charts import kit
 from salticus.types import Floats, Ints
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PERCENT = ".3~%"
 _Z = 1.959963984540054  # of the normal distribution, two-sided 95 %

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
@@ -30,9 +30,6 @@ from salticus.lab.analyze.record import (
 )
 from salticus.types import ANSWERED, Ints
 from salticus.types.dates import DAY_US, epoch_us
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _PAGES = 10  # fewer may well fall silent together
 _CHANCE = 1e-9  # of such a silence if the merchant had gone on as before
@@ -93,8 +90,6 @@ def points_of(
     log: Log, table: str, column: str, known: AnalyzedPages
 ) -> tuple[pl.DataFrame, list[str]]:
     """Rows of a table by page and time: `row`, `at` (µs), `look`; and what had to be left out."""
-    import polars as pl
-
     rows = log.scan(table, column).select(
         key(log, table), pl.col("at").cast(pl.Int64), look_of(column).alias("look")
     )
@@ -127,8 +122,6 @@ def _hours(
     A zone whose clock is half an hour off has its slots at the half hour, so that a slot is an hour
     of local time everywhere. Days are those of UTC.
     """
-    import polars as pl
-
     zones = known.frame["zone"].unique().sort()
     at = points["at"].to_numpy()
     us = step // MICRO
@@ -154,8 +147,6 @@ def _hours(
 def _crawls(log: Log, points: pl.DataFrame, known: AnalyzedPages) -> tuple[Grid, Ints, Ints]:
     """The crawls of every host (once for each time zone of its pages), the crawl that brought each
     point, -1 if its host was never crawled, and where its page's crawls end."""
-    import polars as pl
-
     pairs = known.frame.select("host", "zone").unique().sort("host", "zone").with_row_index("pair")
     crawls = log.scan("crawls").select("host", pl.col("at").cast(pl.Int64)).drop_nulls().unique()
     slots = pairs.lazy().join(crawls, on="host").sort("pair", "at").collect()
@@ -194,8 +185,6 @@ def ended(points: pl.DataFrame, known: AnalyzedPages, end: int, step: timedelta)
     pages kept changing and then, all of them, never again, the crawl has stopped: counting on would
     dilute every probability with downloads that nobody made.
     """
-    import polars as pl
-
     names = [pl.col(c) for c in ("merchant", "host") if known.has(c)]
     if not names or points.is_empty():
         return []
@@ -222,8 +211,6 @@ def ended(points: pl.DataFrame, known: AnalyzedPages, end: int, step: timedelta)
 
 
 def _ended(life: dict[str, int | str], who: pl.DataFrame, day: int) -> Ended:
-    import polars as pl
-
     until = (int(life["last"]) + 1) * day
     rows = who.filter(pl.col("name") == life["name"])["row"].to_numpy()
     date = np.datetime64(until - 1, "us").astype("datetime64[D]")
@@ -243,8 +230,6 @@ def visits_record(log: Log, known: AnalyzedPages) -> Downloads:
     A page's first answer is no change, whatever the crawler knew before the log began. Where the
     log has no `changed`, values that differ from the last one are changes.
     """
-    import polars as pl
-
     visits, notes = _answered(log, known)
     step, more = step_of(log, "visits")
     firsts = visits.group_by("row").agg(
@@ -275,8 +260,6 @@ def visits_record(log: Log, known: AnalyzedPages) -> Downloads:
 
 def _answered(log: Log, known: AnalyzedPages) -> tuple[pl.LazyFrame, list[str]]:
     """The answered visits of known pages: `row`, `at` (µs), `look`, `changed`; and remarks."""
-    import polars as pl
-
     have = log.columns("visits")
     if not have & {"changed", "value"}:
         path = log.path("visits")
@@ -302,8 +285,6 @@ def _answered(log: Log, known: AnalyzedPages) -> tuple[pl.LazyFrame, list[str]]:
 
 def _compared(visits: pl.LazyFrame) -> pl.LazyFrame:
     """`changed` where a value differs from the last one that the page's visits brought."""
-    import polars as pl
-
     held = pl.when(pl.col("look") != 0).then("look").forward_fill()
     visits = visits.sort("row", "at").with_columns(held=held.over("row"))
     before = pl.col("held").shift(1).over("row")
@@ -312,8 +293,6 @@ def _compared(visits: pl.LazyFrame) -> pl.LazyFrame:
 
 def _changes(log: Log, visits: pl.LazyFrame, seen: pl.LazyFrame) -> pl.DataFrame:
     """The changes, each after the page's first answer or the change before."""
-    import polars as pl
-
     valued = pl.col("look").filter(pl.col("look") != 0)
     first = visits.group_by("row").agg(
         look=valued.sort_by(pl.col("at").filter(pl.col("look") != 0)).first().fill_null(0),
@@ -327,8 +306,6 @@ def _changes(log: Log, visits: pl.LazyFrame, seen: pl.LazyFrame) -> pl.DataFrame
 
 def _visited(visits: pl.LazyFrame, changes: pl.DataFrame, known: AnalyzedPages) -> pl.DataFrame:
     """Downloads and changes by zone and quarter of an hour, of which every zone's hour is made."""
-    import polars as pl
-
     zones = known.frame.lazy().select("row", "zone")
     quarter = (pl.col("at") // 900_000_000) * 900_000_000
 

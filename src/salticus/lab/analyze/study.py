@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from salticus.charts.sheet import Sheet
 from salticus.errors import InputError
@@ -52,8 +53,6 @@ class Analysis:
 
 def study(log: Log, tell: Tell = lambda doing: None) -> Analysis:
     """Study a log; `tell` hears what is being done."""
-    import polars as pl
-
     try:
         return _study(log, tell)
     except pl.exceptions.PolarsError as error:
@@ -82,8 +81,6 @@ def _study(log: Log, tell: Tell) -> Analysis:
 
 
 def _sections(record: Downloads, known: AnalyzedPages) -> dict[str, Any]:
-    import polars as pl
-
     ends = record.pages["first"].to_numpy().min(), record.pages["last"].to_numpy().max()
     sums = pl.col("downloads", "changes").sum()
     overall = record.pages.select(sums, name=pl.lit("all"), pages=pl.len())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from salticus.charts import kit
 from salticus.charts.sheet import Sheet
@@ -15,9 +16,6 @@ from salticus.lab.analyze.pages import AnalyzedPages
 from salticus.lab.analyze.record import DAY, HOUR, Downloads
 from salticus.lab.analyze.shares import PERCENT, ChangeShare, share_bars, share_tips, shares
 from salticus.types import Ints
-
-if TYPE_CHECKING:
-    import polars as pl
 
 WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 HOURS = [f"{hour:02d}" for hour in range(24)]
@@ -69,8 +67,6 @@ def week_of(record: Downloads, known: AnalyzedPages) -> WeekShares:
 
 def _counts(looks: pl.DataFrame, *, local: bool) -> tuple[Ints, Ints]:
     """Downloads and changes, 7 weekdays × 24 hours."""
-    import polars as pl
-
     downloads, changes = np.zeros((2, 7, 24), dtype=np.int64)
     for (zone,), part in looks.partition_by("zone", as_dict=True).items():
         utc = part["at"].cast(pl.Datetime("us", "UTC")).dt

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +18,8 @@ from salticus.errors import SalticusError
 from salticus.features.events import EventKind, Events, make_events
 from salticus.features.names import all_names, chosen
 from salticus.lab.bench import Told, answer, measured, new_peak, peak
+from salticus.models.deep import Layout
 from salticus.types import Examples, Floats32, Inputs, Metadata
-
-if TYPE_CHECKING:
-    from salticus.models.deep import Layout
 
 ROWS = 1_000_000
 CONTESTS = ("examples", "features", "training", "dnn", "sequence", "trees")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from salticus import allocate
 from salticus.config import Budget
@@ -65,8 +66,6 @@ def bench(
 
 def _contestant(policy: str, folder: Path, days: int) -> dict[str, float]:
     """One run; the seconds are those of the loop, without reading the log."""
-    import polars  # noqa: F401 so that its size does not count as the simulation's
-
     before = peak()
     none = timedelta(0)
     rules = SimulationSettings(start=START, history=none, warmup=none, days=days, tick=_TICK)
@@ -106,8 +105,6 @@ def poisson_log(folder: Path, rates: Floats, days: int, *, seed: int = 0) -> Log
 
     Every page is born an hour before the start. Cost: linear in pages and changes.
     """
-    import polars as pl
-
     rng = np.random.default_rng(seed)
     page = np.repeat(np.arange(len(rates)), rng.poisson(rates * days))
     at = instant(START) + (rng.random(len(page)) * days * DAY.astype(np.int64)).astype("m8[us]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import numpy as np
+import polars as pl
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
@@ -38,8 +39,6 @@ def read_requests(log: Log, truth: Truth, start: datetime, end: datetime) -> tup
     InputError names the table if it is absent. Requests before the birth of their page are left
     out: there is no copy to judge.
     """
-    import polars as pl
-
     if not log.has("requests"):
         raise InputError(f"{log.path('requests')}: no such file; there is no request to replay")
     asked = (

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from salticus import plugins, predict
 from salticus.errors import InputError
@@ -46,9 +46,6 @@ from salticus.types import (
     moment,
 )
 from salticus.types.coins import coins
-
-if TYPE_CHECKING:
-    import polars as pl
 
 HISTORY, ORACLE, FITTED = "history", "oracle", "fitted"
 _LEAST = 1e-4  # changes a day: a page that will not change may still be visited some time
@@ -225,8 +222,6 @@ def _others(traits: Traits, name: str) -> Iterator[Traits]:
 
 def kin_of(log: Log, truth: Truth) -> Kin:
     """Pages of the same brand on the same host of a merchant, as far as the log knows them."""
-    import polars as pl
-
     pages, group = _rows_of(log, truth), np.zeros(len(truth))
     known = [pl.col(name).cast(pl.String).fill_null("") for name in _KIN if name in pages.columns]
     if known:

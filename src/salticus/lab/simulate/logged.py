@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
@@ -23,9 +23,6 @@ from salticus.types import (
     Times,
     instant,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _ANSWERED = ("ok", "not_modified")
 
@@ -63,8 +60,6 @@ def logged_visits(log: Log, truth: Truth) -> Logged:
 
 def logged_outcomes(log: Log, truth: Truth, start: datetime, end: datetime) -> Outcomes:
     """What the log's crawler had learnt of the pages by its visits from `start` to `end`."""
-    import polars as pl
-
     visits = _visits(log, truth).with_columns(answered=_answered())
     visits = visits.with_columns(
         since=pl.when("answered").then("at").forward_fill().shift(1).over("row")
@@ -97,8 +92,6 @@ def logged_past(log: Log, truth: Truth, start: datetime, end: datetime) -> Crawl
 
     Of each page it held the truth at its last answer.
     """
-    import polars as pl
-
     visits = _visits(log, truth).filter(_answered() & (pl.col("at") < end))
     last = visits.group_by("row").agg(pl.col("at").max()).sort("at")
     points = pl.DataFrame({"row": truth.page, "at": truth.at, "value": truth.value})
@@ -114,8 +107,6 @@ def logged_past(log: Log, truth: Truth, start: datetime, end: datetime) -> Crawl
 
 def _visits(log: Log, truth: Truth) -> pl.DataFrame:
     """All visits of the truth's pages in order of time: row, at, answered?, changed."""
-    import polars as pl
-
     optional = [
         pl.col(name) if name in log.columns("visits") else pl.lit(None, kind).alias(name)
         for name, kind in (("status", pl.String), ("changed", pl.Boolean))
@@ -130,6 +121,4 @@ def _visits(log: Log, truth: Truth) -> pl.DataFrame:
 
 
 def _answered() -> pl.Expr:
-    import polars as pl
-
     return pl.col("status").is_null() | pl.col("status").is_in(_ANSWERED)

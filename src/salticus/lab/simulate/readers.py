@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+import polars as pl
 
 from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import Truth, times_of
 from salticus.types import DAY, Floats, Instant, Ints, Tick, Times, days_between, instant
 from salticus.types.coins import coins
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _TRAILING = 30  # days of clicks that a crawler knows its demand by (Han 2020, §5.2.2)
 
@@ -156,8 +154,6 @@ class LoggedReaders:
 
 
 def _counts(log: Log, truth: Truth) -> pl.DataFrame:
-    import polars as pl
-
     demand = log.scan("demand")
     if "impressions" not in log.columns("demand"):
         demand = demand.with_columns(impressions=pl.lit(0))

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from salticus.clock import VirtualClock
 from salticus.config import Budget, Config, Share, Span
@@ -170,8 +171,6 @@ def _pages(crowd: int) -> tuple[Floats, Floats]:
 
 def _truth(rates: Floats, days: int) -> Truth:
     """Pages that change at random, always to a new value; all are born an hour before the start."""
-    import polars as pl
-
     rng = np.random.default_rng(1)
     n = len(rates)
     page = np.repeat(np.arange(n), rng.poisson(rates * days))

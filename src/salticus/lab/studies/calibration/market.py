@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.features.truths import NEVER_GONE, rowed
 from salticus.types import Bools, Ints
 from salticus.types.dates import HOUR_US
-
-if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
-    import polars as pl
 
 UNIFORM, CLICK = "uniform", "click"
 
@@ -97,8 +94,6 @@ def full_history(pages: pl.DataFrame, values: pl.LazyFrame) -> ChangeHistory:
     its last if that is null; while it is away in between, it counts as there. Going and coming
     back with the old value is no change.
     """
-    import polars as pl
-
     rows = rowed(pages, values).sort("row", "at").select("row", "at", "value").collect()
     before = pl.col("value").forward_fill().shift().over("row")
     changed = pl.col("value").is_not_null() & before.is_not_null() & (pl.col("value") != before)
@@ -122,8 +117,6 @@ def partial_history(
 
     When pages are born and gone it knows as `like` does: a feed announces them.
     """
-    import polars as pl
-
     changes = rowed(pages, visits).filter(pl.col("changed")).sort("row", "at").collect()
     return _history(pages, changes, like.start, born=like.born, gone=like.gone)
 
@@ -139,7 +132,6 @@ def _history(
 def group_numbers(pages: pl.DataFrame) -> Ints:
     """The number of each page's category, in the order of their names; none is 0.
 
-    >>> import polars as pl
     >>> group_numbers(pl.DataFrame({"page_id": [1, 2, 3, 4], "category": ["b", None, "a", "b"]}))
     array([2, 0, 1, 2])
     """

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from salticus.config import Budget
 from salticus.errors import InputError
@@ -108,8 +109,6 @@ def uniform_freshness(
 
 def _stage(market: MarketHistory, seed: int) -> Stage:
     """The last 31 days of the log, after as much of the 60 days of warm-up as it has."""
-    import polars as pl
-
     log: Log = market.log
     truth = read_truth(log)
     days = (market.end - market.start) // 24

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import numpy as np
+import polars as pl
 
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import read_truth
@@ -158,8 +159,6 @@ def returning(market: MarketHistory) -> float:
 
 
 def _demand_days(market: MarketHistory, column: str) -> Ints:
-    import polars as pl
-
     some = market.log.scan("demand", column).filter(pl.col(column) > 0)
     hours = pl.col("at").dt.epoch("us") // HOUR_US
     found = rowed(market.pages, some).select("row", hour=hours).collect()
