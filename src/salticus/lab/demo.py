@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from salticus.charts.kit import BLUE, GREY, ORANGE, WIDTH, colours, data, tip
+from salticus.charts import kit
 from salticus.charts.sheet import Sheet
 from salticus.config import Budget, Config, Models, Span, load
 from salticus.crawl.assembly import crawler
@@ -42,7 +42,8 @@ _DAY = timedelta(days=1)
 _HALF_DAY = timedelta(hours=12)
 _SHOWN = 6  # offers
 _OUTCOMES = {True: "change found", False: "no change", None: "first visit or failed"}
-_COLOURS = {"change found": "#d1495b", "no change": "#8d99ae", "first visit or failed": "#edae49"}
+_COLOURS = ("#d1495b", "#8d99ae", "#edae49")  # of the outcomes
+_TIME = kit.by("at:T", title="world time (UTC)", scale={"type": "utc"})
 
 Told = Callable[[str], None]
 
@@ -256,21 +257,17 @@ def _write_charts(
 
 
 def _staleness(curves: Mapping[str, list[dict[str, Any]]]) -> Any:
-    import altair as alt
-
     points = [{"policy": policy, **point} for policy, curve in curves.items() for point in curve]
-    chart = alt.Chart(data(points), width=WIDTH, height=300).mark_line(point=True)
-    return chart.encode(
-        x=alt.X("at:T", title="world time (UTC)", scale=alt.Scale(type="utc")),
-        y=alt.Y(
-            "stale:Q",
-            title="clicks on a stale copy (square-root scale)",
-            axis=alt.Axis(format="%", values=[0, 0.01, 0.05, 0.1, 0.25, 0.5, 1]),
-            scale=alt.Scale(type="sqrt"),
-        ),
-        color=colours("policy", list(curves), (GREY, BLUE, ORANGE), title=None),
-        tooltip=["policy:N", "at:T", tip("stale", ".1%")],
+    title = "clicks on a stale copy (square-root scale)"
+    axis = {"format": "%", "values": [0, 0.01, 0.05, 0.1, 0.25, 0.5, 1]}
+    chart = kit.plot(
+        points,
+        x=_TIME,
+        y=kit.by("stale:Q", title=title, axis=axis, scale={"type": "sqrt"}),
+        color=kit.colours("policy", list(curves), (kit.GREY, kit.BLUE, kit.ORANGE), title=None),
+        tooltip=[kit.by("policy:N"), kit.by("at:T"), kit.tip("stale", ".1%")],
     )
+    return chart.mark_line(point=True).properties(width=kit.WIDTH, height=300)
 
 
 def _shown(stock: Stock, crawled: _Crawled) -> list[int]:
@@ -289,8 +286,6 @@ def _shown(stock: Stock, crawled: _Crawled) -> list[int]:
 
 def _history(stock: Stock, crawled: _Crawled, row: int) -> Any:
     """The true prices of a page as a line, its visits as dots at the price then held."""
-    import altair as alt
-
     page, copies = stock.pages[row], crawled.copies
     prices = [(at, _price(v)) for at, v in stock.history(row) if v and at < crawled.end]
     first = max(k for k, (at, _) in enumerate(prices) if at <= crawled.start)
@@ -307,14 +302,13 @@ def _history(stock: Stock, crawled: _Crawled, row: int) -> Any:
         }
         for k in mine
     ]
-    axis = alt.Axis(format="%d %b %H:%M", tickCount=8)
-    time = alt.X("at:T", title="world time (UTC)", scale=alt.Scale(type="utc"), axis=axis)
-    price = alt.Y("price:Q", title="price", scale=alt.Scale(zero=False, padding=8))
-    outcome = colours("outcome", list(_COLOURS), list(_COLOURS.values()), title="visit")
-    line = alt.Chart(data(truth)).mark_line(interpolate="step-after", color="#30638e")
-    dots = alt.Chart(data(visits)).mark_point(filled=True, size=45, opacity=0.9)
-    dots = dots.encode(color=outcome, tooltip=["at:T", "price:Q", "outcome:N"])
-    both = line.encode(x=time, y=price) + dots.encode(x=time, y=price)
+    x = {**_TIME, "axis": {"format": "%d %b %H:%M", "tickCount": 8}}
+    y = kit.by("price:Q", title="price", scale={**kit.FREE, "padding": 8})
+    outcome = kit.colours("outcome", list(_OUTCOMES.values()), _COLOURS, title="visit")
+    tips = [kit.by("at:T"), kit.by("price:Q"), kit.by("outcome:N")]
+    line = kit.plot(truth, x=x, y=y).mark_line(interpolate="step-after", color="#30638e")
+    dots = kit.plot(visits, x=x, y=y, color=outcome, tooltip=tips)
+    both = line + dots.mark_point(filled=True, size=45, opacity=0.9)
     return both.properties(width=660, height=90, title=f"{page.title} ({page.currency})")
 
 
