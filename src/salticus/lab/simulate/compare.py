@@ -65,8 +65,8 @@ def spread(values: Floats) -> dict[str, float | None]:
     return {name: round(float(figure), 6) for name, figure in figures.items()}
 
 
-def increases(entries: Sequence[ContestEntry], name: str = "clicks") -> list[dict[str, Any]]:
-    """Every policy against the first at the same budget, paired by run and day.
+def increases(entries: Sequence[ContestEntry]) -> list[dict[str, Any]]:
+    """Click freshness of every policy against the first at equal budget, paired by run and day.
 
     The median of the paired increases, and the Wilcoxon signed-rank test of no difference
     (Han 2020, Table 5).
@@ -74,13 +74,13 @@ def increases(entries: Sequence[ContestEntry], name: str = "clicks") -> list[dic
     first = entries[0].policy
     base = {entry.budget: entry for entry in entries if entry.policy == first}
     others = [e for e in entries if e.policy != first and e.budget in base]
-    return [_increase(e, base[e.budget], name) for e in others]
+    return [_increase(e, base[e.budget]) for e in others]
 
 
-def _increase(entry: ContestEntry, base: ContestEntry, name: str) -> dict[str, Any]:
+def _increase(entry: ContestEntry, base: ContestEntry) -> dict[str, Any]:
     from scipy.stats import wilcoxon
 
-    ours, theirs = entry.values(name), base.values(name)
+    ours, theirs = entry.values("clicks"), base.values("clicks")
     both = np.isfinite(ours) & np.isfinite(theirs) & (theirs > 0)
     ours, theirs = ours[both], theirs[both]
     gain = (ours - theirs) / theirs
@@ -94,8 +94,8 @@ def _increase(entry: ContestEntry, base: ContestEntry, name: str) -> dict[str, A
     }
 
 
-def savings(entries: Sequence[ContestEntry], name: str = "clicks") -> list[dict[str, Any]]:
-    """Visits that every policy saves against the first, at the freshness the first reaches.
+def savings(entries: Sequence[ContestEntry]) -> list[dict[str, Any]]:
+    """Visits that every policy saves against the first, at the click freshness the first reaches.
 
     A policy's freshness is interpolated between the simulated budgets; null where it lies outside
     of them. Mean over the runs with a 95 % bootstrap interval (three runs or more).
@@ -105,16 +105,16 @@ def savings(entries: Sequence[ContestEntry], name: str = "clicks") -> list[dict[
         curves.setdefault(entry.policy, []).append(entry)
     base = curves[entries[0].policy]
     return [
-        _saving(curve, target, name)
+        _saving(curve, target)
         for policy, curve in curves.items()
         if policy != base[0].policy and len(curve) > 1
         for target in base
     ]
 
 
-def _saving(curve: list[ContestEntry], target: ContestEntry, name: str) -> dict[str, Any]:
-    levels = [_level(target, run, name) for run in range(len(target.scores))]
-    needed = np.array([_budget_for(curve, *level, name) for level in enumerate(levels)])
+def _saving(curve: list[ContestEntry], target: ContestEntry) -> dict[str, Any]:
+    levels = [_level(target, run) for run in range(len(target.scores))]
+    needed = np.array([_budget_for(curve, *level) for level in enumerate(levels)])
     each = 1 - needed / target.budget
     some = each[np.isfinite(each)]
     low, high = _interval(some)
@@ -122,20 +122,20 @@ def _saving(curve: list[ContestEntry], target: ContestEntry, name: str) -> dict[
         "policy": curve[0].policy,
         "against": target.policy,
         "at_budget": target.label,
-        "freshness": round(float(np.nanmean(target.values(name))), 6),
+        "freshness": round(float(np.nanmean(target.values("clicks"))), 6),
         "saving": float(some.mean()) if len(some) == len(each) else None,
         "low": low,
         "high": high,
     }
 
 
-def _level(entry: ContestEntry, run: int, name: str) -> float:
-    return float(np.nanmean(entry.scores[run].column(name)))
+def _level(entry: ContestEntry, run: int) -> float:
+    return float(np.nanmean(entry.scores[run].column("clicks")))
 
 
-def _budget_for(curve: list[ContestEntry], run: int, level: float, name: str) -> float:
+def _budget_for(curve: list[ContestEntry], run: int, level: float) -> float:
     """The budget at which a run's curve reaches a level; NaN if it lies outside."""
-    reached = np.maximum.accumulate([_level(entry, run, name) for entry in curve])
+    reached = np.maximum.accumulate([_level(entry, run) for entry in curve])
     if not reached[0] <= level <= reached[-1]:
         return float("nan")
     return float(np.interp(level, reached, [entry.budget for entry in curve]))
