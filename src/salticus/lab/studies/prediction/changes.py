@@ -42,10 +42,10 @@ UNSEEN = {"all unseen": False, "unseen, no history": True}
 """Groups of unseen pages that are judged apart: all of them, and those without history."""
 
 
-def change_study(log: Log, plan: ArenaSettings, told: Told, *, recipe: Recipe | None = None) -> Row:
+def change_study(log: Log, plan: ArenaSettings, told: Told) -> Row:
     """Every model × seen and unseen offers × partial and full sight, and what must hold."""
     entrants = some(CHANGES, plan.models)
-    base = recipe or Recipe(edges=(HOURS,), split=SPLITS["han2019"])
+    base = Recipe(edges=(HOURS,), split=SPLITS["han2019"])
     rows: list[Row] = []
     for observe in SIGHTS:
         places = arenas(log, replace(base, observe=observe), plan, told, observe)
@@ -91,9 +91,9 @@ def _rows(key: str, name: str, observe: str, found: Scored) -> list[Row]:
     return rows
 
 
-def cold_study(log: Log, plan: ArenaSettings, told: Told, *, recipe: Recipe | None = None) -> Row:
+def cold_study(log: Log, plan: ArenaSettings, told: Told) -> Row:
     """Models by number of observations known of a page (0, 1, 2, 5, 10, 30), of unseen pages."""
-    base = recipe or Recipe(edges=(HOURS,), split=SPLITS["han2019"], observe="partial")
+    base = Recipe(edges=(HOURS,), split=SPLITS["han2019"], observe="partial")
     place = arena(log, base, plan, told, "partial")
     rows: list[Row] = []
     for entrant in some(COLD, plan.models):  # not kept: the table of changes has the same names

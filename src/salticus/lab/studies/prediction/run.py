@@ -79,12 +79,12 @@ def run(table: str, log: Log, plan: ArenaSettings, told: Told, days: Days | None
 # -------------------------------------------------------------------------------------------- tasks
 
 
-def task_study(log: Log, plan: ArenaSettings, told: Told, *, recipe: Recipe | None = None) -> Row:
+def task_study(log: Log, plan: ArenaSettings, told: Told) -> Row:
     """Every task × metadata, history, both; predictions once a day.
 
     The published split has 253 days; a shorter log is divided in the same proportions.
     """
-    base = recipe or Recipe(edges=(24,), split=SPLITS["han2020"], every=_DAY, visits=False)
+    base = Recipe(edges=(24,), split=SPLITS["han2020"], every=_DAY, visits=False)
     rows: list[Row] = []
     for task in PUBLISHED:
         place = arena(log, replace(base, task=task), plan, told, task)
