@@ -149,23 +149,19 @@ def _crawls(log: Log, points: pl.DataFrame, known: AnalyzedPages) -> tuple[Grid,
     point, -1 if its host was never crawled, and where its page's crawls end."""
     pairs = known.frame.select("host", "zone").unique().sort("host", "zone").with_row_index("pair")
     crawls = log.scan("crawls").select("host", pl.col("at").cast(pl.Int64)).drop_nulls().unique()
-    slots = pairs.lazy().join(crawls, on="host").sort("pair", "at").collect()
-    pair = slots["pair"].to_numpy().astype(np.int64)
+    slots = pairs.lazy().join(crawls, on="host").sort("pair", "at").with_row_index("slot").collect()
+    of_page = known.frame.join(pairs, on=["host", "zone"]).select("row", "pair")
+    mine = points.select("row", "at").with_row_index("number").join(of_page, on="row", how="left")
+    last = slots.select("pair", "at", "slot").sort("at")  # that of each point: at it or before
+    found = mine.sort("at").join_asof(last, on="at", by="pair", check_sortedness=False)
+    ends = slots.group_by("pair").agg(low=pl.col("slot").min(), high=pl.col("slot").max() + 1)
+    found = found.join(ends, on="pair", how="left").sort("number")
+    slot = pl.coalesce("slot", "low", -1)  # the first crawl brought what is older
+    brought = found.select(slot.cast(pl.Int64), pl.col("high").fill_null(0).cast(pl.Int64))
     at = slots["at"].to_numpy()
-    of_page = known.frame.join(pairs, on=["host", "zone"], how="left", maintain_order="left")
-    codes = of_page["pair"].fill_null(len(pairs)).to_numpy().astype(np.int64)
-    mine = codes[points["row"].to_numpy()]
-    low, high = np.searchsorted(pair, mine), np.searchsorted(pair, mine, side="right")
-    both = np.concatenate([at, points["at"].to_numpy()])
-    late = np.repeat([0, 1], [len(at), len(points)])
-    order = np.lexsort((late, both, np.concatenate([pair, mine])))
-    before = np.cumsum(order < len(at))[order >= len(at)]
-    slot = np.empty(len(points), dtype=np.int64)
-    slot[order[order >= len(at)] - len(at)] = before - 1
-    slot = np.where(low < high, np.maximum(slot, low), -1)
-    until = np.append(at[1:], 0)
-    until[np.append(pair[1:] != pair[:-1], True)] = 0
-    return Grid(at, np.maximum(at, until), slots["zone"]), slot, high
+    until = slots.select(pl.col("at").shift(-1, fill_value=0).over("pair"))["at"].to_numpy()
+    grid = Grid(at, np.maximum(at, until), slots["zone"])
+    return grid, brought["slot"].to_numpy(), brought["high"].to_numpy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,12 +228,8 @@ def visits_record(log: Log, known: AnalyzedPages) -> Downloads:
     """
     visits, notes = _answered(log, known)
     step, more = step_of(log, "visits")
-    firsts = visits.group_by("row").agg(
-        downloads=pl.len().cast(pl.Int64),
-        first=pl.col("at").min(),
-        last=pl.col("at").max(),
-    )
-    pages = firsts.collect()
+    ends = {"first": pl.col("at").min(), "last": pl.col("at").max()}
+    pages = visits.group_by("row").agg(downloads=pl.len().cast(pl.Int64), **ends).collect()
     later = visits.join(pages.lazy().select("row", "first"), on="row")
     seen = later.filter(pl.col("changed") & (pl.col("at") > pl.col("first")))
     changes = _changes(log, visits, seen)

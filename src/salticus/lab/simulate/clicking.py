@@ -15,7 +15,6 @@ from salticus.lab.worlds.replay import ClickStream
 from salticus.types import Bools, Floats, Ints, Tick, Times, instant
 
 WINDOW = timedelta(hours=6)  # Han 2019, Figure 10
-_CHANGE, _SYNC, _REQUEST = 0, 1, 2  # what comes first when times are equal
 
 
 def clicks_of(stage: Stage) -> ClickStream:
@@ -53,22 +52,17 @@ def read_requests(log: Log, truth: Truth, start: datetime, end: datetime) -> tup
 
 
 def true_values(truth: Truth, rows: Ints, times: Times, start: datetime) -> tuple[Ints, Ints]:
-    """The true value at each request, and of each page at `start` or its birth if that is later.
+    """The true value at each request, and of each page at `start` or its birth if that is later:
+    that of the last change point before it, or at the same time."""
+    points = pl.DataFrame({"row": truth.page, "at": truth.at, "value": truth.value})
 
-    Change points, copies and requests are put into one order by page and time; each of the latter
-    takes the value of the last change point before it, or at the same time.
-    """
+    def value_at(row: Ints, at: Times) -> Ints:
+        asked = pl.DataFrame({"row": row, "at": at}).with_row_index("number").sort("at")
+        found = asked.join_asof(points, on="at", by="row", check_sortedness=False)
+        return found.sort("number")["value"].to_numpy()
+
     made = np.maximum(truth.born, instant(start))
-    page = np.concatenate([truth.page, np.arange(len(truth)), rows])
-    at = np.concatenate([truth.at, made, times])
-    kind = np.repeat([_CHANGE, _SYNC, _REQUEST], [len(truth.page), len(truth), len(rows)])
-    order = np.lexsort((kind, at, page))
-    change = np.where(kind[order] == _CHANGE, np.arange(len(order)), 0)
-    value = np.concatenate([truth.value, np.zeros(len(truth) + len(rows), dtype=np.int64)])
-    found = np.empty(len(order), dtype=np.int64)
-    found[order] = value[order][np.maximum.accumulate(change)]
-    _, first, true = np.split(found, [len(truth.page), len(truth.page) + len(truth)])
-    return true, first
+    return value_at(rows, times), value_at(np.arange(len(truth)), made)
 
 
 def by_window(at: Times, fresh: Bools, start: datetime, end: datetime) -> Floats:
