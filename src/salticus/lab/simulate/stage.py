@@ -151,15 +151,13 @@ def _times(
     rules: SimulationSettings, start: datetime, last: datetime
 ) -> tuple[datetime, datetime, datetime]:
     """When the crawl, the score and the end come; spans not given share what the others leave."""
-    given = {"history": rules.history, "warmup": rules.warmup}
-    if rules.days is not None:
-        given["days"] = rules.days * _DAY
-    known = sum((span for span in given.values() if span is not None), timedelta(0))
-    usual = {name: span for name, span in _USUAL.items() if given.get(name) is None}
-    wanted = sum(usual.values(), timedelta(0))
+    days = None if rules.days is None else rules.days * _DAY
+    asked = {"history": rules.history, "warmup": rules.warmup, "days": days}
+    given = {name: span for name, span in asked.items() if span is not None}
+    usual = {name: span for name, span in _USUAL.items() if name not in given}
+    known, wanted = (sum(spans.values(), timedelta(0)) for spans in (given, usual))
     share = min(1.0, max(0.0, (last - start - known) / wanted)) if wanted else 1.0
-    fitted = {name: max(span * share // _DAY, 1) * _DAY for name, span in usual.items()}
-    spans = {**fitted, **{name: span for name, span in given.items() if span is not None}}
+    spans = given | {name: max(span * share // _DAY, 1) * _DAY for name, span in usual.items()}
     crawl = start + spans["history"]
     score = crawl + spans["warmup"]
     return crawl, score, score + spans["days"]
