@@ -14,11 +14,11 @@ from salticus.charts.sheet import Sheet
 from salticus.exchange.folder import Log
 from salticus.lab.analyze.pages import AnalyzedPages, key
 from salticus.lab.analyze.rates import top
-from salticus.lab.analyze.record import DAY, MICRO, Downloads
+from salticus.lab.analyze.record import Downloads
 from salticus.lab.analyze.shares import percent
 from salticus.types import Floats, Ints
+from salticus.types.dates import DAY_US
 
-_DAY_US = DAY // MICRO
 _POINTS = 200
 
 
@@ -133,7 +133,7 @@ def _days(
     bucket = log.about.demand_bucket
     if bucket is not None and bucket > timedelta(days=1):
         return {}, ["days with a click: `demand_bucket` in log.json is longer than a day"]
-    dated = rows.with_columns(day=pl.col("at") // _DAY_US)
+    dated = rows.with_columns(day=pl.col("at") // DAY_US)
     notes = []
     if record is None:
         notes.append("days with a click are counted over all pages and all dates of demand.parquet")
@@ -141,7 +141,7 @@ def _days(
         total = pages * int(ends or 0)
     else:
         life = record.pages.select(
-            "row", born=pl.col("first") // _DAY_US, died=pl.col("last") // _DAY_US
+            "row", born=pl.col("first") // DAY_US, died=pl.col("last") // DAY_US
         )
         total = int(life.select((pl.col("died") - pl.col("born") + 1).sum()).item())
         dated = dated.join(life.lazy(), on="row").filter(
@@ -165,7 +165,7 @@ def _against(sums: pl.DataFrame, record: Downloads | None) -> tuple[dict[str, An
     """Change rates by decile of clicks a day; pages with equal clicks stand in one decile."""
     if record is None:
         return {}, ["clicks against change rate: the log does not tell what changed"]
-    days = pl.col("watched") / _DAY_US
+    days = pl.col("watched") / DAY_US
     pages = (
         record.pages.filter(pl.col("watched") > 0)
         .join(sums, on="row", maintain_order="left")
@@ -180,7 +180,7 @@ def _against(sums: pl.DataFrame, record: Downloads | None) -> tuple[dict[str, An
         .agg(
             pl.col("clicks", "changes").sum(),
             pages=pl.len(),
-            page_days=pl.col("watched").sum() / _DAY_US,
+            page_days=pl.col("watched").sum() / DAY_US,
         )
         .with_columns(rate=pl.col("changes") / pl.col("page_days"))
         .sort("decile")

@@ -10,9 +10,10 @@ import polars as pl
 
 from salticus.charts import kit
 from salticus.charts.sheet import Sheet
-from salticus.lab.analyze.record import DAY, MICRO, Downloads
+from salticus.lab.analyze.record import Downloads
 from salticus.lab.analyze.shares import PERCENT, percent
 from salticus.types import Floats, Ints
+from salticus.types.dates import DAY_US
 
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 _PER_DECADE = 5
@@ -52,7 +53,7 @@ class Rates:
 def rates_of(record: Downloads) -> Rates:
     """Rates of all pages that were watched for a while."""
     watched = record.pages.filter(pl.col("watched") > 0)
-    changes, days = watched["changes"].to_numpy(), watched["watched"].to_numpy() / (DAY // MICRO)
+    changes, days = watched["changes"].to_numpy(), watched["watched"].to_numpy() / DAY_US
     notes = []
     if once := len(record.pages) - len(watched):
         notes.append(f"{once:,} pages were downloaded only once and have no rate")

@@ -24,13 +24,7 @@ from salticus.lab.simulate.compare import ContestEntry, increases, known, saving
 from salticus.lab.simulate.estimates import FITTED, fitted, model_notes
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.spending import spending, together
-from salticus.lab.simulate.stage import (
-    InstaSettings,
-    SimulationSettings,
-    Stage,
-    runs_of,
-    set_stage,
-)
+from salticus.lab.simulate.stage import InstaSettings, SimulationSettings, Stage, runs_of, set_stage
 from salticus.types import instant
 
 Told = Callable[[str], None]

@@ -17,10 +17,10 @@ from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.predict.roster import Roster
 from salticus.predict.spans import Spans
 from salticus.predict.worth import between, own_ages
-from salticus.types import DAY, Bools, Floats, Ints, Outcomes, Pages, Times
+from salticus.types import Bools, Floats, Ints, Outcomes, Pages, Times
+from salticus.types.dates import DAY_US
 from salticus.types.state import State, part_of, places
 
-_DAY_US = int(DAY.astype(np.int64))
 _USUAL, _TRIES = 0.9, 0.5  # the chance of an answer before any, and how many tries that is worth
 _RECENT = 200.0  # tries that a merchant is judged by
 _PATIENCE = 0.25  # a page that failed n times is worth (1 + n)^-¼ of what it would be
@@ -84,14 +84,14 @@ class FittedSurvival(RhythmSurvival):
         """Own time since `seen`, days; `ages` count from the last answer, or what the world calls
         one: a page that says it is gone is as old as its last value."""
         late = np.where((self.last >= 0) & (self.seen < self.last), self.last - self.seen, 0)
-        waited = np.ascontiguousarray(ages + late / _DAY_US)
+        waited = np.ascontiguousarray(ages + late / DAY_US)
         usual = own_ages(self.table, self.row, self.last - late, waited)
         return np.maximum(usual + self.news, _SLOWEST * usual)
 
     def rates(self) -> Floats:
         """Changes a day, at the pace of the day that ends now."""
         now = np.full(len(self.row), self.now)
-        pace = np.maximum(between(self.table, self.row, now - _DAY_US, now), 1e-3)
+        pace = np.maximum(between(self.table, self.row, now - DAY_US, now), 1e-3)
         return np.asarray(self.level * pace)
 
     def since(self, last: Times) -> FittedSurvival:

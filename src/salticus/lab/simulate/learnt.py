@@ -14,15 +14,7 @@ from salticus.features.past import FeatureStream
 from salticus.models.model import Calibrated
 from salticus.predict.mixed import Mixed
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
-from salticus.types import (
-    CHANGED,
-    Ints,
-    Metadata,
-    Outcomes,
-    Pages,
-    Times,
-    instant,
-)
+from salticus.types import CHANGED, Ints, Metadata, Outcomes, Pages, Times, instant
 from salticus.types.dates import HOUR_US
 from salticus.types.state import State, part_of, places
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from salticus.predict.worth import Table
-from salticus.types import DAY, Bools, Floats, Ints
+from salticus.types import Bools, Floats, Ints
+from salticus.types.dates import DAY_US
 from salticus.types.state import State
 
 DAYS = 28  # as far back as news go
-_DAY_US = int(DAY.astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +76,16 @@ class News:
         """Take in what visits found; all that were made, not only those that found a change."""
         if self.off or not len(seen.group):
             return
-        self._go_on(int(seen.end.max()) // _DAY_US)
+        self._go_on(int(seen.end.max()) // DAY_US)
         daily = pace.reshape(-1, 7, 24).mean(axis=2)[self.merchant]
         first = self.day_ - DAYS + 1
-        low, high = np.maximum(seen.start // _DAY_US, first), -(-seen.end // _DAY_US) - 1
+        low, high = np.maximum(seen.start // DAY_US, first), -(-seen.end // DAY_US) - 1
         parts, total = [], np.zeros(len(seen.group))
         for back in range(int((high - low).max()) + 1):
             some = np.flatnonzero(high - back >= low)
             group, day = seen.group[some], high[some] - back
-            whole = np.minimum(seen.end[some], (day + 1) * _DAY_US)
-            length = (whole - np.maximum(seen.start[some], day * _DAY_US)) / _DAY_US
+            whole = np.minimum(seen.end[some], (day + 1) * DAY_US)
+            length = (whole - np.maximum(seen.start[some], day * DAY_US)) / DAY_US
             hoped = seen.rate[some] * length * daily[group, (day + 3) % 7]
             place = (group, day - first)
             likely = hoped * self._factor[place]
@@ -98,7 +98,7 @@ class News:
             np.add.at(self.found_, place, events[some] * likely)
 
     def _until(self, group: Ints, at: Ints) -> Floats:
-        place = np.clip(at / _DAY_US - (self.day_ - DAYS + 1), 0.0, DAYS - 1e-9)
+        place = np.clip(at / DAY_US - (self.day_ - DAYS + 1), 0.0, DAYS - 1e-9)
         day = place.astype(np.int64)
         begun = self._more[group, day]
         return np.asarray(begun + (self._more[group, day + 1] - begun) * (place - day))
