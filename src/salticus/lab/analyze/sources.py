@@ -5,7 +5,6 @@ Values tell the truth at every hour or day, texts at every crawl of a host, visi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -59,16 +58,15 @@ def values_record(log: Log, known: AnalyzedPages) -> Downloads:
     """Every page is downloaded once an hour (or once a day, if no more is known) while it is there.
 
     The log ends with its `span` or its last row, whichever is later; a merchant that fell silent
-    for good ends with its own last row (see `ended`).
+    for good ends with its own last row (see `ends_of`).
     """
     step, notes = step_of(log, "values")
     points, more = points_of(log, "values", "value", known)
-    over = ended(points, known, end := _end(log, points), step)
-    grid, slot, stop = _hours(points, known, (end, over), step)
+    ends, silent = ends_of(points, known, _end(log, points), step)
+    grid, slot, stop = _hours(points, known, ends, step)
     seen = stays(points["row"].to_numpy(), slot, points["look"].to_numpy(), stop)
     means = f"a look at a page, one every {spelt(step)} for as long as the page is there"
-    notes += more + [merchant.said for merchant in over]
-    return Downloads("values", means, step, step, *tally(seen, grid), notes)
+    return Downloads("values", means, step, step, *tally(seen, grid), notes + more + silent)
 
 
 def texts_record(log: Log, known: AnalyzedPages) -> Downloads:
@@ -115,7 +113,7 @@ def _end(log: Log, points: pl.DataFrame) -> int:
 
 
 def _hours(
-    points: pl.DataFrame, known: AnalyzedPages, end: tuple[int, list[Ended]], step: timedelta
+    points: pl.DataFrame, known: AnalyzedPages, ends: Ints, step: timedelta
 ) -> tuple[Grid, Ints, Ints]:
     """The grid of all zones side by side, the slot of each point, and where its page's slots end.
 
@@ -128,10 +126,7 @@ def _hours(
     start = int(at.min()) if len(at) else 0
     past = offsets_us(zones, start) if step < DAY else [0] * len(zones)
     first = start // us - 1
-    width = -(-end[0] // us) - first + 1
-    ends = np.full(len(known), end[0])  # when each page is last heard of, not included
-    for merchant in end[1]:
-        ends[merchant.rows] = merchant.until
+    width = -(-int(ends.max(initial=start)) // us) - first + 1
     codes = known.frame["zone"].cast(pl.Enum(zones)).to_physical().cast(pl.Int64).to_numpy()
     begin = -np.array(past, dtype=np.int64)  # of a zone's hours, relative to those of UTC
     page = points["row"].to_numpy()
@@ -164,26 +159,22 @@ def _crawls(log: Log, points: pl.DataFrame, known: AnalyzedPages) -> tuple[Grid,
     return grid, brought["slot"].to_numpy(), brought["high"].to_numpy()
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A merchant (or host): its pages, when its record ends (µs), and a sentence on it."""
-
-    rows: Ints
-    until: int
-    said: str
-
-
-def ended(points: pl.DataFrame, known: AnalyzedPages, end: int, step: timedelta) -> list[Ended]:
-    """Merchants who fell silent for good: with the share f of days that brought news before, a
-    silence of k days has a chance of (1 − f)^k, and that is below 1e-9.
+def ends_of(
+    points: pl.DataFrame, known: AnalyzedPages, end: int, step: timedelta
+) -> tuple[Ints, list[str]]:
+    """When each page is last heard of (µs, not included), and a sentence on every merchant (or
+    host) who fell silent for good before the end: with the share f of days that brought news
+    before, a silence of k days has a chance of (1 − f)^k, and that is below 1e-9.
 
     A log of values cannot tell a price that stayed from a crawl that stopped. Where a merchant's
     pages kept changing and then, all of them, never again, the crawl has stopped: counting on would
     dilute every probability with downloads that nobody made.
     """
+    ends: Ints = np.full(len(known), end)
+    notes: list[str] = []
     names = [pl.col(c) for c in ("merchant", "host") if known.has(c)]
     if not names or points.is_empty():
-        return []
+        return ends, notes
     who = known.frame.select("row", name=pl.coalesce(names))
     day = max(DAY_US, step // MICRO)
     lives = (
@@ -203,18 +194,15 @@ def ended(points: pl.DataFrame, known: AnalyzedPages, end: int, step: timedelta)
     silent = (end - 1) // day - pl.col("last")
     gone = (pl.col("pages") >= _PAGES) & (silent * (1 - busy).log() < np.log(_CHANCE))
     found = lives.with_columns(silent=silent).filter(gone & (pl.col("silent") > 0)).sort("name")
-    return [_ended(life, who, day) for life in found.to_dicts()]
-
-
-def _ended(life: dict[str, int | str], who: pl.DataFrame, day: int) -> Ended:
-    until = (int(life["last"]) + 1) * day
-    rows = who.filter(pl.col("name") == life["name"])["row"].to_numpy()
-    date = np.datetime64(until - 1, "us").astype("datetime64[D]")
-    said = (
-        f"nothing is heard of {life['name']} ({life['pages']:,} pages) after {date}, "
-        f"{life['silent']} days before the log ends: its crawl is taken to have stopped then"
-    )
-    return Ended(rows, until, said)
+    for life in found.to_dicts():
+        until = (life["last"] + 1) * day
+        ends[who.filter(pl.col("name") == life["name"])["row"].to_numpy()] = until
+        date = np.datetime64(until - 1, "us").astype("datetime64[D]")
+        notes.append(
+            f"nothing is heard of {life['name']} ({life['pages']:,} pages) after {date}, "
+            f"{life['silent']} days before the log ends: its crawl is taken to have stopped then"
+        )
+    return ends, notes
 
 
 # ------------------------------------------------------------------------------------------- visits
