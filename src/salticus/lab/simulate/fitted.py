@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.lab.simulate.news import News, Watched
+from salticus.lab.simulate.news import News
 from salticus.predict.gamma import posterior
 from salticus.predict.mixed import gamma_through
 from salticus.predict.pooled import at_least_one
@@ -211,9 +211,7 @@ class Fitted(Rhythm):
         super()._note(rows, spans, events)
         if self._told:
             rate = self.pages_["a"][rows] / self.pages_["b"][rows]
-            start, end = spans.start.view(np.int64), spans.end.view(np.int64)
-            seen = Watched(self._kin(rows), start, end, rate, spans.changed)
-            self.news_.learn(seen, self.week_.pace_)
+            self.news_.learn(self._kin(rows), spans, rate, self.week_.pace_)
 
     def _note_echoes(self, rows: Ints, own: Floats, changed: Bools, known: Floats) -> None:
         """What may echo from here on: a change found late has died away in part."""

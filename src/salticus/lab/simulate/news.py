@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from salticus.predict.spans import Spans
 from salticus.predict.worth import Table
-from salticus.types import Bools, Floats, Ints
+from salticus.types import Floats, Ints
 from salticus.types.dates import DAY_US
 from salticus.types.state import State
 
 DAYS = 28  # as far back as news go
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """Spans of pages of these groups, times in µs since 1970; `rate` in changes a day of own time,
-    and what the visit at the end found."""
-
-    group: Ints
-    start: Ints
-    end: Ints
-    rate: Floats
-    changed: Bools
 
 
 class News:
@@ -72,27 +59,29 @@ class News:
             return np.zeros(len(group))
         return self._until(group, end) - self._until(group, start)
 
-    def learn(self, seen: Watched, pace: Table) -> None:
-        """Take in what visits found; all that were made, not only those that found a change."""
-        if self.off or not len(seen.group):
+    def learn(self, group: Ints, spans: Spans, rate: Floats, pace: Table) -> None:
+        """Take in what visits to pages of these groups found; all that were made, not only those
+        that found a change. `rate` is in changes a day of own time."""
+        if self.off or not len(group):
             return
-        self._go_on(int(seen.end.max()) // DAY_US)
+        start, end = spans.start.view(np.int64), spans.end.view(np.int64)
+        self._go_on(int(end.max()) // DAY_US)
         daily = pace.reshape(-1, 7, 24).mean(axis=2)[self.merchant]
         first = self.day_ - DAYS + 1
-        low, high = np.maximum(seen.start // DAY_US, first), -(-seen.end // DAY_US) - 1
-        parts, total = [], np.zeros(len(seen.group))
+        low, high = np.maximum(start // DAY_US, first), -(-end // DAY_US) - 1
+        parts, total = [], np.zeros(len(group))
         for back in range(int((high - low).max()) + 1):
             some = np.flatnonzero(high - back >= low)
-            group, day = seen.group[some], high[some] - back
-            whole = np.minimum(seen.end[some], (day + 1) * DAY_US)
-            length = (whole - np.maximum(seen.start[some], day * DAY_US)) / DAY_US
-            hoped = seen.rate[some] * length * daily[group, (day + 3) % 7]
-            place = (group, day - first)
+            kin, day = group[some], high[some] - back
+            whole = np.minimum(end[some], (day + 1) * DAY_US)
+            length = (whole - np.maximum(start[some], day * DAY_US)) / DAY_US
+            hoped = rate[some] * length * daily[kin, (day + 3) % 7]
+            place = (kin, day - first)
             likely = hoped * self._factor[place]
             total[some] += likely
             parts.append((some, place, hoped, likely))
         sure = np.maximum(total, 1e-9)
-        events = np.where(seen.changed, sure / -np.expm1(-sure), 0.0) / sure
+        events = np.where(spans.changed, sure / -np.expm1(-sure), 0.0) / sure
         for some, place, hoped, likely in parts:
             np.add.at(self.expected_, place, hoped)
             np.add.at(self.found_, place, events[some] * likely)
