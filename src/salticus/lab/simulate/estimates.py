@@ -271,12 +271,11 @@ def _visits(stage: Stage, start: int) -> Iterator[Outcomes]:
         rows = np.flatnonzero(drawn & (born <= last))
         since, last[drawn] = last[rows], now
         if len(rows):
-            yield _outcomes(truth, rows, since, (now, step))
+            yield _outcomes(truth, rows, since, now, step)
 
 
-def _outcomes(truth: Truth, rows: Ints, since: Ints, at: tuple[int, int]) -> Outcomes:
+def _outcomes(truth: Truth, rows: Ints, since: Ints, now: int, step: int) -> Outcomes:
     """Visits at a tick's start that see all that changes within it, as those of a crawl do."""
-    now, step = at
     here = slice(*np.searchsorted(truth.at.view(np.int64), (int(since.min()) + step, now + step)))
     latest = np.full(len(truth), np.iinfo(np.int64).min)
     np.maximum.at(latest, truth.page[here], truth.at[here].view(np.int64))

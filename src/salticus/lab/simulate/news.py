@@ -27,8 +27,7 @@ class News:
     def __init__(self, *, kin_prior: float, merchant_prior: float) -> None:
         self.kin_prior, self.merchant_prior = kin_prior, merchant_prior
         self.off = bool(np.isinf(kin_prior) and np.isinf(merchant_prior))
-        self.found_: Table = np.zeros((0, DAYS))
-        self.expected_: Table = np.zeros((0, DAYS))
+        self.counts_: Floats = np.zeros((0, 2, DAYS))  # by group: found, expected
         self.day_ = -1  # of the last column, days since 1970; -1: nothing was told yet
         self.merchant: Ints = np.empty(0, dtype=np.int64)
         self._factor: Table = np.ones((0, DAYS))
@@ -36,11 +35,8 @@ class News:
 
     def meet(self, merchant: Ints) -> None:
         """Have a row for every group: that of its merchant among the weeks."""
-        new = len(merchant) - len(self.found_)
-        if new > 0:
-            self.found_, self.expected_ = (
-                np.pad(kept, ((0, new), (0, 0))) for kept in (self.found_, self.expected_)
-            )
+        new = max(0, len(merchant) - len(self.counts_))
+        self.counts_ = np.pad(self.counts_, ((0, new), (0, 0), (0, 0)))
         self.merchant = merchant
 
     def settle(self, pace: Table) -> None:
@@ -83,8 +79,8 @@ class News:
         sure = np.maximum(total, 1e-9)
         events = np.where(spans.changed, sure / -np.expm1(-sure), 0.0) / sure
         for some, place, hoped, likely in parts:
-            np.add.at(self.expected_, place, hoped)
-            np.add.at(self.found_, place, events[some] * likely)
+            np.add.at(self.counts_[:, 0], place, events[some] * likely)
+            np.add.at(self.counts_[:, 1], place, hoped)
 
     def _until(self, group: Ints, at: Ints) -> Floats:
         place = np.clip(at / DAY_US - (self.day_ - DAYS + 1), 0.0, DAYS - 1e-9)
@@ -96,37 +92,27 @@ class News:
         """Let the last column be that of `day`."""
         gone = min(day - self.day_, DAYS) if self.day_ >= 0 else 0
         if gone > 0:
-            self.found_, self.expected_ = (
-                np.pad(kept[:, gone:], ((0, 0), (0, gone)))
-                for kept in (self.found_, self.expected_)
-            )
+            self.counts_ = np.pad(self.counts_[:, :, gone:], ((0, 0), (0, 0), (0, gone)))
         self.day_ = max(self.day_, day)
         self._factor = self._factors()
 
     def _factors(self) -> Table:
-        above = np.ones_like(self.found_)
+        found, expected = self.counts_[:, 0], self.counts_[:, 1]
+        above: Table = np.ones_like(found)
         if np.isfinite(self.merchant_prior):
-            found, expected = (self._by_merchant(x) for x in (self.found_, self.expected_))
-            above = ((found + self.merchant_prior) / (expected + self.merchant_prior))[
-                self.merchant
-            ]
+            total = np.zeros((int(self.merchant.max(initial=0)) + 1, 2, DAYS))
+            np.add.at(total, self.merchant, self.counts_)
+            total += self.merchant_prior
+            above = (total[:, 0] / total[:, 1])[self.merchant]
         if not np.isfinite(self.kin_prior):
             return above
-        own = (self.found_ + self.kin_prior) / (self.expected_ * above + self.kin_prior)
+        own = (found + self.kin_prior) / (expected * above + self.kin_prior)
         return np.asarray(above * own)
 
-    def _by_merchant(self, table: Table) -> Table:
-        total = np.zeros((int(self.merchant.max(initial=0)) + 1, DAYS))
-        np.add.at(total, self.merchant, table)
-        return total
-
     def state(self) -> State:
-        return {
-            "found": self.found_.copy(),
-            "expected": self.expected_.copy(),
-            "day": np.array(self.day_),
-        }
+        found, expected = self.counts_[:, 0].copy(), self.counts_[:, 1].copy()
+        return {"found": found, "expected": expected, "day": np.array(self.day_)}
 
     def restore(self, state: State) -> None:
-        self.found_, self.expected_ = state["found"].copy(), state["expected"].copy()
+        self.counts_ = np.stack([state["found"], state["expected"]], axis=1)
         self.day_ = int(state["day"])
