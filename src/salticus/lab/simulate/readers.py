@@ -11,19 +11,17 @@ import polars as pl
 from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import Truth, times_of
+from salticus.lab.worlds.replay import DemandSource
 from salticus.types import DAY, Floats, Instant, Ints, Tick, Times, days_between, instant
 from salticus.types.coins import coins
 
 _TRAILING = 30  # days of clicks that a crawler knows its demand by (Han 2020, §5.2.2)
 
 
-class Readership(Protocol):
+class Readership(DemandSource, Protocol):
     """How much each page is read: what is known of it beforehand, and what came true."""
 
     synthetic: bool
-
-    def known(self, now: datetime, pages: int) -> tuple[Floats, Floats]:
-        """Clicks and impressions a day of the first `pages` rows, from what came before `now`."""
 
     def weights(self) -> Floats | None:
         """Clicks a day of every page if they never change; None if they do."""
