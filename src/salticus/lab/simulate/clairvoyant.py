@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 import numpy as np
+import polars as pl
 
 from salticus.lab.simulate.readers import Readership
 from salticus.lab.simulate.stage import Stage
@@ -92,11 +93,6 @@ def _with_returns(page: Ints, value: Ints, clicks: Floats) -> Floats:
     >>> _with_returns(np.zeros(3), np.array([7, 8, 7]), np.array([1.0, 2.0, 4.0])).tolist()
     [5.0, 2.0, 4.0]
     """
-    order = np.lexsort((np.arange(len(page)), value, page))[::-1]
-    running = np.cumsum(clicks[order])
-    new = np.append(True, (np.diff(page[order]) != 0) | (np.diff(value[order]) != 0))
-    start = np.flatnonzero(new)
-    before = np.append(0.0, running)[start]
-    worth = np.empty(len(page))
-    worth[order] = running - np.repeat(before, np.diff(np.append(start, len(page))))
-    return worth
+    points = pl.DataFrame({"page": page, "value": value, "clicks": clicks})
+    later = pl.col("clicks").cum_sum(reverse=True).over("page", "value")
+    return points.select(later)["clicks"].to_numpy()
