@@ -41,10 +41,8 @@ class Logged:
 
     def expected(self, pages: Pages, visits: float) -> Floats:
         ends = (instant(pages.tick.start), instant(pages.tick.end))
-        visited = np.unique(self.ids[slice(*np.searchsorted(self.at, ends))])
-        expected = np.zeros(len(pages))
-        expected[np.isin(pages.ids, visited)] = 1.0
-        return expected
+        visited = self.ids[slice(*np.searchsorted(self.at, ends))]
+        return np.isin(pages.ids, visited).astype(np.float64)
 
     def learn(self, outcomes: Outcomes) -> None:
         """Nothing to learn."""

@@ -65,8 +65,7 @@ def zipf(ids: Ints, exponent: float, *, seed: int) -> Floats:
     >>> sorted(zipf(np.arange(2), 1.0, seed=1).round(2).tolist())
     [0.67, 1.33]
     """
-    rank = np.empty(len(ids))
-    rank[np.argsort(coins(seed, ids, 1))] = np.arange(1, len(ids) + 1)
+    rank = 1.0 + np.argsort(np.argsort(coins(seed, ids, 1)))
     share = rank**-exponent
     return np.asarray(share * (len(ids) / share.sum()))
 
