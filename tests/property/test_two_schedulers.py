@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from salticus.cli.app import app
+from salticus.cli import app
 from salticus.config import Budget
 from salticus.exchange.folder import Log
 from salticus.lab.bench.replay import poisson_log

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from typer.main import get_command
 
-from salticus.cli.app import app
+from salticus.cli import app
 from salticus.errors import SalticusError
 from salticus.observe import digest
 from salticus.store.sqlite.store import SqliteStore

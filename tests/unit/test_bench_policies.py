@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from salticus.cli.app import app
+from salticus.cli import app
 from salticus.errors import SalticusError
 from salticus.lab.bench.policies import bench, columns, plan
 

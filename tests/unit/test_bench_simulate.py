@@ -7,7 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from salticus.cli.app import app
+from salticus.cli import app
 from salticus.errors import SalticusError
 from salticus.lab.bench.replay import BARE, POLICIES, bench
 

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from salticus.cli.app import app
+from salticus.cli import app
 from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
 from salticus.lab.studies.calibration.market import MarketHistory, read_market

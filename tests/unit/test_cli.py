@@ -24,7 +24,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from salticus.cli.app import app
+from salticus.cli import app
 from salticus.clock import SystemClock
 from salticus.lab.worlds.mall.server import Mall
 from salticus.lab.worlds.mall.stock import generate

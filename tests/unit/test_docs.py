@@ -27,7 +27,7 @@ from typer.main import get_command
 
 from salticus import allocate, checks, config, extract, predict, schedule, store
 from salticus.allocate import gate
-from salticus.cli.app import app
+from salticus.cli import app
 from salticus.exchange.write import export_log
 from salticus.store.sqlite.store import SqliteStore
 from salticus.types import Purpose, Status

@@ -17,7 +17,7 @@ from salticus.allocate.gate.base import Decisions
 from salticus.allocate.gate.stream import InstaCrawl, ThresholdGate, gamma
 from salticus.allocate.gate.uniform import UniformGate
 from salticus.checks.gate import check_gate
-from salticus.cli.app import app
+from salticus.cli import app
 from salticus.errors import ConfigError, InputError, PluginError
 from salticus.exchange.folder import Log
 from salticus.lab.simulate import SimulationSettings

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from salticus.cli.app import app
+from salticus.cli import app
 from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.write import write_log

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from salticus.cli.app import app
+from salticus.cli import app
 from salticus.errors import ConfigError
 from salticus.exchange.check import examine
 from salticus.exchange.folder import Log

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from salticus.charts.models import prediction_tables, write_prediction
-from salticus.cli.app import app
+from salticus.cli import app
 from salticus.errors import ConfigError
 from salticus.lab.studies.prediction import published
 from salticus.lab.studies.prediction.entrants import CHANGES, TASKS, some

@@ -18,7 +18,7 @@ from salticus.allocate import BUILTIN
 from salticus.charts.freshness import write_contest
 from salticus.charts.sheet import checked
 from salticus.charts.spending import habits_chart, label, margin, write_habits
-from salticus.cli.app import app
+from salticus.cli import app
 from salticus.config import Budget
 from salticus.errors import ConfigError, PluginError
 from salticus.exchange.folder import Log

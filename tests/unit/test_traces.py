@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from salticus.allocate import BUILTIN
 from salticus.charts.freshness import comparison_table, traces_table, write_traces
-from salticus.cli.app import app
+from salticus.cli import app
 from salticus.cli.lab import _each
 from salticus.config import Budget
 from salticus.lab.bench.replay import poisson_log

@@ -6,18 +6,19 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from salticus.cli import output
 from salticus.cli.options import (
-    DEFAULT,
-    ConfigFile,
-    Json,
-    Labels,
-    OfTag,
-    Pattern,
+    CONFIG,
+    JSON,
+    LABELS,
+    OF_TAG,
+    PATTERN,
+    REQUIRED,
+    Texts,
     arg,
     ask,
     day,
@@ -34,18 +35,18 @@ if TYPE_CHECKING:
     from salticus.views.merchants import MerchantView
 
 ClickFormat = Literal["csv", "jsonl", "access"]
-Folder = Annotated[Path, arg("The folder of a log.")]
+_FOLDER: Path = arg(REQUIRED, "The folder of a log.")
 Format = Literal["log", "csv", "jsonl", "warc"]
 _UNITS = (("days", 86_400), ("h", 3_600), ("min", 60))
 
 
 def import_(
-    log: Folder,
-    without_values: Annotated[
-        bool, opt("Do not compare live visits with the log's values.", "--without-values")
-    ] = False,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    log: Path = _FOLDER,
+    without_values: bool = opt(
+        False, "Do not compare live visits with the log's values.", "--without-values"
+    ),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Warm the store with the pages, visits and clicks of a log."""
     from salticus.crawl.importing import import_log
@@ -57,14 +58,14 @@ def import_(
 
 
 def export(
-    out: Annotated[Path, arg("A new folder (log) or a file (the others).")],
-    pattern: Pattern = None,
-    format_: Annotated[
-        Format, opt("Exchange format, rows of visits, or content as WARC.", "--format")
-    ] = "log",
-    tag: OfTag = None,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    out: Path = arg(REQUIRED, "A new folder (log) or a file (the others)."),
+    pattern: str | None = PATTERN,
+    format_: Format = opt(
+        "log", "Exchange format, rows of visits, or content as WARC.", "--format"
+    ),
+    tag: str | None = OF_TAG,
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Export what was visited and learnt, or the content.
 
@@ -81,7 +82,7 @@ def export(
     output.answer(told, json, lambda _: output.facts(f"wrote {out}", rows))
 
 
-def log_check(folder: Folder, json: Json = False) -> None:
+def log_check(folder: Path = _FOLDER, json: bool = JSON) -> None:
     """Check a log: every violation with file, column, row and what to do; exit code 1 if any."""
     from salticus.exchange.check import check
     from salticus.exchange.folder import Log
@@ -104,7 +105,7 @@ def log_check(folder: Folder, json: Json = False) -> None:
         raise typer.Exit(1)
 
 
-def log_info(folder: Folder, json: Json = False) -> None:
+def log_info(folder: Path = _FOLDER, json: bool = JSON) -> None:
     """Describe a log: rows, pages, change rates, visits, clicks, and what it can be used for."""
     from salticus.exchange.info import info
 
@@ -117,25 +118,21 @@ def log_info(folder: Folder, json: Json = False) -> None:
 
 
 def log_convert(
-    sources: Annotated[list[Path], arg("Files, or folders of them.")],
-    out: Annotated[Path, arg("A new folder for the log.")],
-    format_: Annotated[
-        str, opt("prices, scrapy, digests, changedetection or heissepreise.", "--from")
-    ],
-    url_column: Annotated[str | None, opt("The column with the URL.")] = None,
-    time_column: Annotated[str | None, opt("The column with the time.")] = None,
-    value_column: Annotated[str | None, opt("The column with the price, value or digest.")] = None,
-    timezone: Annotated[str | None, opt("Of times that state none, e.g. Europe/Berlin.")] = None,
-    at: Annotated[str | None, opt("The time of rows without one; for a single file.")] = None,
-    resolution: Annotated[
-        str | None, opt("How finely times are known, e.g. 1d; found if not given.")
-    ] = None,
-    name: Annotated[str | None, opt("Of the log; OUT's if not given.")] = None,
-    complete: Annotated[
-        bool, opt("The rows are every change: write values too.", "--complete")
-    ] = False,
-    skip_bad: Annotated[bool, opt("Leave bad rows out instead of stopping.", "--skip-bad")] = False,
-    json: Json = False,
+    sources: list[Path] = arg(REQUIRED, "Files, or folders of them."),
+    out: Path = arg(REQUIRED, "A new folder for the log."),
+    format_: str = opt(
+        REQUIRED, "prices, scrapy, digests, changedetection or heissepreise.", "--from"
+    ),
+    url_column: str | None = opt(None, "The column with the URL."),
+    time_column: str | None = opt(None, "The column with the time."),
+    value_column: str | None = opt(None, "The column with the price, value or digest."),
+    timezone: str | None = opt(None, "Of times that state none, e.g. Europe/Berlin."),
+    at: str | None = opt(None, "The time of rows without one; for a single file."),
+    resolution: str | None = opt(None, "How finely times are known, e.g. 1d; found if not given."),
+    name: str | None = opt(None, "Of the log; OUT's if not given."),
+    complete: bool = opt(False, "The rows are every change: write values too.", "--complete"),
+    skip_bad: bool = opt(False, "Leave bad rows out instead of stopping.", "--skip-bad"),
+    json: bool = JSON,
 ) -> None:
     """Convert other people's data to a log: prices, feeds of Scrapy, digests, and more."""
     from salticus.exchange.convert.base import ConvertOptions
@@ -152,20 +149,14 @@ def _print_converted(told: dict[str, Any]) -> None:
 
 
 def feed_import(
-    file: Annotated[str, arg("A TSV, CSV or XML file; `-` reads from stdin.")],
-    merchant: Annotated[str | None, opt("Whose feed it is; the file's name if not given.")] = None,
-    at: Annotated[
-        str | None, opt("When it was made, e.g. 2026-11-16T06:00Z; now if not given.")
-    ] = None,
-    tag: Labels = None,
-    known_only: Annotated[
-        bool, opt("Leave out pages that are not in the store.", "--known-only")
-    ] = False,
-    keep_tracking: Annotated[
-        bool, opt("Leave utm_source and the like in links.", "--keep-tracking")
-    ] = False,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    file: str = arg(REQUIRED, "A TSV, CSV or XML file; `-` reads from stdin."),
+    merchant: str | None = opt(None, "Whose feed it is; the file's name if not given."),
+    at: str | None = opt(None, "When it was made, e.g. 2026-11-16T06:00Z; now if not given."),
+    tag: Texts = LABELS,
+    known_only: bool = opt(False, "Leave out pages that are not in the store.", "--known-only"),
+    keep_tracking: bool = opt(False, "Leave utm_source and the like in links.", "--keep-tracking"),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Take in a merchant's feed: values without a visit. Nothing if more than half of it is bad."""
     from salticus.crawl.importing import FeedTerms, import_feed
@@ -181,7 +172,7 @@ def feed_import(
         typer.echo(complaint)
 
 
-def feed_report(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def feed_report(config: Path = CONFIG, json: bool = JSON) -> None:
     """How accurate merchants' feeds are, and by how much they lag, as visits found them."""
     from salticus.views.merchants import merchants
 
@@ -221,23 +212,21 @@ def _length(seconds: float | None) -> str:
 
 
 def clicks_import(
-    files: Annotated[list[str], arg("Files to count; `-` reads from stdin.", metavar="FILE...")],
-    format: Annotated[
-        ClickFormat | None, opt("csv, jsonl or access; the first line tells.", metavar="FORMAT")
-    ] = None,
-    click: Annotated[
-        str | None,
-        opt(
-            "Of an access log: the requests that are clicks, e.g. '/go?url={url}', or a "
-            "regular expression with a group (?P<url>...)."
-        ),
-    ] = None,
-    base: Annotated[
-        str | None, opt("What to put before addresses that begin with /: https://shop.example")
-    ] = None,
-    again: Annotated[bool, opt("Count once more what was counted before.", "--again")] = False,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    files: list[str] = arg(REQUIRED, "Files to count; `-` reads from stdin.", metavar="FILE..."),
+    format: ClickFormat | None = opt(
+        None, "csv, jsonl or access; the first line tells.", metavar="FORMAT"
+    ),
+    click: str | None = opt(
+        None,
+        "Of an access log: the requests that are clicks, e.g. '/go?url={url}', or a "
+        "regular expression with a group (?P<url>...).",
+    ),
+    base: str | None = opt(
+        None, "What to put before addresses that begin with /: https://shop.example"
+    ),
+    again: bool = opt(False, "Count once more what was counted before.", "--again"),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Count clicks and impressions from files: tables, JSON lines, access logs.
 

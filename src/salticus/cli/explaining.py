@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from salticus.cli import output
-from salticus.cli.options import DEFAULT, ConfigFile, Json, Url, Window, arg, ask, opt, span
+from salticus.cli.options import CONFIG, JSON, REQUIRED, SETTINGS, URL, WINDOW, arg, ask, opt, span
 
 if TYPE_CHECKING:
     from salticus.views.fresh import Fresh
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from salticus.views.panel import PanelView
     from salticus.views.reasons import Why
 
-Urls = Annotated[list[str], arg("URLs of pages.", metavar="URL...")]
 
-
-def fresh(urls: Urls, config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def fresh(
+    urls: list[str] = arg(REQUIRED, "URLs of pages.", metavar="URL..."),
+    config: Path = CONFIG,
+    json: bool = JSON,
+) -> None:
     """Tell how likely the copies of pages are still right."""
     from salticus.views import fresh
 
@@ -44,7 +46,7 @@ def _row(page: Fresh) -> tuple[Any, ...]:
     return (page.url, f"{page.fresh:.1%}", page.state, *last, due)
 
 
-def why(url: Url, config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def why(url: str = URL, config: Path = CONFIG, json: bool = JSON) -> None:
     """Explain when a page is visited next, and why then."""
     from salticus.views.reasons import in_words
     from salticus.views.why import why
@@ -59,12 +61,10 @@ def why(url: Url, config: ConfigFile = DEFAULT, json: Json = False) -> None:
 
 
 def freshness(
-    window: Window = "24h",
-    plot: Annotated[
-        Path | None, opt("Write a chart of all days to this .html, .svg or .png.")
-    ] = None,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    window: str = WINDOW,
+    plot: Path | None = opt(None, "Write a chart of all days to this .html, .svg or .png."),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Estimate how fresh the copy is, without bias, from exploring visits.
 
@@ -107,7 +107,7 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f} %"
 
 
-def insta(window: Window = "24h", config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def insta(window: str = WINDOW, config: Path = CONFIG, json: bool = JSON) -> None:
     """Tell what became of clicks, and what the visits that the gate saved have found elsewhere."""
     from salticus.views.schedulers import insta
     from salticus.views.times import when
@@ -118,7 +118,7 @@ def insta(window: Window = "24h", config: ConfigFile = DEFAULT, json: Json = Fal
     output.answer(told, json, lambda _: output.facts(span_, output.facts_of(told, "from", "to")))
 
 
-def arms(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def arms(config: Path = CONFIG, json: bool = JSON) -> None:
     """Show the arms of a bandit: how likely each is drawn, and what its steps earned."""
     from salticus.views.schedulers import SHOWN, arms
 
@@ -132,11 +132,11 @@ def arms(config: ConfigFile = DEFAULT, json: Json = False) -> None:
 
 
 def panel_plan(
-    pages: Annotated[int, opt("So many pages.", min=1)],
-    every: Annotated[str, opt("How often each is visited, e.g. 4h.")] = "4h",
-    days: Annotated[float | None, opt("End by itself after this.", min=0.0)] = None,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    pages: int = opt(REQUIRED, "So many pages.", min=1),
+    every: str = opt("4h", "How often each is visited, e.g. 4h."),
+    days: float | None = opt(None, "End by itself after this.", min=0.0),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Choose pages to be watched closely, on a budget of their own.
 
@@ -153,17 +153,17 @@ def panel_plan(
 def panel_(context: typer.Context) -> None:
     """Watch a sample of pages closely; alone, show what was found."""
     if context.invoked_subcommand is None:
-        panel_show()
+        panel_show(SETTINGS, json=False)
 
 
-def panel_show(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def panel_show(config: Path = CONFIG, json: bool = JSON) -> None:
     """Show the panel and what it found."""
     from salticus.views.panel import panel
 
     output.answer(ask(config, panel), json, _print_panel)
 
 
-def panel_end(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def panel_end(config: Path = CONFIG, json: bool = JSON) -> None:
     """End the panel; what it found stays."""
     from salticus.views.panel import end_panel
 

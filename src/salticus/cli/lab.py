@@ -6,16 +6,17 @@ from dataclasses import replace
 from os import cpu_count
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import typer
 
 from salticus.cli import output
 from salticus.cli.options import (
-    Charts,
-    Json,
-    JsonFile,
-    Seed,
+    CHARTS,
+    JSON,
+    JSON_FILE,
+    REQUIRED,
+    SEED,
     Texts,
     arg,
     day,
@@ -26,16 +27,16 @@ from salticus.cli.options import (
 from salticus.config import Budget
 from salticus.errors import ConfigError
 
-_Sizes = Annotated[list[int] | None, opt("Pages; may be repeated. [default: 10^4 to 10^6]", min=1)]
+_SIZES: list[int] | None = opt(None, "Pages; may be repeated. [default: 10^4 to 10^6]", min=1)
 
 
 def demo(
-    folder: Annotated[Path | None, arg("Where to put everything.")] = None,
-    compare: Annotated[bool, opt("At full size: 20,000 offers of 100 shops.", "--compare")] = False,
-    seed: Annotated[int, opt("Fixes the market and every chance.")] = 0,
-    seconds: Annotated[float | None, opt("How long each crawl takes, wall time.")] = None,
-    offers: Annotated[int | None, typer.Option(min=1)] = None,
-    json: Json = False,
+    folder: Path | None = arg(None, "Where to put everything."),
+    compare: bool = opt(False, "At full size: 20,000 offers of 100 shops.", "--compare"),
+    seed: int = opt(0, "Fixes the market and every chance."),
+    seconds: float | None = opt(None, "How long each crawl takes, wall time."),
+    offers: int | None = typer.Option(None, min=1),
+    json: bool = JSON,
 ) -> None:
     """Crawl a mall of its own twice, once evenly and once with leap, and compare the copies."""
     from salticus.crawl.running import run_fast
@@ -58,27 +59,23 @@ def demo(
 
 
 def mall(
-    folder: Annotated[Path, arg("A new folder.")],
-    shops: Annotated[int, opt("Hosts, one port each.", min=1)] = 20,
-    offers: Annotated[int, typer.Option(min=1)] = 2000,
-    days: Annotated[float, opt("World days that prices change.")] = 30.0,
-    seed: Annotated[int, opt("Fixes the mall.")] = 0,
-    speed: Annotated[float, opt("World seconds a wall second.")] = 3600.0,
-    delay: Annotated[float, opt("Seconds between requests to a shop.")] = 0.05,
-    page_size: Annotated[int | None, opt("Pad offers to so many bytes.")] = None,
-    fault: Annotated[Texts, opt("E.g. 429:0.02:retry=2.")] = None,
-    log: Annotated[Path | None, opt("Serve the values of this log.")] = None,
-    markup: Annotated[
-        Texts, opt("jsonld, microdata, rdfa, opengraph or script; shops take turns.")
-    ] = None,
-    zoo: Annotated[int, opt("So many shops serve every fault known.", min=0)] = 0,
-    shoppers: Annotated[
-        bool, opt("With --log: its people click at the crawler's desk.", "--shoppers")
-    ] = False,
-    wait: Annotated[
-        bool, opt("Time passes only while a crawl with the mall's settings runs.")
-    ] = True,
-    json: Json = False,
+    folder: Path = arg(REQUIRED, "A new folder."),
+    shops: int = opt(20, "Hosts, one port each.", min=1),
+    offers: int = typer.Option(2000, min=1),
+    days: float = opt(30.0, "World days that prices change."),
+    seed: int = opt(0, "Fixes the mall."),
+    speed: float = opt(3600.0, "World seconds a wall second."),
+    delay: float = opt(0.05, "Seconds between requests to a shop."),
+    page_size: int | None = opt(None, "Pad offers to so many bytes."),
+    fault: Texts = opt(None, "E.g. 429:0.02:retry=2."),
+    log: Path | None = opt(None, "Serve the values of this log."),
+    markup: Texts = opt(None, "jsonld, microdata, rdfa, opengraph or script; shops take turns."),
+    zoo: int = opt(0, "So many shops serve every fault known.", min=0),
+    shoppers: bool = opt(
+        False, "With --log: its people click at the crawler's desk.", "--shoppers"
+    ),
+    wait: bool = opt(True, "Time passes only while a crawl with the mall's settings runs."),
+    json: bool = JSON,
 ) -> None:
     """Open a mall on loopback to crawl, with settings and addresses for it, until stopped."""
     from salticus.crawl.running import run_fast
@@ -102,53 +99,49 @@ def mall(
 
 
 def bench_fetch(
-    pages: Annotated[int, opt("Pages that each fetches.", min=1)] = 16_000,
-    rounds: Annotated[int, opt("Each is run so often; medians count.", min=1)] = 3,
-    size: Annotated[int, opt("Bytes of a page.")] = 68_000,
-    mixed: Annotated[
-        bool, opt("A third of the pages in microdata, links wanted too.", "--mixed")
-    ] = False,
-    json: Json = False,
+    pages: int = opt(16_000, "Pages that each fetches.", min=1),
+    rounds: int = opt(3, "Each is run so often; medians count.", min=1),
+    size: int = opt(68_000, "Bytes of a page."),
+    mixed: bool = opt(False, "A third of the pages in microdata, links wanted too.", "--mixed"),
+    json: bool = JSON,
 ) -> None:
     """Pages a second: a bare aiohttp loop, Salticus, and a bare Scrapy spider, side by side."""
     _bench("fetch", "fetching", json, pages=pages, rounds=rounds, size=size, mixed=mixed)
 
 
 def bench_simulate(
-    pages: _Sizes = None,
-    policy: Annotated[Texts, opt("A name; may be repeated. [default: all]")] = None,
-    days: Annotated[int, opt("Days that each crawls.", min=1)] = 3,
-    json: Json = False,
+    pages: list[int] | None = _SIZES,
+    policy: Texts = opt(None, "A name; may be repeated. [default: all]"),
+    days: int = opt(3, "Days that each crawls.", min=1),
+    json: bool = JSON,
 ) -> None:
     """Page-ticks a second of every policy through the real loop, beside a bare NumPy loop."""
     _bench("simulate", "simulating", json, sizes=pages, policies=policy, days=days)
 
 
 def bench_policies(
-    pages: Annotated[
-        list[int] | None, opt("Pages; may be repeated. [default: 10^5, 10^6 and 10^7]", min=1)
-    ] = None,
-    policy: Annotated[
-        Texts, opt("A name; may be repeated. [default: leap and lambdacrawl]")
-    ] = None,
-    json: Json = False,
+    pages: list[int] | None = opt(
+        None, "Pages; may be repeated. [default: 10^5, 10^6 and 10^7]", min=1
+    ),
+    policy: Texts = opt(None, "A name; may be repeated. [default: leap and lambdacrawl]"),
+    json: bool = JSON,
 ) -> None:
     """Seconds and memory of one plan over all pages, beside a bare NumPy pass."""
     _bench("policies", "one plan over all pages", json, sizes=pages, policies=policy)
 
 
 def bench_learn(
-    rows: Annotated[int, opt("Rows of each contest.", min=1)] = 1_000_000,
-    contest: Annotated[
-        Texts, opt("examples, training, dnn, sequence or trees; repeatable. [default: all]")
-    ] = None,
-    json: Json = False,
+    rows: int = opt(1_000_000, "Rows of each contest.", min=1),
+    contest: Texts = opt(
+        None, "examples, training, dnn, sequence or trees; repeatable. [default: all]"
+    ),
+    json: bool = JSON,
 ) -> None:
     """Rows a second of making examples, training and scoring; training beside a bare JAX loop."""
     _bench("learn", "learning", json, rows=rows, contests=contest)
 
 
-def bench_tick(pages: _Sizes = None, json: Json = False) -> None:
+def bench_tick(pages: list[int] | None = _SIZES, json: bool = JSON) -> None:
     """Seconds and memory of one tick of a crawl: columns, predictions, policy, visits, snapshot."""
     _bench("tick", "one tick of a crawl", json, sizes=pages)
 
@@ -165,12 +158,12 @@ def _bench(name: str, title: str, json: bool, **chosen: Any) -> None:
 
 
 def make_market(
-    out: Annotated[Path, opt("A new folder for the log.")],
-    offers: Annotated[int, typer.Option(min=1)] = 10_000,
-    days: Annotated[int, typer.Option(min=1)] = 120,
-    seed: Annotated[int, opt("Fixes the market.")] = 0,
-    preset: Annotated[str, opt("han2019 or han2020.")] = "han2020",
-    json: Json = False,
+    out: Path = opt(REQUIRED, "A new folder for the log."),
+    offers: int = typer.Option(10_000, min=1),
+    days: int = typer.Option(120, min=1),
+    seed: int = opt(0, "Fixes the market."),
+    preset: str = opt("han2020", "han2019 or han2020."),
+    json: bool = JSON,
 ) -> None:
     """Make a synthetic market of offers: the truth, its readers, and what a crawler saw of it."""
     from salticus.lab.worlds.market import MarketSize, make_market
@@ -185,9 +178,9 @@ T = TypeVar("T")
 
 
 def analyze(
-    folder: Annotated[Path, arg("A log: a folder of Parquet files.")],
-    out: Annotated[Path | None, opt("Write the report with charts here.")] = None,
-    json: Json = False,
+    folder: Path = arg(REQUIRED, "A log: a folder of Parquet files."),
+    out: Path | None = opt(None, "Write the report with charts here."),
+    json: bool = JSON,
 ) -> None:
     """Study when, how often and where the pages of a log change, and what people click."""
     from salticus.exchange.folder import Log
@@ -211,15 +204,13 @@ def analyze(
 
 
 def calibrate(
-    preset: Annotated[
-        str | None, opt("han2019, han2020 or both; of a log, the one it was made by.")
-    ] = None,
-    offers: Annotated[int, opt("Offers of the market.", min=1000)] = 30_000,
-    days: Annotated[int, opt("Days of the market.", min=62)] = 120,
-    seed: Annotated[int, opt("Fixes the market and every chance.")] = 1,
-    log: Annotated[Path | None, opt("Measure this log instead.")] = None,
-    out: Annotated[Path | None, opt("Write the table as Markdown.")] = None,
-    json: Json = False,
+    preset: str | None = opt(None, "han2019, han2020 or both; of a log, the one it was made by."),
+    offers: int = opt(30_000, "Offers of the market.", min=1000),
+    days: int = opt(120, "Days of the market.", min=62),
+    seed: int = opt(1, "Fixes the market and every chance."),
+    log: Path | None = opt(None, "Measure this log instead."),
+    out: Path | None = opt(None, "Write the table as Markdown."),
+    json: bool = JSON,
 ) -> None:
     """Measure the synthetic market, or a log, against the published statistics."""
     from salticus.lab.studies.calibration import run
@@ -258,19 +249,17 @@ def _tell(text: str) -> None:
 
 
 def study_traces(
-    log: Annotated[list[Path], opt("A log of true changes; may be repeated.")],
-    start: Annotated[Texts, opt("First day of the history; one for all logs, or one each.")] = None,
-    pages: Annotated[
-        list[int] | None, opt("Sample of so many; one for all logs, or one each.", min=1)
-    ] = None,
-    budget: Annotated[Texts, opt("Visits; may be repeated. [default: 1, 5, 10, 20, 50 %]")] = None,
-    policy: Annotated[Texts, opt("May be repeated. [default: all of them]")] = None,
-    predictor: Annotated[str, opt("A name, or file.py:Class.")] = "rhythm",
-    runs: Annotated[int, opt("Each with its own draw of the demand.", min=1)] = 10,
-    jobs: Annotated[int | None, opt("Processes. [default: one a core]", min=1)] = None,
-    seed: Seed = 0,
-    json: JsonFile = None,
-    plot: Charts = None,
+    log: list[Path] = opt(REQUIRED, "A log of true changes; may be repeated."),
+    start: Texts = opt(None, "First day of the history; one for all logs, or one each."),
+    pages: list[int] | None = opt(None, "Sample of so many; one for all logs, or one each.", min=1),
+    budget: Texts = opt(None, "Visits; may be repeated. [default: 1, 5, 10, 20, 50 %]"),
+    policy: Texts = opt(None, "May be repeated. [default: all of them]"),
+    predictor: str = opt("rhythm", "A name, or file.py:Class."),
+    runs: int = opt(10, "Each with its own draw of the demand.", min=1),
+    jobs: int | None = opt(None, "Processes. [default: one a core]", min=1),
+    seed: int = SEED,
+    json: Path | None = JSON_FILE,
+    plot: Path | None = CHARTS,
 ) -> None:
     """Let every policy crawl logs of real changes by one protocol; compare leap to LambdaCrawl."""
     from salticus.charts.freshness import write_traces
@@ -312,27 +301,23 @@ def _print_traces(report: dict[str, Any]) -> None:
 
 
 def study_predict(
-    log: Annotated[Path, arg("A log.")],
-    table: Annotated[
-        str,
-        opt(
-            "changes (Han 2019, Tables 2 and 3), tasks (Han 2020, Table 4), daily (rules and "
-            "models on a daily log) or cold (by how much is known of a page)."
-        ),
-    ] = "changes",
-    model: Annotated[Texts, opt("May be repeated. [default: all of them]")] = None,
-    examples: Annotated[
-        int, opt("At most so many to learn from, and to be judged by.", min=1000)
-    ] = 5_000_000,
-    start: Annotated[str | None, opt("daily: first day of training.")] = None,
-    test: Annotated[str | None, opt("daily: first day of the test.")] = None,
-    end: Annotated[str | None, opt("daily: the day after the last.")] = None,
-    without: Annotated[Texts, opt("daily: a merchant to leave out of training.")] = None,
-    work: Annotated[Path | None, opt("Keep the examples here, to go on from or use again.")] = None,
-    quick: Annotated[bool, opt("Tiny models, to see that all works.")] = False,
-    seed: Seed = 0,
-    json: JsonFile = None,
-    plot: Charts = None,
+    log: Path = arg(REQUIRED, "A log."),
+    table: str = opt(
+        "changes",
+        "changes (Han 2019, Tables 2 and 3), tasks (Han 2020, Table 4), daily (rules and "
+        "models on a daily log) or cold (by how much is known of a page).",
+    ),
+    model: Texts = opt(None, "May be repeated. [default: all of them]"),
+    examples: int = opt(5_000_000, "At most so many to learn from, and to be judged by.", min=1000),
+    start: str | None = opt(None, "daily: first day of training."),
+    test: str | None = opt(None, "daily: first day of the test."),
+    end: str | None = opt(None, "daily: the day after the last."),
+    without: Texts = opt(None, "daily: a merchant to leave out of training."),
+    work: Path | None = opt(None, "Keep the examples here, to go on from or use again."),
+    quick: bool = opt(False, "Tiny models, to see that all works."),
+    seed: int = SEED,
+    json: Path | None = JSON_FILE,
+    plot: Path | None = CHARTS,
 ) -> None:
     """Train every model of a published table on a log; show its figures and ours."""
     from salticus.charts.models import prediction_tables, write_prediction

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from salticus.cli import output
 from salticus.cli.options import (
-    DEFAULT,
-    Charts,
-    ConfigFile,
-    Json,
-    JsonFile,
-    LogFolder,
-    Seed,
+    CHARTS,
+    CONFIG,
+    JSON,
+    JSON_FILE,
+    LOG_FOLDER,
+    REQUIRED,
+    SEED,
     Texts,
     arg,
     ask,
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from salticus.models.training.recipe import TimeSplit
     from salticus.views.models import ModelView, ServingView
 
-_Model = Annotated[Path, arg("A folder that `train` has made.", metavar="MODEL")]
-_Version = Annotated[int, arg("A model's number; 0 = none.", metavar="N")]
+_MODEL: Path = arg(REQUIRED, "A folder that `train` has made.", metavar="MODEL")
 _FIGURES = ("log_loss", "auc", "ece")
 _EVENTS = 10  # events of models that are printed
 _SHOWN = 20  # pages that are printed
@@ -44,52 +43,34 @@ _FAR = "75d/20d/28d"  # a split whose second and third span reach beyond the cur
 
 
 def train(
-    log: Annotated[
-        Path | None, arg("A log; without one, the store of the settings.", metavar="[LOG]")
-    ] = None,
-    out: Annotated[Path | None, opt("A new folder for the model; with LOG.")] = None,
-    task: Annotated[
-        Literal["change", "stale", "click", "impression"],
-        opt("What is foretold: a change ahead, one missed, a click, an impression."),
-    ] = "change",
-    model: Annotated[
-        Literal["dnn", "trees", "sequence", "frequency"] | None,
-        opt("[default: dnn if JAX is installed, else trees; trees on the store]"),
-    ] = None,
-    features: Annotated[
-        Literal["metadata", "history", "both"], opt("What the model looks at.")
-    ] = "both",
-    preset: Annotated[
-        Literal["full", "visits", "han2019", "han2020"], opt("Which features there are.")
-    ] = "full",
-    baseline: Annotated[
-        str, opt("Of the model frequency: combined, gamma, rule or a feature.")
-    ] = "combined",
-    observe: Annotated[
-        str, opt("What is known: full, partial, or visits per page and day (0.2).")
-    ] = "full",
-    horizon: Annotated[Texts, opt("How far ahead; may be repeated, rising. [default: 6h]")] = None,
-    hazard: Annotated[
-        bool, opt("A curve over 14 days: 6h, 1d, 3d, 7d and 14d ahead.", "--hazard")
-    ] = False,
-    split: Annotated[
-        str | None, opt("han2019, han2020 or like 92d/5d/26d. [default: han2019, or less]")
-    ] = None,
-    start: Annotated[str | None, opt("First day of training.")] = None,
-    every: Annotated[
-        str | None, opt("Predictions so often. [default: 1h, or the resolution]")
-    ] = None,
-    examples: Annotated[int, opt("At most so many in each span.", min=1)] = 5_000_000,
-    unseen: Annotated[str, opt("Share of the pages held out of training.")] = "25%",
-    published: Annotated[
-        bool, opt("The features and the network of Han 2019.", "--published")
-    ] = False,
-    cache: Annotated[
-        Path | None, opt("Keep the examples in this folder, to use them again.")
-    ] = None,
-    seed: Seed = 0,
-    config: ConfigFile = DEFAULT,
-    json: JsonFile = None,
+    log: Path | None = arg(None, "A log; without one, the store of the settings.", metavar="[LOG]"),
+    out: Path | None = opt(None, "A new folder for the model; with LOG."),
+    task: Literal["change", "stale", "click", "impression"] = opt(
+        "change", "What is foretold: a change ahead, one missed, a click, an impression."
+    ),
+    model: Literal["dnn", "trees", "sequence", "frequency"] | None = opt(
+        None, "[default: dnn if JAX is installed, else trees; trees on the store]"
+    ),
+    features: Literal["metadata", "history", "both"] = opt("both", "What the model looks at."),
+    preset: Literal["full", "visits", "han2019", "han2020"] = opt(
+        "full", "Which features there are."
+    ),
+    baseline: str = opt("combined", "Of the model frequency: combined, gamma, rule or a feature."),
+    observe: str = opt("full", "What is known: full, partial, or visits per page and day (0.2)."),
+    horizon: Texts = opt(None, "How far ahead; may be repeated, rising. [default: 6h]"),
+    hazard: bool = opt(False, "A curve over 14 days: 6h, 1d, 3d, 7d and 14d ahead.", "--hazard"),
+    split: str | None = opt(
+        None, "han2019, han2020 or like 92d/5d/26d. [default: han2019, or less]"
+    ),
+    start: str | None = opt(None, "First day of training."),
+    every: str | None = opt(None, "Predictions so often. [default: 1h, or the resolution]"),
+    examples: int = opt(5_000_000, "At most so many in each span.", min=1),
+    unseen: str = opt("25%", "Share of the pages held out of training."),
+    published: bool = opt(False, "The features and the network of Han 2019.", "--published"),
+    cache: Path | None = opt(None, "Keep the examples in this folder, to use them again."),
+    seed: int = SEED,
+    config: Path = CONFIG,
+    json: Path | None = JSON_FILE,
 ) -> None:
     """Learn from a log how likely its pages change (or are clicked) soon, and judge the result.
 
@@ -136,19 +117,13 @@ def train(
 
 
 def evaluate(
-    model: _Model,
-    log: LogFolder,
-    start: Annotated[
-        str | None, opt("First day judged. [default: that of the model's test]")
-    ] = None,
-    days: Annotated[
-        int | None, opt("Days judged. [default: those of the model's test]", min=1)
-    ] = None,
-    observe: Annotated[
-        str | None, opt("As in `train`. [default: as the model was trained]")
-    ] = None,
-    plot: Charts = None,
-    json: JsonFile = None,
+    model: Path = _MODEL,
+    log: Path = LOG_FOLDER,
+    start: str | None = opt(None, "First day judged. [default: that of the model's test]"),
+    days: int | None = opt(None, "Days judged. [default: those of the model's test]", min=1),
+    observe: str | None = opt(None, "As in `train`. [default: as the model was trained]"),
+    plot: Path | None = CHARTS,
+    json: Path | None = JSON_FILE,
 ) -> None:
     """Judge a model on a log: how well it ranks, and whether its probabilities come true."""
     from salticus.charts.models import write_evaluation
@@ -168,12 +143,12 @@ def evaluate(
 
 
 def predict(
-    model: _Model,
-    log: LogFolder,
-    at: Annotated[str | None, opt("When. [default: the end of the log]")] = None,
-    page: Annotated[Texts, opt("Only this page_id; may be repeated.")] = None,
-    out: Annotated[Path | None, opt("Write all rows to this .parquet or .csv file.")] = None,
-    json: JsonFile = None,
+    model: Path = _MODEL,
+    log: Path = LOG_FOLDER,
+    at: str | None = opt(None, "When. [default: the end of the log]"),
+    page: Texts = opt(None, "Only this page_id; may be repeated."),
+    out: Path | None = opt(None, "Write all rows to this .parquet or .csv file."),
+    json: Path | None = JSON_FILE,
 ) -> None:
     """Tell for each page of a log how likely the event is, by the end of each horizon."""
     from salticus.exchange.folder import Log
@@ -298,13 +273,13 @@ def _train_store(path: Path, model: str, features: str, seed: int, json: Path | 
         typer.echo(f"{model}{found.why}")
 
 
-def models(context: typer.Context, config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def models(context: typer.Context, config: Path = CONFIG, json: bool = JSON) -> None:
     """The models of the crawl: list, compare, pin, roll back."""
     if context.invoked_subcommand is None:
         models_list(config, json)
 
 
-def models_list(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def models_list(config: Path = CONFIG, json: bool = JSON) -> None:
     """Show all models, which one serves, and what happened of late."""
     from salticus.views import models
 
@@ -338,10 +313,10 @@ def _spelt(figure: float | None) -> str:
 
 
 def models_compare(
-    first: Annotated[int, arg("A model's number; 0 = none.", metavar="A")],
-    second: Annotated[int, arg("Another.", metavar="B")],
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    first: int = arg(REQUIRED, "A model's number; 0 = none.", metavar="A"),
+    second: int = arg(REQUIRED, "Another.", metavar="B"),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Replay the latest fifth of the crawl's time with two models, and say which foretells better.
 
@@ -361,21 +336,25 @@ def models_compare(
     typer.echo(f"A ({first}) beside B ({second}): {found.why}")
 
 
-def models_pin(version: _Version, config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def models_pin(
+    version: int = arg(REQUIRED, "A model's number; 0 = none.", metavar="N"),
+    config: Path = CONFIG,
+    json: bool = JSON,
+) -> None:
     """Let a model serve, whatever is trained later; one that was broken gets another chance."""
     from salticus.views import models
 
     output.answer(ask(config, models.pin, version), json, _print_serving)
 
 
-def models_unpin(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def models_unpin(config: Path = CONFIG, json: bool = JSON) -> None:
     """Let better models take over again."""
     from salticus.views import models
 
     output.answer(ask(config, models.unpin), json, _print_serving)
 
 
-def models_roll_back(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def models_roll_back(config: Path = CONFIG, json: bool = JSON) -> None:
     """Let the model serve that served before, or none."""
     from salticus.views import models
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import msgspec
 import typer
@@ -19,38 +19,42 @@ if TYPE_CHECKING:
     from salticus.crawl.opening import Crawl
 
 
-def opt(help: str, *names: str, **more: Any) -> Any:
-    """An option: what it is for, and its names if they are not the parameter's."""
-    return typer.Option(*names, help=help, **more)
-
-
-def arg(help: str, **more: Any) -> Any:
-    """An argument: what it is for."""
-    return typer.Argument(help=help, **more)
-
-
-DEFAULT = Path("salticus.toml")
-ConfigFile = Annotated[Path, opt("The settings, a TOML file.", "--config", "-c")]
-Json = Annotated[bool, opt("Print JSON instead of a table.", "--json")]
-JsonFile = Annotated[Path | None, opt("Write the result as JSON (- = print).", "--json")]
-Charts = Annotated[Path | None, opt("Write charts to this HTML file.")]
-Seed = Annotated[int, opt("Fixes every chance.")]
-Window = Annotated[str, opt("The time looked back on, e.g. 24h or 7d.")]
-
-Texts = list[str] | None
-Labels = Annotated[Texts, opt("A label; may be repeated.")]
-LogFolder = Annotated[Path, arg("A log: a folder of Parquet files.", metavar="LOG")]
-Url = Annotated[str, arg("A page's URL, as it was added.")]
-PageKind = Literal["offer", "article", "page", "source"]
-Pattern = Annotated[str | None, arg("A URL, a part of one, or a pattern: `*` stands for anything.")]
-OfTag = Annotated[str | None, opt("Only pages with this label.")]
-OfHost = Annotated[str | None, opt("Only pages of this host; `*` stands for anything.")]
-OfKind = Annotated[
-    PageKind | None, opt("Only of this kind: offer, article, page, source.", metavar="KIND")
-]
-
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def opt(default: T, help: str, *names: str, **more: Any) -> T:
+    """An option: its default, what it is for, and its names if they are not the parameter's."""
+    made: T = typer.Option(default, *names, help=help, **more)
+    return made
+
+
+def arg(default: T, help: str, **more: Any) -> T:
+    """An argument: its default, and what it is for."""
+    made: T = typer.Argument(default, help=help, **more)
+    return made
+
+
+Texts = list[str] | None
+PageKind = Literal["offer", "article", "page", "source"]
+
+REQUIRED: Any = ...  # in place of a default
+SETTINGS = Path("salticus.toml")
+CONFIG = opt(SETTINGS, "The settings, a TOML file.", "--config", "-c")
+JSON = opt(False, "Print JSON instead of a table.", "--json")
+JSON_FILE: Path | None = opt(None, "Write the result as JSON (- = print).", "--json")
+CHARTS: Path | None = opt(None, "Write charts to this HTML file.")
+SEED = opt(0, "Fixes every chance.")
+WINDOW = opt("24h", "The time looked back on, e.g. 24h or 7d.")
+LABELS: Texts = opt(None, "A label; may be repeated.")
+LOG_FOLDER: Path = arg(REQUIRED, "A log: a folder of Parquet files.", metavar="LOG")
+URL: str = arg(REQUIRED, "A page's URL, as it was added.")
+PATTERN: str | None = arg(None, "A URL, a part of one, or a pattern: `*` stands for anything.")
+OF_TAG: str | None = opt(None, "Only pages with this label.")
+OF_HOST: str | None = opt(None, "Only pages of this host; `*` stands for anything.")
+OF_KIND: PageKind | None = opt(
+    None, "Only of this kind: offer, article, page, source.", metavar="KIND"
+)
 
 
 def from_options(kind: type[T], given: Mapping[str, Any], **others: Any) -> T:

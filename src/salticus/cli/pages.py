@@ -8,21 +8,21 @@ import sys
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from salticus.cli import output
 from salticus.cli.options import (
-    DEFAULT,
-    ConfigFile,
-    Json,
-    Labels,
-    OfHost,
-    OfKind,
-    OfTag,
+    CONFIG,
+    JSON,
+    LABELS,
+    OF_HOST,
+    OF_KIND,
+    OF_TAG,
+    PATTERN,
+    REQUIRED,
     PageKind,
-    Pattern,
     Texts,
     arg,
     ask,
@@ -39,24 +39,19 @@ if TYPE_CHECKING:
 
 
 def add(
-    urls: Annotated[Texts, arg("URLs; `-` reads them from stdin.")] = None,
-    file: Annotated[Path | None, opt("A file with one URL a line.", "--file", "-f")] = None,
-    sitemap: Annotated[
-        Texts, opt("Add a sitemap, and every page that it names; may be repeated.")
-    ] = None,
-    feed: Annotated[Texts, opt("Add a feed (RSS, Atom, JSON), likewise; may be repeated.")] = None,
-    tag: Labels = None,
-    kind: Annotated[
-        PageKind | None,
-        opt("offer, article, page, or source: it names other pages.", metavar="KIND"),
-    ] = None,
-    max_interval: Annotated[str | None, opt("No longer between visits, e.g. 1d.")] = None,
-    demand: Annotated[float | None, opt("Clicks a day.", min=0)] = None,
-    no_visit: Annotated[
-        bool, opt("Do not read sources now; the crawl will.", "--no-visit")
-    ] = False,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    urls: Texts = arg(None, "URLs; `-` reads them from stdin."),
+    file: Path | None = opt(None, "A file with one URL a line.", "--file", "-f"),
+    sitemap: Texts = opt(None, "Add a sitemap, and every page that it names; may be repeated."),
+    feed: Texts = opt(None, "Add a feed (RSS, Atom, JSON), likewise; may be repeated."),
+    tag: Texts = LABELS,
+    kind: PageKind | None = opt(
+        None, "offer, article, page, or source: it names other pages.", metavar="KIND"
+    ),
+    max_interval: str | None = opt(None, "No longer between visits, e.g. 1d."),
+    demand: float | None = opt(None, "Clicks a day.", min=0),
+    no_visit: bool = opt(False, "Do not read sources now; the crawl will.", "--no-visit"),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Add pages, or a sitemap or feed that names them.
 
@@ -125,9 +120,9 @@ def _why(page: PageState) -> str:
 
 
 def visit(
-    urls: Annotated[list[str], arg("Pages that were added.")],
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    urls: list[str] = arg(REQUIRED, "Pages that were added."),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Visit pages now.
 
@@ -165,43 +160,37 @@ _NAMED = 10  # pages that are named before they are forgotten
 
 Sort = Literal["url", "added", "last_visit", "last_change", "changes", "failures", "demand"]
 State = Literal["new", "well", "failing", "gone", "paused", "unlisted", "moved"]
-OfStatus = Annotated[
-    str | None, opt("Only those whose last visit ended so: ok, gone, timeout, ...")
-]
-OfState = Annotated[
-    State | None, opt("new, well, failing, gone, paused, unlisted or moved.", metavar="STATE")
-]
+_OF_STATE: State | None = opt(
+    None, "new, well, failing, gone, paused, unlisted or moved.", metavar="STATE"
+)
 
 
 def pages(
-    pattern: Pattern = None,
-    tag: OfTag = None,
-    host: OfHost = None,
-    kind: OfKind = None,
-    status: OfStatus = None,
-    state: OfState = None,
-    sort: Annotated[
-        Sort,
-        opt("By url, added, last_visit, last_change, changes, failures or demand.", metavar="WHAT"),
-    ] = "url",
-    desc: Annotated[bool, opt("The other way round.", "--desc")] = False,
-    limit: Annotated[int, opt("List at most so many.", min=1)] = _SHOWN,
-    set_tag: Annotated[Texts, opt("Edit: give them this label; may be repeated.")] = None,
-    drop_tag: Annotated[Texts, opt("Edit: take this label away; may be repeated.")] = None,
-    set_kind: Annotated[
-        PageKind | None, opt("Edit: how they are read from now on.", metavar="KIND")
-    ] = None,
-    set_max_interval: Annotated[
-        str | None, opt("Edit: no longer between visits, e.g. 1d; none clears it.")
-    ] = None,
-    set_demand: Annotated[float | None, opt("Edit: clicks a day.", min=0)] = None,
-    pause: Annotated[bool, opt("Edit: visit them no more.", "--pause")] = False,
-    resume: Annotated[bool, opt("Edit: visit them again.", "--resume")] = False,
-    all_: Annotated[
-        bool, opt("Yes, edit every page; needed if nothing chooses some.", "--all")
-    ] = False,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    pattern: str | None = PATTERN,
+    tag: str | None = OF_TAG,
+    host: str | None = OF_HOST,
+    kind: PageKind | None = OF_KIND,
+    status: str | None = opt(None, "Only those whose last visit ended so: ok, gone, timeout, ..."),
+    state: State | None = _OF_STATE,
+    sort: Sort = opt(
+        "url",
+        "By url, added, last_visit, last_change, changes, failures or demand.",
+        metavar="WHAT",
+    ),
+    desc: bool = opt(False, "The other way round.", "--desc"),
+    limit: int = opt(_SHOWN, "List at most so many.", min=1),
+    set_tag: Texts = opt(None, "Edit: give them this label; may be repeated."),
+    drop_tag: Texts = opt(None, "Edit: take this label away; may be repeated."),
+    set_kind: PageKind | None = opt(None, "Edit: how they are read from now on.", metavar="KIND"),
+    set_max_interval: str | None = opt(
+        None, "Edit: no longer between visits, e.g. 1d; none clears it."
+    ),
+    set_demand: float | None = opt(None, "Edit: clicks a day.", min=0),
+    pause: bool = opt(False, "Edit: visit them no more.", "--pause"),
+    resume: bool = opt(False, "Edit: visit them again.", "--resume"),
+    all_: bool = opt(False, "Yes, edit every page; needed if nothing chooses some.", "--all"),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """List pages that fit, or edit them all at once.
 
@@ -250,16 +239,14 @@ def _listed(config: Path, query: Query, *, json: bool) -> None:
 
 
 def forget(
-    patterns: Annotated[
-        Texts, arg("URLs, parts of them, or patterns: `*` stands for anything.")
-    ] = None,
-    tag: OfTag = None,
-    host: OfHost = None,
-    kind: OfKind = None,
-    state: OfState = None,
-    yes: Annotated[bool, opt("Do it; otherwise only say what goes.", "--yes")] = False,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    patterns: Texts = arg(None, "URLs, parts of them, or patterns: `*` stands for anything."),
+    tag: str | None = OF_TAG,
+    host: str | None = OF_HOST,
+    kind: PageKind | None = OF_KIND,
+    state: State | None = _OF_STATE,
+    yes: bool = opt(False, "Do it; otherwise only say what goes.", "--yes"),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Delete pages with all that is known of them.
 

@@ -6,12 +6,12 @@ import asyncio
 import tomllib
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from salticus.cli import output
-from salticus.cli.options import DEFAULT, ConfigFile, Json, arg, ask, opt, settings, span
+from salticus.cli.options import CONFIG, JSON, REQUIRED, SETTINGS, arg, ask, opt, settings, span
 from salticus.config import Config, parse
 from salticus.config.file import default_text
 from salticus.errors import InputError
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def init(
-    folder: Annotated[Path, arg("Where to write salticus.toml.")] = Path(),
-    contact: Annotated[str, opt("E-mail or web address for site owners.")] = "",
-    budget: Annotated[str, opt("Visits: 10%, 0.1 or 5000.")] = "100%",
-    json: Json = False,
+    folder: Path = arg(Path(), "Where to write salticus.toml."),
+    contact: str = opt("", "E-mail or web address for site owners."),
+    budget: str = opt("100%", "Visits: 10%, 0.1 or 5000."),
+    json: bool = JSON,
 ) -> None:
     """Write a settings file with comments."""
-    path = folder / DEFAULT
+    path = folder / SETTINGS
     if path.exists():
         raise InputError(f"{path} exists already; edit it, or choose another folder")
     text = default_text(contact=contact, budget=budget)
@@ -43,14 +43,14 @@ def init(
 
 
 def run(
-    config: ConfigFile = DEFAULT,
-    once: Annotated[bool, opt("Spend what the budget has saved up, then end.", "--once")] = False,
-    for_: Annotated[str | None, opt("End after this long, e.g. 10m.", "--for")] = None,
-    policy: Annotated[str | None, opt("A name, or file.py:Class.")] = None,
-    budget: Annotated[str | None, opt("Visits: 10%, 0.1 or 5000.")] = None,
-    tick: Annotated[str | None, opt("Planning step, e.g. 2h.")] = None,
-    seed: Annotated[int | None, opt("Fixes every chance.")] = None,
-    json: Json = False,
+    config: Path = CONFIG,
+    once: bool = opt(False, "Spend what the budget has saved up, then end.", "--once"),
+    for_: str | None = opt(None, "End after this long, e.g. 10m.", "--for"),
+    policy: str | None = opt(None, "A name, or file.py:Class."),
+    budget: str | None = opt(None, "Visits: 10%, 0.1 or 5000."),
+    tick: str | None = opt(None, "Planning step, e.g. 2h."),
+    seed: int | None = opt(None, "Fixes every chance."),
+    json: bool = JSON,
 ) -> None:
     """Crawl: visit pages on the budget, until stopped.
 
@@ -83,7 +83,7 @@ def run(
         typer.echo(f"{counted(alerts, 'open alert')}: see `salticus alerts`")
 
 
-def status(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def status(config: Path = CONFIG, json: bool = JSON) -> None:
     """Show what the store holds and how the crawl fares."""
     from salticus.views.status import status
 
@@ -93,9 +93,9 @@ def status(config: ConfigFile = DEFAULT, json: Json = False) -> None:
 
 
 def backup(
-    path: Annotated[Path, arg("The copy; it must not exist yet.")],
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    path: Path = arg(REQUIRED, "The copy; it must not exist yet."),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Copy the store, also while a crawl is running."""
     ask(config, lambda crawl: crawl.store.backup(path))
@@ -103,14 +103,13 @@ def backup(
     output.answer({"backup": str(path), "bytes": size}, json, f"copied to {path} ({size:,} bytes)")
 
 
-def config_default(json: Json = False) -> None:
+def config_default(json: bool = JSON) -> None:
     """Print a settings file with all settings, explained."""
     output.answer({"toml": default_text()}, json, default_text().rstrip("\n"))
 
 
 def config_check(
-    file: Annotated[Path, arg("The settings, a TOML file.")] = DEFAULT,
-    json: Json = False,
+    file: Path = arg(SETTINGS, "The settings, a TOML file."), json: bool = JSON
 ) -> None:
     """Check a settings file; exit code 1 if it cannot be used.
 
@@ -131,7 +130,7 @@ def config_check(
         raise typer.Exit(1)
 
 
-def config_show(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def config_show(config: Path = CONFIG, json: bool = JSON) -> None:
     """Print the settings in force, defaults included; secrets are shown as ***."""
     from salticus.views.settings import as_toml, effective
 
@@ -139,7 +138,7 @@ def config_show(config: ConfigFile = DEFAULT, json: Json = False) -> None:
     output.answer(told, json, lambda _: typer.echo(as_toml(told), nl=False))
 
 
-def config_reload(config: ConfigFile = DEFAULT, json: Json = False) -> None:
+def config_reload(config: Path = CONFIG, json: bool = JSON) -> None:
     """Let the crawl that is running read its settings again."""
     from salticus.crawl.running import reload
 
@@ -149,9 +148,9 @@ def config_reload(config: ConfigFile = DEFAULT, json: Json = False) -> None:
 
 
 def doctor(
-    url: Annotated[str | None, arg("A page to try; one of the store if not given.")] = None,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    url: str | None = arg(None, "A page to try; one of the store if not given."),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Check settings and store, and try one page; with advice.
 

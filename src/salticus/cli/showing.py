@@ -11,19 +11,21 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from datetime import datetime
 from itertools import pairwise
+from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from salticus.cli import output
 from salticus.cli.options import (
-    DEFAULT,
-    ConfigFile,
-    Json,
-    OfKind,
-    OfTag,
-    Url,
+    CONFIG,
+    JSON,
+    OF_KIND,
+    OF_TAG,
+    REQUIRED,
+    URL,
+    PageKind,
     arg,
     ask,
     from_options,
@@ -46,10 +48,10 @@ _COLOURS = {"same": "", "gone": "red strike", "new": "green"}
 
 
 def show(
-    url: Url,
-    diffs: Annotated[int, opt("Show so many changes of a text word by word.", min=0)] = 3,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    url: str = URL,
+    diffs: int = opt(3, "Show so many changes of a text word by word.", min=0),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Show a page: its value, its changes, its last visits."""
     from salticus.views.page import page_of
@@ -110,10 +112,10 @@ def _print_visits(visits: list[Seen]) -> None:
 
 
 def get(
-    url: Url,
-    value: Annotated[bool, opt("The value instead of the content.", "--value")] = False,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    url: str = URL,
+    value: bool = opt(False, "The value instead of the content.", "--value"),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Write the latest content of a page to standard output."""
     from salticus.views.page import copy_of
@@ -131,9 +133,9 @@ def get(
 
 
 def alerts(
-    all_: Annotated[bool, opt("Also those that are over.", "--all")] = False,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    all_: bool = opt(False, "Also those that are over.", "--all"),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Show which hosts have a problem, and what to do."""
     from salticus.views.alerts import alerts_of, headline
@@ -151,10 +153,10 @@ def alerts(
 
 
 def search(
-    words: Annotated[list[str], arg("Words, all of which must be there.")],
-    limit: Annotated[int, opt("Show at most so many.", min=1)] = 20,
-    config: ConfigFile = DEFAULT,
-    json: Json = False,
+    words: list[str] = arg(REQUIRED, "Words, all of which must be there."),
+    limit: int = opt(20, "Show at most so many.", min=1),
+    config: Path = CONFIG,
+    json: bool = JSON,
 ) -> None:
     """Search the local copy: offers with price, last visit and chance of being out of date.
 
@@ -197,24 +199,18 @@ def _row(hit: Found, now: datetime) -> list[Any]:
 
 
 def changes(
-    follow: Annotated[
-        bool, opt("Wait for more, until stopped by Ctrl-C.", "--follow", "-f")
-    ] = False,
-    since: Annotated[str | None, opt("Only from this time on: 2h (ago), 3d, 2026-01-31.")] = None,
-    after: Annotated[
-        int | None, opt("Only those after the change with this number (seq).", min=0)
-    ] = None,
-    tag: OfTag = None,
-    kind: OfKind = None,
-    url: Annotated[str | None, opt("Only of this URL, part of one, or pattern with `*`.")] = None,
-    first: Annotated[bool, opt("Also the first value of each page.", "--first")] = False,
-    diff: Annotated[bool, opt("With what is different: price or words.", "--diff")] = False,
-    limit: Annotated[int | None, opt("End after so many.", min=1)] = None,
-    human: Annotated[bool, opt("A short line for people instead of JSON.", "--human")] = False,
-    config: ConfigFile = DEFAULT,
-    json: Annotated[
-        bool, opt("JSON, one object a line; it is so without this too.", "--json")
-    ] = False,
+    follow: bool = opt(False, "Wait for more, until stopped by Ctrl-C.", "--follow", "-f"),
+    since: str | None = opt(None, "Only from this time on: 2h (ago), 3d, 2026-01-31."),
+    after: int | None = opt(None, "Only those after the change with this number (seq).", min=0),
+    tag: str | None = OF_TAG,
+    kind: PageKind | None = OF_KIND,
+    url: str | None = opt(None, "Only of this URL, part of one, or pattern with `*`."),
+    first: bool = opt(False, "Also the first value of each page.", "--first"),
+    diff: bool = opt(False, "With what is different: price or words.", "--diff"),
+    limit: int | None = opt(None, "End after so many.", min=1),
+    human: bool = opt(False, "A short line for people instead of JSON.", "--human"),
+    config: Path = CONFIG,
+    json: bool = opt(False, "JSON, one object a line; it is so without this too.", "--json"),
 ) -> None:
     """Print the changes of pages, and wait for more.
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from salticus.cli import output
 from salticus.cli.options import (
-    Charts,
-    Json,
-    JsonFile,
-    LogFolder,
-    Seed,
+    CHARTS,
+    JSON,
+    JSON_FILE,
+    LOG_FOLDER,
+    SEED,
     Texts,
     arg,
     day,
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 def policies(
-    name: Annotated[str | None, arg("A policy, or file.py:Class.")] = None,
-    plot: Annotated[Path | None, opt("Draw its visits to this HTML, SVG or PNG file.")] = None,
-    json: Json = False,
+    name: str | None = arg(None, "A policy, or file.py:Class."),
+    plot: Path | None = opt(None, "Draw its visits to this HTML, SVG or PNG file."),
+    json: bool = JSON,
 ) -> None:
     """List the policies, or describe one and draw what it does."""
     from salticus.views.schedulers import policies
@@ -70,60 +70,44 @@ def _about(name: str, plot: Path | None) -> dict[str, Any]:
 
 
 def simulate(
-    log: LogFolder,
-    policy: Annotated[
-        Texts, opt("A name, name@spacing, or file.py:Class; may be repeated. [default: the peers]")
-    ] = None,
-    budget: Annotated[
-        Texts, opt("Visits: 10%, 0.1 or 5000; may be repeated. [default: 10%]")
-    ] = None,
-    start: Annotated[str | None, opt("First day of the history.")] = None,
-    pages: Annotated[int | None, opt("A random sample of so many.", min=1)] = None,
-    tick: Annotated[
-        str | None, opt("Planning step. [default: 2h, or the log's resolution]")
-    ] = None,
-    spacing: Annotated[str, opt("even, coin, or file.py:Class.")] = "even",
-    predictor: Annotated[str, opt("A name, or file.py:Class.")] = "rhythm",
-    estimates: Annotated[
-        str, opt("Change rates from: history (the predictor's), fitted, oracle, or a MODEL.")
-    ] = "history",
-    history: Annotated[str | None, opt("Observed only. [default: 60d]")] = None,
-    warmup: Annotated[str | None, opt("Crawled, not scored. [default: 15d]")] = None,
-    days: Annotated[int | None, opt("Days scored. [default: 30]", min=1)] = None,
-    observe: Annotated[
-        Literal["full", "partial"], opt("History: every step, or the log's visits.")
-    ] = "full",
-    frozen: Annotated[bool, opt("Learn no estimates after the history.", "--frozen")] = False,
-    demand: Annotated[
-        str | None, opt("file, uniform or zipf:1.1. [default: file if there is one]")
-    ] = None,
-    explore: Annotated[
-        str, opt("Share of the visits that go to pages drawn by a coin: 5%.")
-    ] = "0%",
-    insta: Annotated[
-        str | None, opt("Let clicks bring visits at once; the share of the visits set aside.")
-    ] = None,
-    gate_share: Annotated[
-        str, opt("With --insta: the share of the clicks that the gate lets through.")
-    ] = "20%",
-    delay: Annotated[str | None, opt("Between two visits to a host: 30s. [default: none]")] = None,
-    rendered: Annotated[
-        str, opt("Share of the pages, drawn at random, that cost 5 visits.")
-    ] = "0%",
-    requests: Annotated[
-        bool, opt("Clicks alone bring visits; budgets are shares.", "--requests")
-    ] = False,
-    gate: Annotated[
-        Texts,
-        opt(
-            "instacrawl, threshold, uniform, or file.py:Class; with --requests it may be "
-            "repeated. [default: instacrawl with --insta, uniform with --requests]"
-        ),
-    ] = None,
-    runs: Annotated[int | None, opt("Each with its own chance.", min=1)] = None,
-    seed: Seed = 0,
-    json: JsonFile = None,
-    plot: Charts = None,
+    log: Path = LOG_FOLDER,
+    policy: Texts = opt(
+        None, "A name, name@spacing, or file.py:Class; may be repeated. [default: the peers]"
+    ),
+    budget: Texts = opt(None, "Visits: 10%, 0.1 or 5000; may be repeated. [default: 10%]"),
+    start: str | None = opt(None, "First day of the history."),
+    pages: int | None = opt(None, "A random sample of so many.", min=1),
+    tick: str | None = opt(None, "Planning step. [default: 2h, or the log's resolution]"),
+    spacing: str = opt("even", "even, coin, or file.py:Class."),
+    predictor: str = opt("rhythm", "A name, or file.py:Class."),
+    estimates: str = opt(
+        "history", "Change rates from: history (the predictor's), fitted, oracle, or a MODEL."
+    ),
+    history: str | None = opt(None, "Observed only. [default: 60d]"),
+    warmup: str | None = opt(None, "Crawled, not scored. [default: 15d]"),
+    days: int | None = opt(None, "Days scored. [default: 30]", min=1),
+    observe: Literal["full", "partial"] = opt("full", "History: every step, or the log's visits."),
+    frozen: bool = opt(False, "Learn no estimates after the history.", "--frozen"),
+    demand: str | None = opt(None, "file, uniform or zipf:1.1. [default: file if there is one]"),
+    explore: str = opt("0%", "Share of the visits that go to pages drawn by a coin: 5%."),
+    insta: str | None = opt(
+        None, "Let clicks bring visits at once; the share of the visits set aside."
+    ),
+    gate_share: str = opt(
+        "20%", "With --insta: the share of the clicks that the gate lets through."
+    ),
+    delay: str | None = opt(None, "Between two visits to a host: 30s. [default: none]"),
+    rendered: str = opt("0%", "Share of the pages, drawn at random, that cost 5 visits."),
+    requests: bool = opt(False, "Clicks alone bring visits; budgets are shares.", "--requests"),
+    gate: Texts = opt(
+        None,
+        "instacrawl, threshold, uniform, or file.py:Class; with --requests it may be "
+        "repeated. [default: instacrawl with --insta, uniform with --requests]",
+    ),
+    runs: int | None = opt(None, "Each with its own chance.", min=1),
+    seed: int = SEED,
+    json: Path | None = JSON_FILE,
+    plot: Path | None = CHARTS,
 ) -> None:
     """Replay a log with several policies and budgets: how fresh would each have kept the copy?"""
     from salticus.charts.freshness import (

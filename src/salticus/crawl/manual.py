@@ -96,10 +96,7 @@ async def visit_now(config: Config, urls: Sequence[str]) -> list[PageState]:
     """
     check_contact(config)
     clock = clock_of(config)
-    async with (
-        fetching(config, clock) as fetcher,
-        live(config, clock, fetcher) as (world, store),
-    ):
+    async with fetching(config, clock) as fetcher, live(config, clock, fetcher) as (world, store):
         asked = [await store.page(url) for url in urls]
         await _make(world, by_hand([page.page for page in asked], _now(clock)))
         seen = {page.page: await store.page(page.url) for page in asked}

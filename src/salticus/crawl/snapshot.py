@@ -19,16 +19,7 @@ from salticus.crawl.parts import Parts
 from salticus.crawl.world import Costs
 from salticus.errors import StoreError
 from salticus.store.base import RunStore
-from salticus.types import (
-    UNPLANNED,
-    Ints,
-    Outcomes,
-    Plan,
-    Purpose,
-    Tick,
-    instant,
-    moment,
-)
+from salticus.types import UNPLANNED, Ints, Outcomes, Plan, Purpose, Tick, instant, moment
 from salticus.types.state import Remembers, State, pack, unpack
 
 Aside = Callable[[Callable[[], bytes]], Awaitable[bytes]]

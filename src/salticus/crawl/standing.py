@@ -18,16 +18,7 @@ from salticus.crawl.plan import advance, decide, keep, meet
 from salticus.crawl.snapshot import Snapshot, no_plan, recover
 from salticus.predict.base import Quiet
 from salticus.store.base import Store
-from salticus.types import (
-    Bools,
-    Ints,
-    Outcomes,
-    Pages,
-    Plan,
-    Purpose,
-    Tick,
-    instant,
-)
+from salticus.types import Bools, Ints, Outcomes, Pages, Plan, Purpose, Tick, instant
 from salticus.types.state import places
 
 if TYPE_CHECKING:

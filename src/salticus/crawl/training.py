@@ -50,11 +50,7 @@ class Trained(msgspec.Struct, frozen=True):
 
 
 async def train_crawl(
-    crawl: Crawl,
-    spec: ModelSpec = TREES,
-    *,
-    seed: int = 0,
-    told: Told = lambda step: None,
+    crawl: Crawl, spec: ModelSpec = TREES, *, seed: int = 0, told: Told = lambda step: None
 ) -> Trained:
     """Train a model on the crawl's own visits, judge it, and let it serve if it is the better one.
 

@@ -6,18 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from salticus.types import (
-    Draw,
-    Floats,
-    Grant,
-    Ints,
-    Pages,
-    Plan,
-    Purpose,
-    Tick,
-    Times,
-    instant,
-)
+from salticus.types import Draw, Floats, Grant, Ints, Pages, Plan, Purpose, Tick, Times, instant
 from salticus.types.coins import coins
 from salticus.types.state import State, later
 

@@ -6,17 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from salticus.types import (
-    CHANGED,
-    UNKNOWN,
-    Bools,
-    Floats,
-    Ints,
-    Outcomes,
-    Purpose,
-    Tick,
-    instant,
-)
+from salticus.types import CHANGED, UNKNOWN, Bools, Floats, Ints, Outcomes, Purpose, Tick, instant
 from salticus.types.state import State, places
 
 NONE = np.iinfo(np.int64).min
