@@ -51,7 +51,6 @@ class Adaptive:
         return due
 
     def learn(self, outcomes: Outcomes) -> None:
-        """Move the due times of the pages that were visited."""
         for visits in _once_each(outcomes.take(outcomes.made)):
             self._meet(visits.page)
             self._fail(visits.take(~visits.answered))

@@ -114,8 +114,6 @@ class Insta:
             self._sent(np.array([request.score for request in requests]))
             self.number_ = requests[-1].number
 
-    # ------------------------------------------------------------------------------------ inside
-
     def _sent(self, scores: Floats) -> Decisions:
         """Ask the gate; the coin of a request is a hash of its number."""
         numbers = np.arange(self.number_ + 1, self.number_ + 1 + len(scores))
@@ -137,7 +135,6 @@ class Insta:
         return np.array(list(chosen.values()), dtype=np.int64)
 
     def _plan(self, pages: Ints, tick: Tick, now: Instant, propensity: Floats) -> Plan:
-        """Visits to these pages at once."""
         visits = unplanned(now, len(pages), self.latest_)
         self.latest_ = int(visits.max(initial=self.latest_))
         return Plan(

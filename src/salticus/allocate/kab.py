@@ -33,7 +33,7 @@ class Split(Arms):
         super().__init__(EVERY, seed=seed)
 
     def expected(self, pages: Pages, visits: float) -> Floats:
-        each = (self.ask(arm, pages, visits) for arm in range(len(self)))
+        each = (policy.expected(pages, visits) for policy in self.policies)
         return np.asarray(sum(each, np.zeros(len(pages))) / len(self))
 
 
@@ -61,9 +61,8 @@ class Mixture(Bandit):
 
     def _parts(self, pages: Pages, visits: float) -> Floats:
         """Visits due to each arm, q_k ρ^k: a row an arm."""
-        chances = self.learner_.probabilities()
-        asked = range(len(self.arms_))
-        return np.array([chances[k] * self.arms_.ask(k, pages, visits) for k in asked])
+        chances = zip(self.learner_.probabilities(), self.arms_.policies, strict=True)
+        return np.array([q * policy.expected(pages, visits) for q, policy in chances])
 
     def _begin(self, pages: Pages, visits: float) -> Floats:
         parts = self._parts(pages, visits)

@@ -170,7 +170,6 @@ class LambdaCrawlPrinted(Policy):
         return self._shared(pages, np.zeros(len(pages), dtype=np.int64), np.array([float(visits)]))
 
     def expected_by_host(self, pages: Pages, room: Floats) -> Floats:
-        """Expected visits when each host gets its `room` of them, with a λ of its own."""
         return self._shared(pages, pages.host, room)
 
     def _shared(self, pages: Pages, host: Ints, room: Floats) -> Floats:

@@ -108,7 +108,6 @@ class Leap(Policy):
         return (worth > 0.0) | (alone >= self.unread_price_)
 
     def expected_by_host(self, pages: Pages, room: Floats) -> Floats:
-        """The best pages of each host, at a price of its own."""
         return by_host(*self.worth(pages), pages.host, room)
 
     def worth(self, pages: Pages) -> tuple[Floats, Floats]:

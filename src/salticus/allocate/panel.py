@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from salticus.allocate.capacity import fitting, less
+from salticus.allocate.share import in_proportion
 from salticus.types import (
     Bools,
     Draw,
@@ -76,13 +77,7 @@ def _drawn(weight: Floats, coin: Floats, count: int) -> tuple[Ints, Floats]:
     count = min(count, int(np.count_nonzero(weight)))
     if not count:
         return np.empty(0, dtype=np.int64), np.empty(0)
-    chance = np.minimum(weight * count / weight.sum(), 1.0)
-    for _ in range(20):  # what certain pages leave goes to the others
-        sure = chance >= 1.0
-        rest = weight[~sure].sum()
-        if rest <= 0:
-            break
-        chance = np.where(sure, 1.0, np.minimum(weight * (count - sure.sum()) / rest, 1.0))
+    chance = in_proportion(weight, count)
     order = np.argsort(coin / np.maximum(chance, 1e-300), kind="stable")[:count]
     return order, chance[order]
 

@@ -199,7 +199,6 @@ def _split(name: str, start: datetime | None) -> TimeSplit:
 
 
 def _facts(manifest: dict[str, Any]) -> dict[str, Any]:
-    """What a model is, in a few lines."""
     data, chosen = manifest["data"], manifest["features"]
     return {
         "model": manifest["kind"],
@@ -260,7 +259,6 @@ def _print_pages(rows: pl.DataFrame, manifest: dict[str, Any], when: datetime) -
 
 
 def _train_store(path: Path, model: str, features: str, seed: int, json: Path | None) -> None:
-    """Train on the store that the settings name."""
     from salticus.crawl.training import train_crawl
     from salticus.models.training.run import ModelSpec
 

@@ -41,17 +41,9 @@ def answer(told: T, as_json: bool, people: str | Callable[[T], None]) -> None:
         people(told)
 
 
-def json_line(told: Any) -> None:
-    """One JSON document in one line, at once, because others may wait for it."""
-    _write_now(_encoded(told).decode())
-
-
-def line(text: str) -> None:
-    """One line for people, likewise."""
-    _write_now(clean(text))
-
-
-def _write_now(text: str) -> None:
+def line(told: Any) -> None:
+    """One line at once, because others may wait for it: text for people, all else as JSON."""
+    text = clean(told) if isinstance(told, str) else _encoded(told).decode()
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

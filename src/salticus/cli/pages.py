@@ -145,7 +145,6 @@ def visit(
 
 
 def _outcome(page: PageState) -> str:
-    """How the last visit of a page ended, in words."""
     if page.status not in ("ok", "not_modified"):
         return f"failed, {_why(page)}"
     value = page.value or page.fault or "no value"

@@ -231,10 +231,7 @@ def changes(
         wanted = from_options(Wanted, chosen, after=last, since=micros, url=address)
         async with _until_stopped() if follow else nullcontext() as stopped:
             async for change in changes(crawl, wanted, diff=diff, stopped=stopped):
-                if human and not json:
-                    output.line(change.words())
-                else:
-                    output.json_line(change)
+                output.line(change.words() if human and not json else change)
 
     try:
         ask(config, told)

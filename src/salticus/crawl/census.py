@@ -167,7 +167,6 @@ class Census:
         )
 
     def learn(self, outcomes: Outcomes) -> None:
-        """These pages were visited."""
         if self._table is None:
             return
         made = outcomes.take(outcomes.made)

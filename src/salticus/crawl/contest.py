@@ -153,7 +153,6 @@ def _losses(found: Foretold, which: int) -> Floats:
 
 
 async def _pages(store: PageStore, at: datetime) -> Pages:
-    """All pages as columns."""
     census = Census(store)
     await census.refresh()
     return census.everyone(Tick(0, at, at), lambda _: 1.0)

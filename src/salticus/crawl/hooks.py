@@ -18,7 +18,7 @@ import tempfile
 from asyncio.subprocess import Process
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -158,12 +158,11 @@ def _reason(error: Exception) -> str:
 def message_of(change: Change, content: tuple[bytes, str] | None) -> Message:
     """What a hook is told of a change. `content` is the latest that is kept: as text under
     "content", or if it is none under "content_base64"."""
-    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=change.at)
     told: Message = {
         "seq": change.seq,
         "url": change.url,
         "tags": list(change.tags),
-        "at": at.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "at": f"{datetime.fromtimestamp(change.at // 1_000_000, UTC):%Y-%m-%dT%H:%M:%SZ}",
         "before": msgspec.to_builtins(change.before),
         "after": msgspec.to_builtins(change.after),
         "content_type": None,
@@ -317,7 +316,6 @@ class Function:
             raise HookFailed(fault)
 
     async def close(self) -> None:
-        """End the processes."""
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.stop()

@@ -50,13 +50,11 @@ class Journal:
         self._wake.set()
 
     async def flush(self) -> None:
-        """Commit everything that was written."""
         self.hurry()
         if self._writer is not None:
             await self._writer
 
     async def _run(self) -> None:
-        """Commit batches until nothing waits."""
         try:
             while self._waiting:
                 await self._wake.wait()

@@ -149,7 +149,6 @@ class Live:
             await asyncio.gather(feeder, return_exceptions=True)
 
     async def urge(self, plan: Plan) -> None:
-        """Begin visits now, before all others of their hosts; their outcomes come with the rest."""
         targets = {target.page: target for target in await self.targets(plan.page)}
         before = self.clock.wall() + _PATIENCE_S
         for row, page in enumerate(plan.page.tolist()):
@@ -253,7 +252,6 @@ class Live:
     # ------------------------------------------------------------------------------ one visit
 
     async def _work(self, host: str) -> None:
-        """Work off the host's queue."""
         try:
             while self._queues[host]:
                 await self._visit(self._queues[host].popleft())

@@ -126,7 +126,6 @@ def _now(clock: Clock) -> Tick:
 
 
 async def _make(world: Live, plan: Plan) -> None:
-    """Make the visits."""
     await world.pages(plan.tick)
     async for _ in world.visit(plan):
         pass

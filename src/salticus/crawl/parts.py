@@ -51,7 +51,6 @@ class Lessons:
         self._waiting.append(outcomes)
 
     def teach(self, *parts: Learner) -> None:
-        """Let the parts learn what was collected."""
         if not self._waiting:
             return
         outcomes, self._waiting = reduce(Outcomes.join, self._waiting), []
@@ -111,7 +110,6 @@ class Parts:
 
     @cached_property
     def stepwise(self) -> Stepwise | None:
-        """The policy, if it goes from tick to tick."""
         return self.policy if isinstance(self.policy, Stepwise) else None
 
     @property

@@ -133,7 +133,6 @@ class Retraining:
 async def _end(
     process: asyncio.subprocess.Process, said: asyncio.Future[tuple[bytes, bytes]]
 ) -> None:
-    """Ask a process to end, then make it."""
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
     await asyncio.wait([said], timeout=_PATIENCE_S)

@@ -75,7 +75,6 @@ class Standing:
         return self.census.pages(tick, lambda host: self.room(host, tick))
 
     def everyone(self, tick: Tick) -> Pages:
-        """The columns of all pages, also of those that rest."""
         return self.census.everyone(tick, lambda host: self.room(host, tick))
 
     def planned(self, ids: Ints) -> dict[int, Visit]:

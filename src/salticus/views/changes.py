@@ -42,7 +42,6 @@ class Wanted(msgspec.Struct, frozen=True):
     limit: int | None = None
 
     def fits(self, change: Change) -> bool:
-        """Whether this change is asked for."""
         kind = change.after.kind
         return (
             (self.first or change.changed is not None)
@@ -135,7 +134,10 @@ async def changes(
 
 def _told(change: Change, *, diff: bool) -> Changed:
     before, after = change.before, change.after
-    changed = Changed(
+    different: dict[str, Any] | None | UnsetType = UNSET
+    if diff:
+        different = None if before is None else difference(before.text, after.text)
+    return Changed(
         seq=change.seq,
         at=moment(change.at),
         url=change.url,
@@ -144,8 +146,5 @@ def _told(change: Change, *, diff: bool) -> Changed:
         changed=change.changed,
         before=None if before is None else Side(before.text, before.fields),
         after=Side(after.text, after.fields),
+        diff=different,
     )
-    if not diff:
-        return changed
-    different = None if before is None else difference(before.text, after.text)
-    return msgspec.structs.replace(changed, diff=different)

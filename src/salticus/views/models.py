@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 
 import msgspec
 
@@ -13,7 +12,7 @@ from salticus.crawl.opening import Crawl
 from salticus.crawl.parts import predictor_of
 from salticus.crawl.training import compare, registry_of
 from salticus.errors import InputError
-from salticus.models.registry import NONE, Event, Judgement, Registry
+from salticus.models.registry import NONE, Event, Judgement
 
 
 class ModelView(msgspec.Struct, frozen=True):
@@ -117,7 +116,7 @@ def predictor_told(config: Config) -> str:
     if name != "serving":
         return name
     try:
-        pointer = Registry(Path(config.models.path)).pointer()
+        pointer = registry_of(config).pointer()
     except InputError as error:
         return f"rhythm, or the model that served last: {error}"
     version = pointer.chain()[0]

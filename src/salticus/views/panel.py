@@ -44,7 +44,6 @@ class Measured(msgspec.Struct, frozen=True):
     half_width: float | None
 
     def words(self) -> str:
-        """For people."""
         return percent_within(self.freshness, self.half_width)
 
 

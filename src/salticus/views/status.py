@@ -87,7 +87,6 @@ async def status(crawl: Crawl) -> StatusView:
 
 
 async def _awake(crawl: Crawl) -> Pages:
-    """The pages that do not rest now."""
     config, now = crawl.config, crawl.now()
     census = Census(crawl.store, max_interval=config.max_interval_days, rules=config.pages)
     await census.refresh()

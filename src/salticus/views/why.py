@@ -79,7 +79,6 @@ class Study:
         self.forecast = standing.next_visits(self.ids)
 
     def explain(self, page: PageState) -> Why:
-        """All about one of the pages."""
         case = self._case(page)
         return Why(
             url=page.url,

@@ -218,7 +218,6 @@ class Clicks:
         return len(known)
 
     async def flush(self) -> None:
-        """Store what waits."""
         counts, self._counts = self._counts, []
         requests, self._requests = self._requests, []
         if counts:

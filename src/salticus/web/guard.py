@@ -62,7 +62,6 @@ class Guard:
         self._answering: set[web.RequestHandler] = set()
 
     def connected(self) -> asyncio.Protocol:
-        """The protocol for a new connection."""
         waiting = self._open()
         for each in waiting[: max(0, len(waiting) + 1 - MOST_CONNECTIONS)]:
             _close(each)
@@ -115,7 +114,6 @@ class Guard:
 
 
 async def _explained(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """What is wrong with a request is said in JSON."""
     try:
         return await handler(request)
     except web.HTTPException:

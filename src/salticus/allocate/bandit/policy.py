@@ -39,10 +39,6 @@ class Arms:
     def __len__(self) -> int:
         return len(self.policies)
 
-    def ask(self, arm: int, pages: Pages, visits: float) -> Floats:
-        """What one of them expects."""
-        return self.policies[arm].expected(pages, visits)
-
     def begin(self, pages: Pages) -> None:
         for policy in self.stepwise:
             policy.begin(pages)
@@ -67,7 +63,6 @@ class Arms:
         return {"names": np.array(self.names), **kept}
 
     def are_of(self, state: State) -> bool:
-        """Whether the state is that of arms of the same names."""
         return bool(state["names"].tolist() == self.names)
 
     def restore(self, state: State) -> None:
@@ -140,15 +135,14 @@ class Bandit:
     # ------------------------------------------------------------------------------ one step
 
     def _answer(self, pages: Pages, visits: float) -> Floats:
-        """What the arm of this tick expects."""
-        return self.arms_.ask(self._drawn(pages.tick.number), pages, visits)
+        return self.arms_.policies[self._drawn(pages.tick.number)].expected(pages, visits)
 
     def _begin(self, pages: Pages, visits: float) -> Floats:
         """Draw an arm. Every arm is asked only if the reward needs it."""
         drawn = self._drawn(pages.tick.number)
         mass, answer = 0.0, np.empty(0)
         for arm in range(len(self.arms_)) if self.common else [drawn]:
-            expected = self.arms_.ask(arm, pages, visits)
+            expected = self.arms_.policies[arm].expected(pages, visits)
             mass = max(mass, float(pages.demand @ expected))
             answer = expected if arm == drawn else answer
         self._asked = self.step_.after(pages.tick, drawn, mass)
@@ -163,15 +157,11 @@ class Bandit:
         page, stale = self.step_.found()
         rows, there = rows_of(pages.ids, page)
         demand = np.where(there, pages.demand[rows], 0.0) if len(pages) else np.zeros(len(page))
-        whole = self._whole(demand)
-        if whole > 0:
+        whole = float(demand.sum())
+        if self.common:
+            whole = self.step_.mass * len(demand) / max(1, self.step_.visits)
+        if whole > 0:  # else the step taught nothing
             self._reward(np.where(stale, demand, 0.0), whole)
-
-    def _whole(self, demand: Floats) -> float:
-        """What gains are measured by; 0 if the step taught nothing."""
-        if not self.common:
-            return float(demand.sum())
-        return self.step_.mass * len(demand) / max(1, self.step_.visits)
 
     def _reward(self, gains: Floats, whole: float) -> None:
         """Learn from the demand of pages found stale, visit by visit."""
@@ -179,8 +169,6 @@ class Bandit:
         reward *= self.stretch_.factor(reward) if self.common else 1.0
         self.learner_.update(self.step_.arm, min(1.0, reward))
         self.history_.add(self.step_, min(1.0, reward), self.learner_.probabilities())
-
-    # ------------------------------------------------------------------------------- memory
 
     def state(self) -> State:
         parts = {

@@ -65,7 +65,6 @@ class Step:
 
     @classmethod
     def restored(cls, state: State) -> Step:
-        """The step of that state."""
         tick, start, arm, before, latest, visits = state["numbers"].tolist()
         found = [state["page"]], [state["stale"]]
         return cls(tick, start, arm, float(state["mass"]), before, latest, visits, *found)
@@ -82,7 +81,6 @@ class History:
         self.chances: Floats = np.empty((0, arms))
 
     def add(self, step: Step, reward: float, chances: Floats) -> None:
-        """Keep a step that is settled."""
         self.start = np.append(self.start, step.start)[-_KEPT:]
         self.arm = np.append(self.arm, step.arm)[-_KEPT:]
         self.reward = np.append(self.reward, reward)[-_KEPT:]

@@ -50,12 +50,6 @@ class StreamGate:
 
     book_: Book
 
-    def send(self, scores: Floats, chances: Floats) -> Decisions:
-        return decided(self._propensity(scored(scores), chances), chances)
-
-    def _propensity(self, scores: Floats, chances: Floats) -> Floats:
-        raise NotImplementedError
-
     def state(self) -> State:
         return {name: getattr(self.book_, name).copy() for name in _KEPT}
 
@@ -90,8 +84,8 @@ class InstaCrawl(StreamGate):
         self.memory = memory
         self.book_ = new_book(share, memory, quantiles)
 
-    def _propensity(self, scores: Floats, chances: Floats) -> Floats:
-        return by_quantiles(self.book_, scores, chances)
+    def send(self, scores: Floats, chances: Floats) -> Decisions:
+        return decided(by_quantiles(self.book_, scored(scores), chances), chances)
 
 
 class ThresholdGate(StreamGate):
@@ -115,8 +109,8 @@ class ThresholdGate(StreamGate):
         self.memory = memory
         self.book_ = new_book(share, memory, 1)
 
-    def _propensity(self, scores: Floats, chances: Floats) -> Floats:
-        return by_threshold(self.book_, scores, chances, self.floor)
+    def send(self, scores: Floats, chances: Floats) -> Decisions:
+        return decided(by_threshold(self.book_, scored(scores), chances, self.floor), chances)
 
 
 @compiled
