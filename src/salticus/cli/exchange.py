@@ -10,23 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from salticus.cli import output
-from salticus.cli.options import (
-    CONFIG,
-    JSON,
-    LABELS,
-    OF_TAG,
-    PATTERN,
-    REQUIRED,
-    Texts,
-    arg,
-    ask,
-    day,
-    from_options,
-    opt,
-    settings,
-    span,
-)
+from salticus.cli import options, output
+from salticus.cli.options import REQUIRED, Texts, arg, ask, day, from_options, opt, settings, span
 from salticus.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,8 +30,8 @@ def import_(
     without_values: bool = opt(
         False, "Do not compare live visits with the log's values.", "--without-values"
     ),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Warm the store with the pages, visits and clicks of a log."""
     from salticus.crawl.importing import import_log
@@ -59,13 +44,13 @@ def import_(
 
 def export(
     out: Path = arg(REQUIRED, "A new folder (log) or a file (the others)."),
-    pattern: str | None = PATTERN,
+    pattern: str | None = options.PATTERN,
     format_: Format = opt(
         "log", "Exchange format, rows of visits, or content as WARC.", "--format"
     ),
-    tag: str | None = OF_TAG,
-    config: Path = CONFIG,
-    json: bool = JSON,
+    tag: str | None = options.OF_TAG,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Export what was visited and learnt, or the content.
 
@@ -82,7 +67,7 @@ def export(
     output.answer(told, json, lambda _: output.facts(f"wrote {out}", rows))
 
 
-def log_check(folder: Path = _FOLDER, json: bool = JSON) -> None:
+def log_check(folder: Path = _FOLDER, json: bool = options.JSON) -> None:
     """Check a log: every violation with file, column, row and what to do; exit code 1 if any."""
     from salticus.exchange.check import check
     from salticus.exchange.folder import Log
@@ -105,7 +90,7 @@ def log_check(folder: Path = _FOLDER, json: bool = JSON) -> None:
         raise typer.Exit(1)
 
 
-def log_info(folder: Path = _FOLDER, json: bool = JSON) -> None:
+def log_info(folder: Path = _FOLDER, json: bool = options.JSON) -> None:
     """Describe a log: rows, pages, change rates, visits, clicks, and what it can be used for."""
     from salticus.exchange.info import info
 
@@ -132,14 +117,14 @@ def log_convert(
     name: str | None = opt(None, "Of the log; OUT's if not given."),
     complete: bool = opt(False, "The rows are every change: write values too.", "--complete"),
     skip_bad: bool = opt(False, "Leave bad rows out instead of stopping.", "--skip-bad"),
-    json: bool = JSON,
+    json: bool = options.JSON,
 ) -> None:
     """Convert other people's data to a log: prices, feeds of Scrapy, digests, and more."""
     from salticus.exchange.convert.base import ConvertOptions
     from salticus.exchange.convert.build import convert_log
 
-    options = from_options(ConvertOptions, locals(), resolution=span("resolution", resolution))
-    output.answer(convert_log(sources, out, format_, options), json, _print_converted)
+    how = from_options(ConvertOptions, locals(), resolution=span("resolution", resolution))
+    output.answer(convert_log(sources, out, format_, how), json, _print_converted)
 
 
 def _print_converted(told: dict[str, Any]) -> None:
@@ -152,11 +137,11 @@ def feed_import(
     file: str = arg(REQUIRED, "A TSV, CSV or XML file; `-` reads from stdin."),
     merchant: str | None = opt(None, "Whose feed it is; the file's name if not given."),
     at: str | None = opt(None, "When it was made, e.g. 2026-11-16T06:00Z; now if not given."),
-    tag: Texts = LABELS,
+    tag: Texts = options.LABELS,
     known_only: bool = opt(False, "Leave out pages that are not in the store.", "--known-only"),
     keep_tracking: bool = opt(False, "Leave utm_source and the like in links.", "--keep-tracking"),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Take in a merchant's feed: values without a visit. Nothing if more than half of it is bad."""
     from salticus.crawl.importing import FeedTerms, import_feed
@@ -172,7 +157,7 @@ def feed_import(
         typer.echo(complaint)
 
 
-def feed_report(config: Path = CONFIG, json: bool = JSON) -> None:
+def feed_report(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
     """How accurate merchants' feeds are, and by how much they lag, as visits found them."""
     from salticus.views.merchants import merchants
 
@@ -225,8 +210,8 @@ def clicks_import(
         None, "What to put before addresses that begin with /: https://shop.example"
     ),
     again: bool = opt(False, "Count once more what was counted before.", "--again"),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Count clicks and impressions from files: tables, JSON lines, access logs.
 

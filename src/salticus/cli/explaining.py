@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from salticus.cli import output
-from salticus.cli.options import CONFIG, JSON, REQUIRED, SETTINGS, URL, WINDOW, arg, ask, opt, span
+from salticus.cli import options, output
+from salticus.cli.options import REQUIRED, arg, ask, opt, span
 
 if TYPE_CHECKING:
     from salticus.views.fresh import Fresh
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def fresh(
     urls: list[str] = arg(REQUIRED, "URLs of pages.", metavar="URL..."),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Tell how likely the copies of pages are still right."""
     from salticus.views import fresh
@@ -46,7 +46,7 @@ def _row(page: Fresh) -> tuple[Any, ...]:
     return (page.url, f"{page.fresh:.1%}", page.state, *last, due)
 
 
-def why(url: str = URL, config: Path = CONFIG, json: bool = JSON) -> None:
+def why(url: str = options.URL, config: Path = options.CONFIG, json: bool = options.JSON) -> None:
     """Explain when a page is visited next, and why then."""
     from salticus.views.reasons import in_words
     from salticus.views.why import why
@@ -61,10 +61,10 @@ def why(url: str = URL, config: Path = CONFIG, json: bool = JSON) -> None:
 
 
 def freshness(
-    window: str = WINDOW,
+    window: str = options.WINDOW,
     plot: Path | None = opt(None, "Write a chart of all days to this .html, .svg or .png."),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Estimate how fresh the copy is, without bias, from exploring visits.
 
@@ -107,7 +107,9 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f} %"
 
 
-def insta(window: str = WINDOW, config: Path = CONFIG, json: bool = JSON) -> None:
+def insta(
+    window: str = options.WINDOW, config: Path = options.CONFIG, json: bool = options.JSON
+) -> None:
     """Tell what became of clicks, and what the visits that the gate saved have found elsewhere."""
     from salticus.views.schedulers import insta
     from salticus.views.times import when
@@ -118,7 +120,7 @@ def insta(window: str = WINDOW, config: Path = CONFIG, json: bool = JSON) -> Non
     output.answer(told, json, lambda _: output.facts(span_, output.facts_of(told, "from", "to")))
 
 
-def arms(config: Path = CONFIG, json: bool = JSON) -> None:
+def arms(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
     """Show the arms of a bandit: how likely each is drawn, and what its steps earned."""
     from salticus.views.schedulers import SHOWN, arms
 
@@ -135,8 +137,8 @@ def panel_plan(
     pages: int = opt(REQUIRED, "So many pages.", min=1),
     every: str = opt("4h", "How often each is visited, e.g. 4h."),
     days: float | None = opt(None, "End by itself after this.", min=0.0),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Choose pages to be watched closely, on a budget of their own.
 
@@ -153,17 +155,17 @@ def panel_plan(
 def panel_(context: typer.Context) -> None:
     """Watch a sample of pages closely; alone, show what was found."""
     if context.invoked_subcommand is None:
-        panel_show(SETTINGS, json=False)
+        panel_show(options.SETTINGS, json=False)
 
 
-def panel_show(config: Path = CONFIG, json: bool = JSON) -> None:
+def panel_show(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
     """Show the panel and what it found."""
     from salticus.views.panel import panel
 
     output.answer(ask(config, panel), json, _print_panel)
 
 
-def panel_end(config: Path = CONFIG, json: bool = JSON) -> None:
+def panel_end(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
     """End the panel; what it found stays."""
     from salticus.views.panel import end_panel
 

@@ -10,20 +10,8 @@ from typing import Any, TypeVar
 
 import typer
 
-from salticus.cli import output
-from salticus.cli.options import (
-    CHARTS,
-    JSON,
-    JSON_FILE,
-    REQUIRED,
-    SEED,
-    Texts,
-    arg,
-    day,
-    flag,
-    from_options,
-    opt,
-)
+from salticus.cli import options, output
+from salticus.cli.options import REQUIRED, Texts, arg, day, flag, from_options, opt
 from salticus.config import Budget
 from salticus.errors import ConfigError
 
@@ -36,7 +24,7 @@ def demo(
     seed: int = opt(0, "Fixes the market and every chance."),
     seconds: float | None = opt(None, "How long each crawl takes, wall time."),
     offers: int | None = typer.Option(None, min=1),
-    json: bool = JSON,
+    json: bool = options.JSON,
 ) -> None:
     """Crawl a mall of its own twice, once evenly and once with leap, and compare the copies."""
     from salticus.crawl.running import run_fast
@@ -75,7 +63,7 @@ def mall(
         False, "With --log: its people click at the crawler's desk.", "--shoppers"
     ),
     wait: bool = opt(True, "Time passes only while a crawl with the mall's settings runs."),
-    json: bool = JSON,
+    json: bool = options.JSON,
 ) -> None:
     """Open a mall on loopback to crawl, with settings and addresses for it, until stopped."""
     from salticus.crawl.running import run_fast
@@ -103,7 +91,7 @@ def bench_fetch(
     rounds: int = opt(3, "Each is run so often; medians count.", min=1),
     size: int = opt(68_000, "Bytes of a page."),
     mixed: bool = opt(False, "A third of the pages in microdata, links wanted too.", "--mixed"),
-    json: bool = JSON,
+    json: bool = options.JSON,
 ) -> None:
     """Pages a second: a bare aiohttp loop, Salticus, and a bare Scrapy spider, side by side."""
     _bench("fetch", "fetching", json, pages=pages, rounds=rounds, size=size, mixed=mixed)
@@ -113,7 +101,7 @@ def bench_simulate(
     pages: list[int] | None = _SIZES,
     policy: Texts = opt(None, "A name; may be repeated. [default: all]"),
     days: int = opt(3, "Days that each crawls.", min=1),
-    json: bool = JSON,
+    json: bool = options.JSON,
 ) -> None:
     """Page-ticks a second of every policy through the real loop, beside a bare NumPy loop."""
     _bench("simulate", "simulating", json, sizes=pages, policies=policy, days=days)
@@ -124,7 +112,7 @@ def bench_policies(
         None, "Pages; may be repeated. [default: 10^5, 10^6 and 10^7]", min=1
     ),
     policy: Texts = opt(None, "A name; may be repeated. [default: leap and lambdacrawl]"),
-    json: bool = JSON,
+    json: bool = options.JSON,
 ) -> None:
     """Seconds and memory of one plan over all pages, beside a bare NumPy pass."""
     _bench("policies", "one plan over all pages", json, sizes=pages, policies=policy)
@@ -135,13 +123,13 @@ def bench_learn(
     contest: Texts = opt(
         None, "examples, training, dnn, sequence or trees; repeatable. [default: all]"
     ),
-    json: bool = JSON,
+    json: bool = options.JSON,
 ) -> None:
     """Rows a second of making examples, training and scoring; training beside a bare JAX loop."""
     _bench("learn", "learning", json, rows=rows, contests=contest)
 
 
-def bench_tick(pages: list[int] | None = _SIZES, json: bool = JSON) -> None:
+def bench_tick(pages: list[int] | None = _SIZES, json: bool = options.JSON) -> None:
     """Seconds and memory of one tick of a crawl: columns, predictions, policy, visits, snapshot."""
     _bench("tick", "one tick of a crawl", json, sizes=pages)
 
@@ -163,7 +151,7 @@ def make_market(
     days: int = typer.Option(120, min=1),
     seed: int = opt(0, "Fixes the market."),
     preset: str = opt("han2020", "han2019 or han2020."),
-    json: bool = JSON,
+    json: bool = options.JSON,
 ) -> None:
     """Make a synthetic market of offers: the truth, its readers, and what a crawler saw of it."""
     from salticus.lab.worlds.market import MarketSize, make_market
@@ -180,7 +168,7 @@ T = TypeVar("T")
 def analyze(
     folder: Path = arg(REQUIRED, "A log: a folder of Parquet files."),
     out: Path | None = opt(None, "Write the report with charts here."),
-    json: bool = JSON,
+    json: bool = options.JSON,
 ) -> None:
     """Study when, how often and where the pages of a log change, and what people click."""
     from salticus.exchange.folder import Log
@@ -210,7 +198,7 @@ def calibrate(
     seed: int = opt(1, "Fixes the market and every chance."),
     log: Path | None = opt(None, "Measure this log instead."),
     out: Path | None = opt(None, "Write the table as Markdown."),
-    json: bool = JSON,
+    json: bool = options.JSON,
 ) -> None:
     """Measure the synthetic market, or a log, against the published statistics."""
     from salticus.lab.studies.calibration import run
@@ -257,9 +245,9 @@ def study_traces(
     predictor: str = opt("rhythm", "A name, or file.py:Class."),
     runs: int = opt(10, "Each with its own draw of the demand.", min=1),
     jobs: int | None = opt(None, "Processes. [default: one a core]", min=1),
-    seed: int = SEED,
-    json: Path | None = JSON_FILE,
-    plot: Path | None = CHARTS,
+    seed: int = options.SEED,
+    json: Path | None = options.JSON_FILE,
+    plot: Path | None = options.CHARTS,
 ) -> None:
     """Let every policy crawl logs of real changes by one protocol; compare leap to LambdaCrawl."""
     from salticus.charts.freshness import write_traces
@@ -315,9 +303,9 @@ def study_predict(
     without: Texts = opt(None, "daily: a merchant to leave out of training."),
     work: Path | None = opt(None, "Keep the examples here, to go on from or use again."),
     quick: bool = opt(False, "Tiny models, to see that all works."),
-    seed: int = SEED,
-    json: Path | None = JSON_FILE,
-    plot: Path | None = CHARTS,
+    seed: int = options.SEED,
+    json: Path | None = options.JSON_FILE,
+    plot: Path | None = options.CHARTS,
 ) -> None:
     """Train every model of a published table on a log; show its figures and ours."""
     from salticus.charts.models import prediction_tables, write_prediction

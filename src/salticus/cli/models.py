@@ -8,24 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from salticus.cli import output
-from salticus.cli.options import (
-    CHARTS,
-    CONFIG,
-    JSON,
-    JSON_FILE,
-    LOG_FOLDER,
-    REQUIRED,
-    SEED,
-    Texts,
-    arg,
-    ask,
-    day,
-    flag,
-    from_options,
-    opt,
-    span,
-)
+from salticus.cli import options, output
+from salticus.cli.options import REQUIRED, Texts, arg, ask, day, flag, from_options, opt, span
 from salticus.config import Share, duration
 from salticus.errors import InputError
 
@@ -68,9 +52,9 @@ def train(
     unseen: str = opt("25%", "Share of the pages held out of training."),
     published: bool = opt(False, "The features and the network of Han 2019.", "--published"),
     cache: Path | None = opt(None, "Keep the examples in this folder, to use them again."),
-    seed: int = SEED,
-    config: Path = CONFIG,
-    json: Path | None = JSON_FILE,
+    seed: int = options.SEED,
+    config: Path = options.CONFIG,
+    json: Path | None = options.JSON_FILE,
 ) -> None:
     """Learn from a log how likely its pages change (or are clicked) soon, and judge the result.
 
@@ -118,12 +102,12 @@ def train(
 
 def evaluate(
     model: Path = _MODEL,
-    log: Path = LOG_FOLDER,
+    log: Path = options.LOG_FOLDER,
     start: str | None = opt(None, "First day judged. [default: that of the model's test]"),
     days: int | None = opt(None, "Days judged. [default: those of the model's test]", min=1),
     observe: str | None = opt(None, "As in `train`. [default: as the model was trained]"),
-    plot: Path | None = CHARTS,
-    json: Path | None = JSON_FILE,
+    plot: Path | None = options.CHARTS,
+    json: Path | None = options.JSON_FILE,
 ) -> None:
     """Judge a model on a log: how well it ranks, and whether its probabilities come true."""
     from salticus.charts.models import write_evaluation
@@ -144,11 +128,11 @@ def evaluate(
 
 def predict(
     model: Path = _MODEL,
-    log: Path = LOG_FOLDER,
+    log: Path = options.LOG_FOLDER,
     at: str | None = opt(None, "When. [default: the end of the log]"),
     page: Texts = opt(None, "Only this page_id; may be repeated."),
     out: Path | None = opt(None, "Write all rows to this .parquet or .csv file."),
-    json: Path | None = JSON_FILE,
+    json: Path | None = options.JSON_FILE,
 ) -> None:
     """Tell for each page of a log how likely the event is, by the end of each horizon."""
     from salticus.exchange.folder import Log
@@ -271,13 +255,15 @@ def _train_store(path: Path, model: str, features: str, seed: int, json: Path | 
         typer.echo(f"{model}{found.why}")
 
 
-def models(context: typer.Context, config: Path = CONFIG, json: bool = JSON) -> None:
+def models(
+    context: typer.Context, config: Path = options.CONFIG, json: bool = options.JSON
+) -> None:
     """The models of the crawl: list, compare, pin, roll back."""
     if context.invoked_subcommand is None:
         models_list(config, json)
 
 
-def models_list(config: Path = CONFIG, json: bool = JSON) -> None:
+def models_list(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
     """Show all models, which one serves, and what happened of late."""
     from salticus.views import models
 
@@ -313,8 +299,8 @@ def _spelt(figure: float | None) -> str:
 def models_compare(
     first: int = arg(REQUIRED, "A model's number; 0 = none.", metavar="A"),
     second: int = arg(REQUIRED, "Another.", metavar="B"),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Replay the latest fifth of the crawl's time with two models, and say which foretells better.
 
@@ -336,8 +322,8 @@ def models_compare(
 
 def models_pin(
     version: int = arg(REQUIRED, "A model's number; 0 = none.", metavar="N"),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Let a model serve, whatever is trained later; one that was broken gets another chance."""
     from salticus.views import models
@@ -345,14 +331,14 @@ def models_pin(
     output.answer(ask(config, models.pin, version), json, _print_serving)
 
 
-def models_unpin(config: Path = CONFIG, json: bool = JSON) -> None:
+def models_unpin(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
     """Let better models take over again."""
     from salticus.views import models
 
     output.answer(ask(config, models.unpin), json, _print_serving)
 
 
-def models_roll_back(config: Path = CONFIG, json: bool = JSON) -> None:
+def models_roll_back(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
     """Let the model serve that served before, or none."""
     from salticus.views import models
 

@@ -12,24 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from salticus.cli import output
-from salticus.cli.options import (
-    CONFIG,
-    JSON,
-    LABELS,
-    OF_HOST,
-    OF_KIND,
-    OF_TAG,
-    PATTERN,
-    REQUIRED,
-    PageKind,
-    Texts,
-    arg,
-    ask,
-    opt,
-    settings,
-    span,
-)
+from salticus.cli import options, output
+from salticus.cli.options import REQUIRED, PageKind, Texts, arg, ask, opt, settings, span
 from salticus.config import Config
 from salticus.errors import InputError, StoreLocked
 
@@ -43,15 +27,15 @@ def add(
     file: Path | None = opt(None, "A file with one URL a line.", "--file", "-f"),
     sitemap: Texts = opt(None, "Add a sitemap, and every page that it names; may be repeated."),
     feed: Texts = opt(None, "Add a feed (RSS, Atom, JSON), likewise; may be repeated."),
-    tag: Texts = LABELS,
+    tag: Texts = options.LABELS,
     kind: PageKind | None = opt(
         None, "offer, article, page, or source: it names other pages.", metavar="KIND"
     ),
     max_interval: str | None = opt(None, "No longer between visits, e.g. 1d."),
     demand: float | None = opt(None, "Clicks a day.", min=0),
     no_visit: bool = opt(False, "Do not read sources now; the crawl will.", "--no-visit"),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Add pages, or a sitemap or feed that names them.
 
@@ -121,8 +105,8 @@ def _why(page: PageState) -> str:
 
 def visit(
     urls: list[str] = arg(REQUIRED, "Pages that were added."),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Visit pages now.
 
@@ -165,10 +149,10 @@ _OF_STATE: State | None = opt(
 
 
 def pages(
-    pattern: str | None = PATTERN,
-    tag: str | None = OF_TAG,
-    host: str | None = OF_HOST,
-    kind: PageKind | None = OF_KIND,
+    pattern: str | None = options.PATTERN,
+    tag: str | None = options.OF_TAG,
+    host: str | None = options.OF_HOST,
+    kind: PageKind | None = options.OF_KIND,
     status: str | None = opt(None, "Only those whose last visit ended so: ok, gone, timeout, ..."),
     state: State | None = _OF_STATE,
     sort: Sort = opt(
@@ -188,8 +172,8 @@ def pages(
     pause: bool = opt(False, "Edit: visit them no more.", "--pause"),
     resume: bool = opt(False, "Edit: visit them again.", "--resume"),
     all_: bool = opt(False, "Yes, edit every page; needed if nothing chooses some.", "--all"),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """List pages that fit, or edit them all at once.
 
@@ -239,13 +223,13 @@ def _listed(config: Path, query: Query, *, json: bool) -> None:
 
 def forget(
     patterns: Texts = arg(None, "URLs, parts of them, or patterns: `*` stands for anything."),
-    tag: str | None = OF_TAG,
-    host: str | None = OF_HOST,
-    kind: PageKind | None = OF_KIND,
+    tag: str | None = options.OF_TAG,
+    host: str | None = options.OF_HOST,
+    kind: PageKind | None = options.OF_KIND,
     state: State | None = _OF_STATE,
     yes: bool = opt(False, "Do it; otherwise only say what goes.", "--yes"),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Delete pages with all that is known of them.
 

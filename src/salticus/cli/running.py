@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from salticus.cli import output
-from salticus.cli.options import CONFIG, JSON, REQUIRED, SETTINGS, arg, ask, opt, settings, span
+from salticus.cli import options, output
+from salticus.cli.options import REQUIRED, arg, ask, opt, settings, span
 from salticus.config import Config, parse
 from salticus.config.file import default_text
 from salticus.errors import InputError
@@ -24,10 +24,10 @@ def init(
     folder: Path = arg(Path(), "Where to write salticus.toml."),
     contact: str = opt("", "E-mail or web address for site owners."),
     budget: str = opt("100%", "Visits: 10%, 0.1 or 5000."),
-    json: bool = JSON,
+    json: bool = options.JSON,
 ) -> None:
     """Write a settings file with comments."""
-    path = folder / SETTINGS
+    path = folder / options.SETTINGS
     if path.exists():
         raise InputError(f"{path} exists already; edit it, or choose another folder")
     text = default_text(contact=contact, budget=budget)
@@ -43,14 +43,14 @@ def init(
 
 
 def run(
-    config: Path = CONFIG,
+    config: Path = options.CONFIG,
     once: bool = opt(False, "Spend what the budget has saved up, then end.", "--once"),
     for_: str | None = opt(None, "End after this long, e.g. 10m.", "--for"),
     policy: str | None = opt(None, "A name, or file.py:Class."),
     budget: str | None = opt(None, "Visits: 10%, 0.1 or 5000."),
     tick: str | None = opt(None, "Planning step, e.g. 2h."),
     seed: int | None = opt(None, "Fixes every chance."),
-    json: bool = JSON,
+    json: bool = options.JSON,
 ) -> None:
     """Crawl: visit pages on the budget, until stopped.
 
@@ -83,7 +83,7 @@ def run(
         typer.echo(f"{counted(alerts, 'open alert')}: see `salticus alerts`")
 
 
-def status(config: Path = CONFIG, json: bool = JSON) -> None:
+def status(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
     """Show what the store holds and how the crawl fares."""
     from salticus.views.status import status
 
@@ -94,8 +94,8 @@ def status(config: Path = CONFIG, json: bool = JSON) -> None:
 
 def backup(
     path: Path = arg(REQUIRED, "The copy; it must not exist yet."),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Copy the store, also while a crawl is running."""
     ask(config, lambda crawl: crawl.store.backup(path))
@@ -103,13 +103,13 @@ def backup(
     output.answer({"backup": str(path), "bytes": size}, json, f"copied to {path} ({size:,} bytes)")
 
 
-def config_default(json: bool = JSON) -> None:
+def config_default(json: bool = options.JSON) -> None:
     """Print a settings file with all settings, explained."""
     output.answer({"toml": default_text()}, json, default_text().rstrip("\n"))
 
 
 def config_check(
-    file: Path = arg(SETTINGS, "The settings, a TOML file."), json: bool = JSON
+    file: Path = arg(options.SETTINGS, "The settings, a TOML file."), json: bool = options.JSON
 ) -> None:
     """Check a settings file; exit code 1 if it cannot be used.
 
@@ -130,7 +130,7 @@ def config_check(
         raise typer.Exit(1)
 
 
-def config_show(config: Path = CONFIG, json: bool = JSON) -> None:
+def config_show(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
     """Print the settings in force, defaults included; secrets are shown as ***."""
     from salticus.views.settings import as_toml, effective
 
@@ -138,7 +138,7 @@ def config_show(config: Path = CONFIG, json: bool = JSON) -> None:
     output.answer(told, json, lambda _: typer.echo(as_toml(told), nl=False))
 
 
-def config_reload(config: Path = CONFIG, json: bool = JSON) -> None:
+def config_reload(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
     """Let the crawl that is running read its settings again."""
     from salticus.crawl.running import reload
 
@@ -149,8 +149,8 @@ def config_reload(config: Path = CONFIG, json: bool = JSON) -> None:
 
 def doctor(
     url: str | None = arg(None, "A page to try; one of the store if not given."),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Check settings and store, and try one page; with advice.
 

@@ -17,21 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from salticus.cli import output
-from salticus.cli.options import (
-    CONFIG,
-    JSON,
-    OF_KIND,
-    OF_TAG,
-    REQUIRED,
-    URL,
-    PageKind,
-    arg,
-    ask,
-    from_options,
-    moment,
-    opt,
-)
+from salticus.cli import options, output
+from salticus.cli.options import REQUIRED, PageKind, arg, ask, from_options, moment, opt
 from salticus.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,10 +35,10 @@ _COLOURS = {"same": "", "gone": "red strike", "new": "green"}
 
 
 def show(
-    url: str = URL,
+    url: str = options.URL,
     diffs: int = opt(3, "Show so many changes of a text word by word.", min=0),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Show a page: its value, its changes, its last visits."""
     from salticus.views.page import page_of
@@ -112,10 +99,10 @@ def _print_visits(visits: list[Seen]) -> None:
 
 
 def get(
-    url: str = URL,
+    url: str = options.URL,
     value: bool = opt(False, "The value instead of the content.", "--value"),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Write the latest content of a page to standard output."""
     from salticus.views.page import copy_of
@@ -134,8 +121,8 @@ def get(
 
 def alerts(
     all_: bool = opt(False, "Also those that are over.", "--all"),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Show which hosts have a problem, and what to do."""
     from salticus.views.alerts import alerts_of, headline
@@ -155,8 +142,8 @@ def alerts(
 def search(
     words: list[str] = arg(REQUIRED, "Words, all of which must be there."),
     limit: int = opt(20, "Show at most so many.", min=1),
-    config: Path = CONFIG,
-    json: bool = JSON,
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
 ) -> None:
     """Search the local copy: offers with price, last visit and chance of being out of date.
 
@@ -202,14 +189,14 @@ def changes(
     follow: bool = opt(False, "Wait for more, until stopped by Ctrl-C.", "--follow", "-f"),
     since: str | None = opt(None, "Only from this time on: 2h (ago), 3d, 2026-01-31."),
     after: int | None = opt(None, "Only those after the change with this number (seq).", min=0),
-    tag: str | None = OF_TAG,
-    kind: PageKind | None = OF_KIND,
+    tag: str | None = options.OF_TAG,
+    kind: PageKind | None = options.OF_KIND,
     url: str | None = opt(None, "Only of this URL, part of one, or pattern with `*`."),
     first: bool = opt(False, "Also the first value of each page.", "--first"),
     diff: bool = opt(False, "With what is different: price or words.", "--diff"),
     limit: int | None = opt(None, "End after so many.", min=1),
     human: bool = opt(False, "A short line for people instead of JSON.", "--human"),
-    config: Path = CONFIG,
+    config: Path = options.CONFIG,
     json: bool = opt(False, "JSON, one object a line; it is so without this too.", "--json"),
 ) -> None:
     """Print the changes of pages, and wait for more.

@@ -8,21 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from salticus.cli import output
-from salticus.cli.options import (
-    CHARTS,
-    JSON,
-    JSON_FILE,
-    LOG_FOLDER,
-    SEED,
-    Texts,
-    arg,
-    day,
-    flag,
-    from_options,
-    opt,
-    span,
-)
+from salticus.cli import options, output
+from salticus.cli.options import Texts, arg, day, flag, from_options, opt, span
 from salticus.config import Budget, Share
 from salticus.errors import ConfigError
 
@@ -33,7 +20,7 @@ if TYPE_CHECKING:
 def policies(
     name: str | None = arg(None, "A policy, or file.py:Class."),
     plot: Path | None = opt(None, "Draw its visits to this HTML, SVG or PNG file."),
-    json: bool = JSON,
+    json: bool = options.JSON,
 ) -> None:
     """List the policies, or describe one and draw what it does."""
     from salticus.views.schedulers import policies
@@ -70,7 +57,7 @@ def _about(name: str, plot: Path | None) -> dict[str, Any]:
 
 
 def simulate(
-    log: Path = LOG_FOLDER,
+    log: Path = options.LOG_FOLDER,
     policy: Texts = opt(
         None, "A name, name@spacing, or file.py:Class; may be repeated. [default: the peers]"
     ),
@@ -105,9 +92,9 @@ def simulate(
         "repeated. [default: instacrawl with --insta, uniform with --requests]",
     ),
     runs: int | None = opt(None, "Each with its own chance.", min=1),
-    seed: int = SEED,
-    json: Path | None = JSON_FILE,
-    plot: Path | None = CHARTS,
+    seed: int = options.SEED,
+    json: Path | None = options.JSON_FILE,
+    plot: Path | None = options.CHARTS,
 ) -> None:
     """Replay a log with several policies and budgets: how fresh would each have kept the copy?"""
     from salticus.charts.freshness import (
