@@ -9,18 +9,8 @@ import numpy as np
 
 from salticus.allocate.base import known
 from salticus.allocate.share import first
-from salticus.types import (
-    CHANGED,
-    DAY,
-    UNCHANGED,
-    Codes,
-    Floats,
-    Ints,
-    Outcomes,
-    Pages,
-    Times,
-    instant,
-)
+from salticus.types import CHANGED, UNCHANGED, Outcomes, Pages
+from salticus.types.arrays import DAY, Codes, Floats, Ints, Times, instant
 from salticus.types.state import Keyed, State, rank_within
 
 DAY_US = float(DAY.astype(np.int64))

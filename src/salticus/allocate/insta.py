@@ -9,24 +9,8 @@ import numpy as np
 
 from salticus.allocate.gate.base import Decisions, Gate
 from salticus.allocate.gate.uniform import UniformGate
-from salticus.types import (
-    Bools,
-    Draw,
-    Floats,
-    Grant,
-    Instant,
-    Ints,
-    Outcomes,
-    Pages,
-    Plan,
-    Purpose,
-    Request,
-    Tick,
-    Times,
-    days_between,
-    moment,
-    unplanned,
-)
+from salticus.types import Draw, Grant, Outcomes, Pages, Plan, Purpose, Request, Tick, unplanned
+from salticus.types.arrays import Bools, Floats, Instant, Ints, Times, days_between, moment
 from salticus.types.coins import coins
 from salticus.types.state import Remembers, State, part_of, places
 

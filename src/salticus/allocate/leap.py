@@ -10,18 +10,8 @@ from salticus.allocate.base import Policy, known
 from salticus.allocate.rates import rows_by_host
 from salticus.allocate.share import first, ranked
 from salticus.errors import ConfigError
-from salticus.types import (
-    DAY,
-    NEVER,
-    Answering,
-    Bools,
-    Floats,
-    Ints,
-    Pages,
-    Survival,
-    Valued,
-    instant,
-)
+from salticus.types import Answering, Pages, Survival, Valued
+from salticus.types.arrays import DAY, NEVER, Bools, Floats, Ints, instant
 from salticus.types.compiled import compiled
 from salticus.types.state import State
 

@@ -15,20 +15,8 @@ import numpy as np
 
 from salticus.allocate.capacity import fitting, less
 from salticus.errors import Infeasible
-from salticus.types import (
-    Bools,
-    Columns,
-    Draw,
-    Floats,
-    Grant,
-    Ints,
-    Pages,
-    Purpose,
-    Tick,
-    Times,
-    days_between,
-    instant,
-)
+from salticus.types import Draw, Grant, Pages, Purpose, Tick
+from salticus.types.arrays import Bools, Columns, Floats, Ints, Times, days_between, instant
 from salticus.types.state import later
 
 _HORIZON = 10_000  # ticks; two years of two-hour ticks

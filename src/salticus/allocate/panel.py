@@ -15,20 +15,8 @@ import numpy as np
 
 from salticus.allocate.capacity import fitting, less
 from salticus.allocate.share import in_proportion
-from salticus.types import (
-    Bools,
-    Draw,
-    Floats,
-    Grant,
-    Ints,
-    Member,
-    Outcomes,
-    Pages,
-    Purpose,
-    Tick,
-    Times,
-    instant,
-)
+from salticus.types import Draw, Grant, Member, Outcomes, Pages, Purpose, Tick
+from salticus.types.arrays import Bools, Floats, Ints, Times, instant
 from salticus.types.coins import coins
 from salticus.types.state import State, later, places
 

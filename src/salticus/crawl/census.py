@@ -17,19 +17,8 @@ from salticus.predict.base import Predictor
 from salticus.signals.demand import Demand
 from salticus.store.base import PageStore, PageTable
 from salticus.store.nouns import DROPPED
-from salticus.types import (
-    DAY,
-    Bools,
-    Codes,
-    Floats,
-    Ints,
-    Outcomes,
-    Pages,
-    Status,
-    Tick,
-    Times,
-    instant,
-)
+from salticus.types import Outcomes, Pages, Status, Tick
+from salticus.types.arrays import DAY, Bools, Codes, Floats, Ints, Times, instant
 from salticus.types.state import places
 
 _DAY = timedelta(days=1)

@@ -21,20 +21,8 @@ from salticus.predict.base import ask
 from salticus.predict.modelled import Modelled, Sources
 from salticus.predict.rhythm import Rhythm
 from salticus.store.base import PageStore, Store
-from salticus.types import (
-    NEVER,
-    UNKNOWN,
-    Bools,
-    Floats,
-    Ints,
-    Outcomes,
-    Pages,
-    Purpose,
-    Tick,
-    days_between,
-    instant,
-    moment,
-)
+from salticus.types import UNKNOWN, Outcomes, Pages, Purpose, Tick
+from salticus.types.arrays import NEVER, Bools, Floats, Ints, days_between, instant, moment
 
 FAIR = np.array([Purpose.EXPLORE, Purpose.PANEL], dtype=np.int8)
 _MOST = 50.0  # times the usual weight

@@ -26,24 +26,9 @@ from salticus.extract.pool import Extraction
 from salticus.fetch.base import Fetcher
 from salticus.observe import kept, observe, tolerated
 from salticus.store.base import Store
-from salticus.types import (
-    Alert,
-    Entry,
-    Fetched,
-    Floats,
-    Ints,
-    Observation,
-    Outcomes,
-    Pages,
-    Plan,
-    Purpose,
-    Reading,
-    Record,
-    Status,
-    Target,
-    Tick,
-    instant,
-)
+from salticus.types import Outcomes, Pages, Plan, Purpose, Status, Tick
+from salticus.types.arrays import Floats, Ints, instant
+from salticus.types.rows import Alert, Entry, Fetched, Observation, Reading, Record, Target
 
 logger = logging.getLogger(__name__)
 

@@ -7,23 +7,8 @@ from datetime import timedelta
 import numpy as np
 
 from salticus.config import Budget, Caps
-from salticus.types import (
-    DAY,
-    NEVER,
-    Bools,
-    Codes,
-    Floats,
-    Grant,
-    Instant,
-    Ints,
-    Outcomes,
-    Pages,
-    Purpose,
-    Tick,
-    Times,
-    days_between,
-    instant,
-)
+from salticus.types import DAY, NEVER, Grant, Outcomes, Pages, Purpose, Tick
+from salticus.types.arrays import Bools, Codes, Floats, Instant, Ints, Times, days_between, instant
 from salticus.types.state import State
 
 DEFAULT_CAPS = Caps()
