@@ -13,21 +13,8 @@ from salticus.crawl.standing import HORIZON, Standing
 from salticus.predict.base import Evident, Explained, Paced, Predictor
 from salticus.store.nouns import PageState
 from salticus.types import ANSWERED, DAY, STATUS, Pages, Purpose, instant
+from salticus.views import reasons
 from salticus.views.fresh import copies_of, shown, times
-from salticus.views.reasons import (
-    Case,
-    CopyAge,
-    PageDemand,
-    PageRecord,
-    PriceView,
-    RateEstimate,
-    RateParts,
-    WeekHours,
-    Why,
-    binding,
-    bounds,
-    cause,
-)
 from salticus.views.times import known
 
 AHEAD = (1, 2, 7, 14)  # days
@@ -35,13 +22,13 @@ _HOUR = np.timedelta64(1, "h")
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-async def why(crawl: Crawl, url: str) -> Why:
+async def why(crawl: Crawl, url: str) -> reasons.Why:
     """The explanation of a page's visits; raises UnknownPage."""
     (told,) = await why_all(crawl, [url])
     return told
 
 
-async def why_all(crawl: Crawl, urls: Sequence[str]) -> list[Why]:
+async def why_all(crawl: Crawl, urls: Sequence[str]) -> list[reasons.Why]:
     """An explanation for each page; raises UnknownPage."""
     pages = [await crawl.store.page(url) for url in urls]
     study = Study(crawl, await crawl.foreseeing())
@@ -78,9 +65,9 @@ class Study:
         self.explore = dict(zip(self.coming.ids.tolist(), chance.tolist(), strict=True))
         self.forecast = standing.next_visits(self.ids)
 
-    def explain(self, page: PageState) -> Why:
+    def explain(self, page: PageState) -> reasons.Why:
         case = self._case(page)
-        return Why(
+        return reasons.Why(
             url=page.url,
             state=page.state,
             rule=None if case.rule is None else case.rule.named,
@@ -92,18 +79,18 @@ class Study:
             next_visit=case.visit,
             coming_tick=self.standing.coming.number,
             horizon_days=HORIZON.days,
-            binds=binding(self.standing, case),
-            brought_by=cause(case),
-            bounds=bounds(self.standing, case),
+            binds=reasons.binding(self.standing, case),
+            brought_by=reasons.cause(case),
+            bounds=reasons.bounds(self.standing, case),
         )
 
-    def _case(self, page: PageState) -> Case:
+    def _case(self, page: PageState) -> reasons.Case:
         rests = page.page not in self.explore
         pages = self.everyone if rests else self.coming
         row = pages.take(pages.rows(np.array([page.page])))
         visit = shown(self.forecast.visits.get(page.page))
         rule = self.standing.config.rule(int(row.rule[0]))
-        return Case(page, rule, row, rests, self._reached(row), visit, self._full(row))
+        return reasons.Case(page, rule, row, rests, self._reached(row), visit, self._full(row))
 
     def _full(self, row: Pages) -> bool:
         """Whether the page's host has no room left in the coming tick."""
@@ -113,7 +100,7 @@ class Study:
         load = np.count_nonzero(pages.host[pages.rows(self.forecast.coming.page)] == host)
         return bool(load + 1 > row.capacity[host])
 
-    def _demand(self, case: Case) -> PageDemand:
+    def _demand(self, case: reasons.Case) -> reasons.PageDemand:
         importance = None if case.rule is None else case.rule.importance
         now = instant(self.standing.now)
         counted = self.standing.census.demand.counted(self.everyone.ids, now)
@@ -121,7 +108,7 @@ class Study:
         origin = "by hand" if case.page.demand is not None else "uniform"
         if counted.any():
             origin = "clicks" if counted[0].any() else "impressions"
-        return PageDemand(
+        return reasons.PageDemand(
             a_day=float(case.pages.demand[0]),
             origin=origin,
             clicks=float(clicks),
@@ -129,46 +116,46 @@ class Study:
             importance=1.0 if importance is None else importance,
         )
 
-    def _copy(self, page: PageState) -> CopyAge:
+    def _copy(self, page: PageState) -> reasons.CopyAge:
         row = int(np.searchsorted(self.ids, page.page))
-        return CopyAge(
+        return reasons.CopyAge(
             last_visit=known(page.last_visit),
             last_answer=known(page.last_answer),
             changed_by_now=float(self.outdated[0][row]),
             changed_in_days={str(days): float(self.outdated[days][row]) for days in AHEAD},
         )
 
-    def _estimate(self, page: PageState) -> RateEstimate:
+    def _estimate(self, page: PageState) -> reasons.RateEstimate:
         assert self.everyone.survival is not None
         curves = self.everyone.survival.take(self.everyone.rows(np.array([page.page])))
         visits = self.crawl.store.scan("visits", page.page)
         answers = [visit["at"] for visit in visits if STATUS[visit["status"]] in ANSWERED]
         days = (answers[-1] - answers[0]) / 86_400e6 if answers else 0.0
-        return RateEstimate(
+        return reasons.RateEstimate(
             predictor=type(self.predictor).__name__.lower(),
             changes_a_day=float(curves.rates()[0]),
-            seen=PageRecord(page.visits, page.changes, days),
+            seen=reasons.PageRecord(page.visits, page.changes, days),
             parts=self._parts(page.page),
             hours=self._hours(page.page),
             features=self._features(page.page),
         )
 
-    def _parts(self, page: int) -> RateParts | None:
+    def _parts(self, page: int) -> reasons.RateParts | None:
         if not isinstance(self.predictor, Evident):
             return None
         found = self.predictor.evidence(np.array([page]))
         a, b, a0, b0 = (float(c[0]) for c in (found.a, found.b, found.prior_a, found.prior_b))
         prior = min(1.0, b0 / b)
-        return RateParts(a0 / b0, prior, 1.0 - prior, a - a0, b - b0)
+        return reasons.RateParts(a0 / b0, prior, 1.0 - prior, a - a0, b - b0)
 
-    def _hours(self, page: int) -> WeekHours | None:
+    def _hours(self, page: int) -> reasons.WeekHours | None:
         if not isinstance(self.predictor, Paced):
             return None
         pace = self.predictor.paces(np.array([page]))[0]
         monday = np.datetime64("1970-01-05", "us")
         hour = int((instant(self.standing.now) - monday) // _HOUR) % len(pace)
         best = int(np.argmax(pace))
-        return WeekHours(
+        return reasons.WeekHours(
             now=float(pace[hour]),
             next_day=float(np.roll(pace, -hour)[:24].mean()),
             busiest=f"{_DAYS[best // 24]} {best % 24:02}:00 UTC",
@@ -186,13 +173,13 @@ class Study:
             return None
         return bool(self.policy.reached(*self.policy.worth(row))[0])
 
-    def _price(self, case: Case) -> PriceView | None:
+    def _price(self, case: reasons.Case) -> reasons.PriceView | None:
         if not isinstance(self.policy, Priced) or np.isnan(self.policy.price_):
             return None
         worth = max(0.0, float(self.policy.worth(case.pages)[0][0]))
         cost = float(case.pages.cost[0])
         needed = self._needed(self.policy, cost)
-        return PriceView(
+        return reasons.PriceView(
             visit_price=self.policy.price_,
             needed=needed,
             worth=worth,
