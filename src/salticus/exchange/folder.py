@@ -11,13 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from salticus.config import duration
 from salticus.errors import InputError
-
-if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
-    import polars as pl
+from salticus.types.frames import pl
 
 _FAR_MS = 2**48  # the years -6950 and 10889
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -177,8 +175,6 @@ class Log:
 
     def rows(self, table: str) -> int:
         """How many rows a table has; 0 if it is absent."""
-        import polars as pl
-
         if not self.has(table):
             return 0
         with reading(self.path(table)):
@@ -210,16 +206,12 @@ class Log:
 
     def raw(self, table: str) -> pl.LazyFrame:
         """A table as it lies on disk, whatever it holds."""
-        import polars as pl
-
         return pl.scan_parquet(self.path(table), glob=False)  # a folder may be called `[1]`
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """What the reader of Parquet says of a bad file becomes an InputError that names the file."""
-    import polars as pl
-
     try:
         yield
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
@@ -240,8 +232,6 @@ KINDS = {
 
 def fits(kind: str, found: pl.DataType) -> bool:
     """Whether a Parquet column may hold what the format wants; a column of nulls holds anything."""
-    import polars as pl
-
     if found == pl.Null:
         return True
     if kind == "time":
@@ -259,8 +249,6 @@ def fits(kind: str, found: pl.DataType) -> bool:
 
 def misfit(kind: str, found: pl.DataType) -> tuple[str, str]:
     """What a column that does not fit holds instead of what it should, and what to do about it."""
-    import polars as pl
-
     if kind == "time" and isinstance(found, pl.Datetime):
         problem = "a timestamp without a time zone, not a UTC timestamp"
         return problem, "write with the times that they are UTC"
@@ -271,8 +259,6 @@ def misfit(kind: str, found: pl.DataType) -> tuple[str, str]:
 
 def polars_type(kind: str, found: pl.DataType | None = None) -> pl.DataType:
     """How a kind of the format is stored; ids stay text or integers, as they were found."""
-    import polars as pl
-
     if kind == "id":
         return pl.Int64() if found is not None and found.is_integer() else pl.String()
     kinds: dict[str, pl.DataType] = {
@@ -288,8 +274,6 @@ def polars_type(kind: str, found: pl.DataType | None = None) -> pl.DataType:
 
 def plainly(column: str, kind: str, found: pl.DataType) -> pl.Expr:
     """A column that fits, in the one form that readers meet."""
-    import polars as pl
-
     cell = pl.col(column)
     if kind == "time" and isinstance(found, pl.Datetime):
         if found.time_unit == "ms":  # what lies beyond our calendar may not have a µs

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,7 @@ from salticus.errors import InputError
 from salticus.exchange.folder import KINDS, Log, reading
 from salticus.types import DAY, Bools, Floats, Instant, Ints, Times, instant
 from salticus.types.coins import coins
-
-if TYPE_CHECKING:
-    import polars as pl
+from salticus.types.frames import pl
 
 GONE = -1
 """The code of the null value: the page is gone."""
@@ -62,8 +59,6 @@ class Truth:
 
     def rows(self) -> pl.LazyFrame:
         """The row of every page by the log's own id: `page_id`, `row`."""
-        import polars as pl
-
         numbers = pl.Series("row", np.arange(len(self)))
         return pl.LazyFrame({"page_id": self.names, "row": numbers})
 
@@ -112,8 +107,6 @@ def sample(truth: Truth, pages: int, start: datetime, *, seed: int) -> Truth:
 
 
 def _columns(log: Log, points: pl.LazyFrame, *, imputed: bool = False) -> Truth:
-    import polars as pl
-
     failure = pl.col("failure") if "failure" in log.columns("pages") else pl.lit(0.0)
     pages = log.scan("pages").select(
         "page_id", failure=failure.cast(pl.Float64).fill_null(0.0), **_groups(log)
@@ -145,7 +138,6 @@ def _columns(log: Log, points: pl.LazyFrame, *, imputed: bool = False) -> Truth:
 
 def _groups(log: Log) -> dict[str, pl.Expr]:
     """Numbers of the host, merchant and category of each page."""
-    import polars as pl
 
     def name(column: str) -> pl.Expr:
         known = column in log.columns("pages")
@@ -164,8 +156,6 @@ def _groups(log: Log) -> dict[str, pl.Expr]:
 def _imputed(log: Log, seed: int) -> pl.LazyFrame:
     """Change points that the visits allow: the first value at the first answer, every later one at
     a random moment after the last visit that did not show it."""
-    import polars as pl
-
     answered = log.scan("visits", "changed")
     if "status" in log.columns("visits"):
         answered = answered.filter(pl.col("status").is_in(["ok", "not_modified"]))
@@ -189,8 +179,6 @@ def times_of(column: pl.Series) -> Times:
 
 def read_pages(folder: Path) -> pl.DataFrame:
     """The pages of a log as they stand, ids as text, each once."""
-    import polars as pl
-
     log = Log(folder)
     pages = _whole(log, "pages", log.scan("pages"))
     twice = pages.filter(pl.col("page_id").is_duplicated())
@@ -205,8 +193,6 @@ def read_values(folder: Path) -> pl.DataFrame:
 
     A value that is a number is taken as its text.
     """
-    import polars as pl
-
     log = Log(folder)
     kept = log.scan("values", loose=("value",)).select("page_id", "at", "value")
     kind = log.schema("values")["value"]
@@ -218,8 +204,6 @@ def read_values(folder: Path) -> pl.DataFrame:
 
 def _whole(log: Log, table: str, rows: pl.LazyFrame) -> pl.DataFrame:
     """All rows in memory, ids as text; ids and times must be in every one of them."""
-    import polars as pl
-
     with reading(log.path(table)):
         frame = rows.with_columns(pl.col("page_id").cast(pl.String)).collect()
     for column in ("page_id", "at"):

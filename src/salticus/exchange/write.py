@@ -11,16 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import Any, Literal, TextIO
 
 from salticus.config import duration
 from salticus.errors import InputError
 from salticus.exchange.folder import KINDS, REQUIRED, TABLES, fits, polars_type
 from salticus.exchange.place import check_free, in_place, new_folder, work_folder
 from salticus.types.dates import epoch_us, utc
-
-if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
-    import polars as pl
+from salticus.types.frames import pl
 
 Row = dict[str, Any]
 
@@ -47,8 +45,6 @@ def write_log(
     may be `timedelta`; `span` is found from the times if it is not given, and `rows` is added.
     The same frames make the same bytes. The folder appears when it is complete, or not at all.
     """
-    import polars as pl
-
     frames = {name: in_format(name, frame) for name, frame in tables.items()}
     if "pages" not in frames:
         raise InputError("a log needs a table `pages`")
@@ -66,8 +62,6 @@ def write_log(
 
 def in_format(table: str, frame: pl.DataFrame | pl.LazyFrame) -> pl.LazyFrame:
     """The frame with the format's types and order of columns; InputError names what cannot be."""
-    import polars as pl
-
     if table not in TABLES:
         raise InputError(f"a log has no table `{table}`; it may have {', '.join(TABLES)}")
     lazy = frame.lazy()
@@ -88,8 +82,6 @@ def _plain(value: Any) -> str:
 
 def span_of(tables: Iterable[pl.LazyFrame]) -> list[str] | None:
     """First and last time in the `at` of these tables; None if there is none."""
-    import polars as pl
-
     at = pl.col("at")
     ends = [table.select(first=at.min(), last=at.max()).collect().row(0) for table in tables]
     known = [end for both in ends for end in both if end is not None]
@@ -101,8 +93,6 @@ def resolution_of(rows: pl.LazyFrame, timezone: str = "UTC") -> timedelta | None
 
     Times are never said to be known better than to the second; None if there are none.
     """
-    import polars as pl
-
     steps = [duration(step) for step in STEPS]
     local = pl.col("at").dt.convert_time_zone(timezone).dt.replace_time_zone(None).dt.epoch("us")
     whole = [(local % _micros(step) == 0).all().alias(STEPS[n]) for n, step in enumerate(steps)]
@@ -140,8 +130,6 @@ def export_log(rows: Callable[[str], Iterator[Row]], folder: Path, *, name: str)
     `rows` gives the rows of a table by its name, times in µs, as `Store.scan` does. Columns that
     the format does not know are kept. The folder appears when it is complete, or not at all.
     """
-    import polars as pl
-
     check_free(folder)
     with work_folder(folder) as work:
         try:
@@ -167,8 +155,6 @@ def _staged(table: str, rows: Iterator[Row], pieces: Path) -> pl.LazyFrame | Non
     Polars would pull from a generator, but in threads of its own, and a database connection belongs
     to one thread.
     """
-    import polars as pl
-
     chunk = list(islice(rows, _CHUNK))
     if not chunk and table in _IF_ANY:
         return None
@@ -186,8 +172,6 @@ def _staged(table: str, rows: Iterator[Row], pieces: Path) -> pl.LazyFrame | Non
 
 def _schema(table: str, chunk: list[Row]) -> dict[str, pl.DataType]:
     """The format's columns, then those that only these rows have."""
-    import polars as pl
-
     text_ids = bool(chunk) and isinstance(chunk[0]["page_id"], str)
     found: pl.DataType = pl.String() if text_ids else pl.Int64()
     known = {key: polars_type(kind, found) for key, kind in TABLES[table].items()}
@@ -197,8 +181,6 @@ def _schema(table: str, chunk: list[Row]) -> dict[str, pl.DataType]:
 
 def _guess(values: Iterator[Any]) -> pl.DataType:
     """The type of a column that the format does not know; text if its rows do not agree."""
-    import polars as pl
-
     kinds = {type(value) for value in values if value is not None}
     if kinds == {bool}:
         return pl.Boolean()
@@ -263,8 +245,6 @@ def harmless(text: str) -> str:
 
 def harmless_columns(rows: pl.DataFrame) -> pl.DataFrame:
     """`harmless` for all texts of a table, its headings too."""
-    import polars as pl
-
     texts = pl.col(pl.String)
     formula = texts.str.contains(_FORMULA) & ~texts.str.contains(_NUMBER)
     safe = rows.with_columns(pl.when(formula).then("'" + texts).otherwise(texts).name.keep())
