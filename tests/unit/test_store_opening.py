@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from salticus.config import load
-from salticus.config.store_url import beside, split
+from salticus.config.file import beside, split_url
 from salticus.crawl.opening import holder_of
 from salticus.errors import PluginError, StoreMissing
 from salticus.store import BUILTIN, open_store
@@ -49,17 +49,17 @@ async def grown(url: str) -> int:
     ],
 )
 def test_a_url_names_a_kind_of_store_and_a_place(url: str, kind: str, place: str) -> None:
-    assert split(url) == (kind, place)
+    assert split_url(url) == (kind, place)
 
 
 @given(st.text(st.characters(exclude_characters=":"), min_size=1))
 def test_what_has_no_colon_is_a_path(path: str) -> None:
-    assert split(path) == ("sqlite", path)
+    assert split_url(path) == ("sqlite", path)
 
 
 @given(st.sampled_from(sorted(BUILTIN)), st.text())
 def test_the_place_is_all_behind_the_name(kind: str, place: str) -> None:
-    assert split(f"{kind}:{place}") == (kind, place)
+    assert split_url(f"{kind}:{place}") == (kind, place)
 
 
 def test_paths_are_those_beside_the_settings(tmp_path: Path) -> None:

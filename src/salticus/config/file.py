@@ -1,4 +1,5 @@
-"""The one TOML file: as it is handed to people, and read, checked, and turned into settings."""
+"""The one TOML file: as it is handed to people, and read, checked, and turned into settings; and
+how it says where the store is."""
 
 from __future__ import annotations
 
@@ -12,11 +13,12 @@ from typing import Any
 import msgspec
 
 from salticus.config.sections import Config, Rule
-from salticus.config.store_url import beside
 from salticus.config.units import Budget, Hours, Share, Size, Span, Tolerance, duration, size
 from salticus.errors import ConfigError
 
 _DEFAULT = Path(__file__).with_name("default.toml")
+# file.py:Class, package.module:Class, or a name; then the place, if there is one
+_URL = re.compile(r"([^:]+\.py:\w+|\w+(?:\.\w+)+:\w+|[A-Za-z][\w-]+(?=:))(?::(.*))?", re.DOTALL)
 
 
 def default_text(*, contact: str = "", budget: str = "100%") -> str:
@@ -135,3 +137,29 @@ def check_hours(config: Config) -> None:
                 f"hours of {rule.named}: a window of {rule.hours.length} needs "
                 f"ticks of at most {rule.hours.length / 2}, not {config.tick}; set `tick`"
             )
+
+
+def split_url(url: str) -> tuple[str, str]:
+    """The kind of store, and its place; a plain path is a SQLite file.
+
+    The kind is a name, or the part itself as ``file.py:Class`` or ``module:Class``.
+
+    >>> split_url("crawl.db"), split_url("sqlite:crawl.db"), split_url("memory:")
+    (('sqlite', 'crawl.db'), ('sqlite', 'crawl.db'), ('memory', ''))
+    >>> split_url("mine.py:Mine:anything"), split_url("mine.py:Mine")
+    (('mine.py:Mine', 'anything'), ('mine.py:Mine', ''))
+    """
+    found = _URL.fullmatch(url)
+    return ("sqlite", url) if found is None else (found[1], found[2] or "")
+
+
+def beside(folder: Path, url: str) -> str:
+    """The same store with its path, if it is one, taken from `folder`.
+
+    >>> beside(Path("/a"), "b.db"), beside(Path("/a"), "sqlite:b.db"), beside(Path("/a"), "memory:")
+    ('/a/b.db', 'sqlite:/a/b.db', 'memory:')
+    """
+    kind, place = split_url(url)
+    if kind != "sqlite":
+        return url
+    return f"{url.removesuffix(place)}{folder / place}"

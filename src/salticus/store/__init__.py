@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from salticus import plugins
-from salticus.config.store_url import split
+from salticus.config.file import split_url
 
 if TYPE_CHECKING:
     from salticus.store.base import Store
@@ -28,6 +28,6 @@ async def open_store(url: str, *, keep_content: bool = True, create: bool = True
     Traceback (most recent call last):
     salticus.errors.PluginError: no store is called 'nosuch'; known: memory, sqlite
     """
-    kind, place = split(url)
+    kind, place = split_url(url)
     made: type[Store] = plugins.load("store", kind, BUILTIN)
     return await made.open(place, keep_content=keep_content, create=create)
