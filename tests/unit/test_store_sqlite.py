@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from salticus.errors import InputError, StoreError
-from salticus.store.sqlite import pages, reading, visits
+from salticus.store.sqlite import pages, reading, recording
 from salticus.store.sqlite.store import SqliteStore
 from salticus.types import HostState, NewPage, Observation, Record, Value
 
@@ -150,7 +150,7 @@ def test_many_pages_are_added_and_read_in_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages, "CHUNK", 30)
-    monkeypatch.setattr(visits, "PRUNED", 30)
+    monkeypatch.setattr(recording, "PRUNED", 30)
     monkeypatch.setattr(reading, "CHUNK", 7)
 
     async def work(store: SqliteStore) -> None:

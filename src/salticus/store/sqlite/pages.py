@@ -125,14 +125,10 @@ def _asked(query: Query) -> dict[str, Any]:
 
 def edit(db: sqlite3.Connection, query: Query, edit: Edit) -> int:
     """Edit all pages that fit."""
-    wanted = {
+    wanted = msgspec.structs.asdict(edit) | {
         "kind": clean(edit.kind),
-        "demand": edit.demand,
-        "max_interval": edit.max_interval,
         "no_interval": edit.max_interval == math.inf,
-        "cost": edit.cost,
         "no_cost": edit.cost == math.inf,
-        "paused": edit.paused,
         "add_tags": rows(edit.add_tags).decode(),
         "remove_tags": rows(edit.remove_tags).decode(),
     }

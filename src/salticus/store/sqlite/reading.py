@@ -1,23 +1,47 @@
-"""Columns from the database. Long answers come as JSON in one row, made without Python's lock."""
+"""What is read from the database: columns of pages and outcomes, rows of the exchange format,
+changes. Long answers come as JSON in one row, made without Python's lock."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from salticus.config import Scope
+from salticus.errors import InputError
 from salticus.store.base import PageTable
-from salticus.store.sqlite.packing import clean, glob, rows
+from salticus.store.nouns import FIELD_COLUMNS, Stamp
+from salticus.store.sqlite.database import connect
+from salticus.store.sqlite.packing import clean, glob, rows, text, unpack
 from salticus.store.sqlite.queries import QUERIES
-from salticus.types import NEVER, PURPOSE, STATUS, Floats, Ints, Outcomes, Times
+from salticus.store.sqlite.trouble import explained
+from salticus.types import (
+    NEVER,
+    PURPOSE,
+    STATUS,
+    Change,
+    Floats,
+    HostState,
+    Ints,
+    Outcomes,
+    Times,
+    Value,
+)
 
 CHUNK = 25_000  # pages that one statement reads; bounds its memory, and how long others wait
 
+_STREAMED = 1000  # rows
+_FACTS = 20_000  # rows that are held at once
+_FEW = 500  # of them as objects
+
 NEVER_US = int(NEVER.astype(np.int64))
+
+Row = dict[str, Any]
 
 
 def table(db: sqlite3.Connection, after: int = -1) -> PageTable:
@@ -109,3 +133,171 @@ def outcomes_of(*columns: Sequence[Any]) -> Outcomes:
         propensity=propensity,
         chance=chance[0] if chance else np.nan,
     )
+
+
+def scan(path: Path, table: str, page: int | None) -> Iterator[Row]:
+    """Rows of a table over a connection of its own, in order of time."""
+    tables: dict[str, tuple[str, Callable[[sqlite3.Row], Row]]] = {  # their order, and their rows
+        "pages": ("ORDER BY page_id", _page),
+        "visits": ("ORDER BY observations.at, observations.visit", _visit),
+        "values": ("ORDER BY at, visit", _value),
+        "signals": ("ORDER BY at, id", dict),
+        "links": ("ORDER BY appeared, source_id, page_id", dict),
+        "demand": ("GROUP BY at, page ORDER BY at, page_id", dict),  # counted at several times
+        "requests": ("ORDER BY at, id", _request),
+    }
+    if table not in tables:
+        raise InputError(f"the store has no table {table!r}; it has {', '.join(tables)}")
+    order, finish = tables[table]
+    where = "" if page is None else "WHERE page_id = :page"
+    return _stream(path, f"{QUERIES[f'scan_{table}']} {where} {order}", {"page": page}, finish)
+
+
+def _stream(
+    path: Path, query: str, parameters: Row, finish: Callable[[sqlite3.Row], Row]
+) -> Iterator[Row]:
+    with explained(path), closing(connect(path, read_only=True)) as db:
+        cursor = db.execute(query, parameters)
+        while chunk := cursor.fetchmany(_STREAMED):
+            yield from map(finish, chunk)
+
+
+def facts(path: Path, pages: Ints) -> dict[str, list[str | None]]:
+    """The host of each page, and what the fields of its value tell, column by column."""
+    found: dict[str, list[str | None]] = {name: [] for name in ("host", *FIELD_COLUMNS)}
+    with explained(path), closing(connect(path, read_only=True)) as db:
+        for start in range(0, len(pages), _FACTS):
+            asked = {"ids": rows(pages[start : start + _FACTS].tolist())}
+            for row in db.execute(QUERIES["page_facts"], asked):
+                fields = msgspec.json.decode(row["fields"])
+                found["host"].append(row["host"])
+                for name in FIELD_COLUMNS:
+                    found[name].append(fields.get(name))
+    return found
+
+
+def history(path: Path) -> Iterator[Outcomes]:
+    """All outcomes in order of time, some ten thousand at once."""
+    with explained(path), closing(connect(path, read_only=True)) as db:
+        cursor = db.execute(QUERIES["history"], {"never": NEVER_US})
+        while columns := _next_columns(cursor, _FACTS):
+            yield outcomes_of(*columns)
+
+
+def _next_columns(cursor: sqlite3.Cursor, most: int) -> list[list[Any]]:
+    """The next rows as columns; none if there are no more.
+
+    Rows are taken a few at a time: each is an object that the garbage collector follows, and with
+    many of them at once it stops all threads again and again.
+    """
+    columns: list[list[Any]] = []
+    for _ in range(0, most, _FEW):
+        if not (few := cursor.fetchmany(_FEW)):
+            break
+        columns = columns or [[] for _ in few[0]]
+        for column, values in zip(columns, zip(*few, strict=True), strict=True):
+            column.extend(values)
+    return columns
+
+
+def _page(row: sqlite3.Row) -> Row:
+    page = dict(row)
+    fields = msgspec.json.decode(page.pop("fields"))
+    page["tags"] = msgspec.json.decode(page["tags"])
+    return page | {name: fields.get(name) for name in FIELD_COLUMNS}
+
+
+def _visit(row: sqlite3.Row) -> Row:
+    changed = None if row["changed"] is None else bool(row["changed"])
+    return dict(row) | {"changed": changed, "value": text(row["value"])}
+
+
+def _request(row: sqlite3.Row) -> Row:
+    return dict(row) | {"sent": bool(row["sent"])}
+
+
+def _value(row: sqlite3.Row) -> Row:
+    return dict(row) | {"value": text(row["value"])}
+
+
+def content(db: sqlite3.Connection, page: int) -> tuple[bytes, str] | None:
+    """Latest content with its type."""
+    row = db.execute(QUERIES["content"], {"page": page}).fetchone()
+    return None if row is None else (unpack(row["body"]), row["content_type"])
+
+
+def changes(db: sqlite3.Connection, after: int, *, limit: int = 1000) -> list[Change]:
+    """New values with a number above `after`, in order."""
+    found = db.execute(QUERIES["changes"], {"after": after, "limit": limit})
+    return [_change(row) for row in found]
+
+
+def _change(row: sqlite3.Row) -> Change:
+    before = _valued(row, "earlier_")
+    return Change(
+        seq=row["seq"],
+        at=row["at"],
+        page=row["page"],
+        url=row["url"],
+        tags=tuple(msgspec.json.decode(row["tags"])),
+        changed=None if before is None or row["changed"] is None else bool(row["changed"]),
+        before=before,
+        after=_valued(row) or Value("", ""),
+    )
+
+
+def value(db: sqlite3.Connection, page: int) -> Value | None:
+    """The latest value of a page."""
+    row = db.execute(QUERIES["latest_value"], {"page": page}).fetchone()
+    return None if row is None else _valued(row)
+
+
+def _valued(row: sqlite3.Row, prefix: str = "") -> Value | None:
+    kind, stored, fields = (row[f"{prefix}{name}"] for name in ("kind", "value", "fields"))
+    return None if kind is None else Value(kind, text(stored) or "", msgspec.json.decode(fields))
+
+
+def last_change(db: sqlite3.Connection) -> int:
+    """The number of the newest change."""
+    return int(db.execute(QUERIES["last_change"]).fetchone()[0])
+
+
+def done(db: sqlite3.Connection, reader: str) -> int:
+    """How far a reader has come."""
+    return int(db.execute(QUERIES["done"], {"reader": clean(reader)}).fetchone()[0])
+
+
+def recall(db: sqlite3.Connection) -> bytes | None:
+    """The run state."""
+    row = db.execute(QUERIES["recall"]).fetchone()
+    return None if row is None else bytes(row[0])
+
+
+def stamp(db: sqlite3.Connection) -> Stamp:
+    """What others have committed, as SQLite numbers it for this connection."""
+    (state,) = db.execute(QUERIES["states_remembered"]).fetchone()
+    (data,) = db.execute(QUERIES["data_version"]).fetchone()
+    return Stamp(data, state)
+
+
+def outcomes(db: sqlite3.Connection, visits: Ints) -> Outcomes:
+    """Outcomes of the stored ones among the visits, ordered by visit."""
+    return _outcomes(db, rows(visits.tolist()))
+
+
+def _outcomes(db: sqlite3.Connection, visits: bytes | str) -> Outcomes:
+    asked = {"visits": visits, "never": NEVER_US}
+    columns = db.execute(QUERIES["outcomes"], asked).fetchone()
+    return outcomes_of(*map(msgspec.json.decode, columns))
+
+
+def outcomes_after(db: sqlite3.Connection, visit: int) -> Outcomes:
+    """Outcomes of all visits with a higher number."""
+    (later,) = db.execute(QUERIES["visits_after"], {"visit": visit}).fetchone()
+    return _outcomes(db, later)
+
+
+def hosts(db: sqlite3.Connection) -> list[HostState]:
+    """Every host, ordered by name."""
+    found = [dict(row) for row in db.execute(QUERIES["hosts"])]
+    return [HostState(**row | {"robots": text(row["robots"])}) for row in found]

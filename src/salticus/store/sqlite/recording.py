@@ -21,12 +21,14 @@ from salticus.store.news import Named, named, place_of
 from salticus.store.nouns import History, Loaded
 from salticus.store.sqlite.database import transaction
 from salticus.store.sqlite.freshness import put_alerts
-from salticus.store.sqlite.packing import Span, pack, raw, rows, short
+from salticus.store.sqlite.packing import Span, clean, pack, raw, rows, short
 from salticus.store.sqlite.pages import put, row
 from salticus.store.sqlite.queries import QUERIES
 from salticus.store.sqlite.readers import reindex
 from salticus.store.sqlite.reading import NEVER_US, listed
 from salticus.types import Alert, HostState, NewPage, Record
+
+PRUNED = 10_000  # rows deleted in a transaction
 
 Row = tuple[Any, ...]
 
@@ -84,6 +86,33 @@ class Recorder:
             if record.observation.page not in gone and record.observation.visit not in stored:
                 first.setdefault(record.observation.visit, record)
         return first.values()
+
+    def load(
+        self, pages: Iterable[Sequence[NewPage]], history: History, *, at: int, most: int
+    ) -> Loaded:
+        """Add pages and their history in one transaction."""
+        db = self.db
+        with transaction(db):
+            before = db.execute(QUERIES["first_visit"]).fetchone()[0] or 0
+            first = min(0, before) - most
+            db.execute(QUERIES["keep_states"])
+            new, ids, end = 0, [np.empty(0, dtype=np.int64)], first
+            for some in pages:
+                table = [row(page) for page in some]
+                new += put(db, table, at)
+                ids.append(listed(db, "ids_of_urls", urls=[url for url, *_ in table]))
+            for batch in history(np.concatenate(ids)):
+                known = listed(db, "known_visits", rows=[(seen.page, seen.at) for seen in batch])
+                stored = {*known.tolist()}
+                fresh = [seen for place, seen in enumerate(batch) if place not in stored]
+                for number, seen in enumerate(fresh, end):
+                    seen.visit = number
+                self.record([Record(seen) for seen in fresh], Caps())
+                end += len(fresh)
+            db.execute(QUERIES["restore_states"], {"never": NEVER_US})
+            reindex(db, "choose_before")
+            db.execute(QUERIES["clear_before"])
+        return Loaded(new, end - first, first, end)
 
     def _bodies(self, record: Record) -> list[bytes | None]:
         """What is stored compressed: the value if it is long, the content, each robots.txt."""
@@ -198,29 +227,23 @@ def merge(db: sqlite3.Connection, page: int, other: int) -> None:
         relist(db, other)
 
 
-def load(
-    recorder: Recorder, pages: Iterable[Sequence[NewPage]], history: History, *, at: int, most: int
-) -> Loaded:
-    """Add pages and their history in one transaction."""
-    db = recorder.db
+def set_done(db: sqlite3.Connection, reader: str, seq: int) -> None:
+    """Remember how far a reader has come."""
+    db.execute(QUERIES["set_done"], {"reader": clean(reader), "seq": seq})
+
+
+def prune(db: sqlite3.Connection, before: int) -> int:
+    """Delete what is old, some at a time. Returns how many observations."""
+    total = 0
+    for table in ("signals", "demand", "requests", "gauges", "samples", "observations"):
+        total, query = 0, QUERIES[f"prune_{table}"]
+        while gone := db.execute(query, {"before": before, "limit": PRUNED}).rowcount:
+            total += gone
+    return total
+
+
+def remember(db: sqlite3.Connection, state: bytes) -> None:
+    """Replace the run state, and count that."""
     with transaction(db):
-        before = db.execute(QUERIES["first_visit"]).fetchone()[0] or 0
-        first = min(0, before) - most
-        db.execute(QUERIES["keep_states"])
-        new, ids, end = 0, [np.empty(0, dtype=np.int64)], first
-        for some in pages:
-            table = [row(page) for page in some]
-            new += put(db, table, at)
-            ids.append(listed(db, "ids_of_urls", urls=[url for url, *_ in table]))
-        for batch in history(np.concatenate(ids)):
-            known = listed(db, "known_visits", rows=[(seen.page, seen.at) for seen in batch])
-            stored = {*known.tolist()}
-            fresh = [seen for place, seen in enumerate(batch) if place not in stored]
-            for number, seen in enumerate(fresh, end):
-                seen.visit = number
-            recorder.record([Record(seen) for seen in fresh], Caps())
-            end += len(fresh)
-        db.execute(QUERIES["restore_states"], {"never": NEVER_US})
-        reindex(db, "choose_before")
-        db.execute(QUERIES["clear_before"])
-    return Loaded(new, end - first, first, end)
+        db.execute(QUERIES["remember"], {"state": state})
+        db.execute(QUERIES["count_state"])

@@ -15,9 +15,8 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from salticus.config import Caps, Scope
 from salticus.errors import StoreMissing
 from salticus.store.nouns import Health, History, Loaded, Summary
-from salticus.store.sqlite import database, freshness, pages, readers, reading, visits
+from salticus.store.sqlite import database, freshness, pages, readers, reading, recording
 from salticus.store.sqlite.queries import migrations
-from salticus.store.sqlite.recording import Recorder, load
 from salticus.store.sqlite.trouble import explained
 from salticus.types import Count, Ints, NewPage, Outcomes, Record
 
@@ -78,7 +77,7 @@ class SqliteStore:
         self._writes, self._reads, self._moves = (Lane(self.path) for _ in range(3))
         self._moving: asyncio.Task[None] | None = None
         self._unmoved = 0
-        self._recorder: Recorder
+        self._recorder: recording.Recorder
         self._charged: tuple[Sequence[tuple[Scope, float]], int] = ((), -1)
 
     @classmethod
@@ -96,7 +95,7 @@ class SqliteStore:
             for lane in (store._writes, store._reads, store._moves):
                 lane.close()
             raise
-        store._recorder = Recorder(store._writes.db, keep_content=keep_content)
+        store._recorder = recording.Recorder(store._writes.db, keep_content=keep_content)
         return store
 
     async def health(self) -> Health:
@@ -150,27 +149,27 @@ class SqliteStore:
     async def load(
         self, pages: Iterable[Sequence[NewPage]], history: History, *, at: int, most: int
     ) -> Loaded:
-        return await self._writes.run(load, self._recorder, pages, history, at=at, most=most)
+        return await self._writes.run(self._recorder.load, pages, history, at=at, most=most)
 
     def scan(self, table: str, page: int | None = None) -> Iterator[dict[str, Any]]:
-        return visits.scan(self.path, table, page)
+        return reading.scan(self.path, table, page)
 
     def facts(self, pages: Ints) -> dict[str, list[str | None]]:
-        return visits.facts(self.path, pages)
+        return reading.facts(self.path, pages)
 
     def history(self) -> Iterator[Outcomes]:
-        return visits.history(self.path)
+        return reading.history(self.path)
 
     async def done(self, reader: str, seq: int | None = None) -> int:
         if seq is not None:
-            await self._writes.run(visits.set_done, self._writes.db, reader, seq)
-        return await self._reads.run(visits.done, self._reads.db, reader)
+            await self._writes.run(recording.set_done, self._writes.db, reader, seq)
+        return await self._reads.run(reading.done, self._reads.db, reader)
 
-    prune = _method(visits.prune, writes=True)
-    changes = _method(visits.changes)
-    last_change = _method(visits.last_change)
-    value = _method(visits.value)
-    content = _method(visits.content)
+    prune = _method(recording.prune, writes=True)
+    changes = _method(reading.changes)
+    last_change = _method(reading.last_change)
+    value = _method(reading.value)
+    content = _method(reading.content)
 
     # ---------------------------------------------------------------------------------- readers
 
@@ -197,12 +196,12 @@ class SqliteStore:
     async def holder(self) -> str | None:
         return await asyncio.to_thread(database.holder_of, self.path)
 
-    remember = _method(visits.remember, writes=True)
-    recall = _method(visits.recall)
-    stamp = _method(visits.stamp)
-    outcomes = _method(visits.outcomes)
-    outcomes_after = _method(visits.outcomes_after)
-    hosts = _method(visits.hosts)
+    remember = _method(recording.remember, writes=True)
+    recall = _method(reading.recall)
+    stamp = _method(reading.stamp)
+    outcomes = _method(reading.outcomes)
+    outcomes_after = _method(reading.outcomes_after)
+    hosts = _method(reading.hosts)
     gauge = _method(freshness.gauge, writes=True)
     gauged = _method(freshness.gauged)
     empanel = _method(freshness.empanel, writes=True)

@@ -29,13 +29,7 @@ _IO = "the disk fails to read or write (%s): see to it, and to how full it is, a
 _SCARCE = 1_000_000  # bytes free on a disk that is as good as full
 
 # what a damaged file leads to: SQLite's complaints, the system's, and texts that make no sense
-TROUBLE = (
-    sqlite3.Error,
-    OSError,
-    zstandard.ZstdError,
-    msgspec.DecodeError,
-    UnicodeDecodeError,
-)
+TROUBLE = (sqlite3.Error, OSError, zstandard.ZstdError, msgspec.DecodeError, UnicodeDecodeError)
 
 
 @contextmanager
