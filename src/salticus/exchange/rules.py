@@ -26,7 +26,7 @@ from salticus.exchange.folder import (
     read_about,
     shown,
 )
-from salticus.types import PURPOSE, STATUS
+from salticus.types import KINDS, PURPOSE, STATUS
 
 _FILE = "log.json"
 _LENGTH = "write a length of time such as 10min, 1h or 1d"
@@ -35,7 +35,6 @@ _WHY = {
     "demand_bucket": ("demand", "say how long the buckets of demand.parquet are"),
 }
 
-KINDS_OF_PAGE = ("offer", "article", "page", "source")
 STRATA = ("uniform", "click")
 
 _MICRO = timedelta(microseconds=1)
@@ -239,7 +238,7 @@ def _pages(about: LogMetadata) -> Iterator[Rule]:
         yield promise, ~pl.col("timezone").is_in(names)
     promise = Promise("stratum", "{} is no stratum", _one_of(STRATA))
     yield promise, ~pl.col("stratum").is_in(STRATA)
-    yield _label("kind", KINDS_OF_PAGE)
+    yield _label("kind", KINDS)
 
 
 def _demand(about: LogMetadata) -> Iterator[Rule]:

@@ -34,9 +34,7 @@ _NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 
 
 def write_log(
-    folder: Path,
-    tables: Mapping[str, pl.DataFrame | pl.LazyFrame],
-    about: Mapping[str, Any],
+    folder: Path, tables: Mapping[str, pl.DataFrame | pl.LazyFrame], about: Mapping[str, Any]
 ) -> dict[str, int]:
     """Write tables and `log.json` into a new or empty folder; returns rows a table.
 

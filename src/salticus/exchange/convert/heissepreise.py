@@ -22,10 +22,7 @@ from salticus.exchange.convert.base import ConvertOptions, File, Problem, Source
 from salticus.exchange.convert.scan import MARK
 
 # stores abroad are named by their country; all others are Austrian
-ABROAD = {
-    "De": ("DE", "Europe/Berlin", "de"),
-    "Si": ("SI", "Europe/Ljubljana", "sl"),
-}
+ABROAD = {"De": ("DE", "Europe/Berlin", "de"), "Si": ("SI", "Europe/Ljubljana", "sl")}
 HOME = ("AT", "Europe/Vienna", "de")
 PAGE = ("merchant", "title", "category", "country", "timezone", "language", "unit", "quantity",
         "bio", "unavailable", "path")  # fmt: skip

@@ -118,30 +118,24 @@ class MemoryStore(ReaderBook):
         self, pages: Iterable[Sequence[NewPage]], history: History, *, at: int, most: int
     ) -> Loaded:
         before = deepcopy(self.__dict__)
+        new, ids, first = 0, list[int](), min([0, *self._observations]) - most
+        end = first
         try:
-            return await self._load(pages, history, at, most)
+            for batch in pages:
+                new += await self.add(batch, at=at)
+                ids += [self._ids[canonical(page.url)[0]] for page in batch]
+            for seen in history(np.array(ids, dtype=np.int64)):
+                known = {(each.page, each.at) for each in self._observations.values()}
+                fresh = [each for each in seen if (each.page, each.at) not in known]
+                for number, each in enumerate(fresh, end):
+                    each.visit = number
+                end += len(fresh)
+                await self.record([Record(each) for each in fresh])
+            for number, page in before["_pages"].items():
+                self._pages[number].stays(page)
         except BaseException:
             self.__dict__ = before
             raise
-
-    async def _load(
-        self, pages: Iterable[Sequence[NewPage]], history: History, at: int, most: int
-    ) -> Loaded:
-        old, first = deepcopy(self._pages), min([0, *self._observations]) - most
-        new, ids = 0, list[int]()
-        for batch in pages:
-            new += await self.add(batch, at=at)
-            ids += [self._ids[canonical(page.url)[0]] for page in batch]
-        end = first
-        for seen in history(np.array(ids, dtype=np.int64)):
-            known = {(each.page, each.at) for each in self._observations.values()}
-            fresh = [each for each in seen if (each.page, each.at) not in known]
-            for number, each in enumerate(fresh, end):
-                each.visit = number
-            end += len(fresh)
-            await self.record([Record(each) for each in fresh])
-        for number, page in old.items():
-            self._pages[number].stays(page)
         return Loaded(new, end - first, first, end)
 
     def _visited(self, record: Record) -> bool:
