@@ -110,9 +110,6 @@ def _filled(log: Log, table: str, rows: pl.LazyFrame, columns: tuple[str, ...]) 
     )
 
 
-# ----------------------------------------------------------------------------------------- pages
-
-
 def _pages(log: Log) -> pl.LazyFrame:
     settings = ("max_interval", "demand")
     pages = _filled(log, "pages", log.scan("pages", "url"), ("kind", "tags", *settings, *FIELDS))
@@ -141,9 +138,6 @@ def _check_one_page_a_url(log: Log, pages: pl.DataFrame, ids: Ints) -> None:
             f"{log.path('pages')}: column `url`: {len(twice)} pages share one with another, the "
             f"first is {twice['page_id'][0]!r} ({twice['url'][0]}); keep one row a page"
         )
-
-
-# ---------------------------------------------------------------------------------------- visits
 
 
 def _history(log: Log, pages: pl.DataFrame, values: bool) -> pl.LazyFrame:
@@ -207,9 +201,6 @@ def _judged(visits: pl.LazyFrame, *, derive: bool, values: bool) -> pl.LazyFrame
 def _kind(value: pl.Expr) -> pl.Expr:
     """What sort of page has such a value, where the log does not say."""
     return pl.when(value.str.contains(_PRICE)).then(pl.lit("offer")).otherwise(pl.lit("page"))
-
-
-# ----------------------------------------------------------------------------------- what is unfit
 
 
 def _unfit(log: Log) -> Iterator[Violation]:

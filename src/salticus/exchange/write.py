@@ -23,6 +23,7 @@ from salticus.types.frames import pl
 Row = dict[str, Any]
 
 ROW_GROUP = 250_000  # rows; fixed, so that the bytes do not depend on the machine
+PARTIAL = "visits are what a crawler saw, not the truth; between them nothing is known"
 STEPS = ("1d", "12h", "8h", "6h", "1h", "30min", "10min", "1min", "1s")
 
 _UNITS = {"d": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000}
@@ -139,8 +140,7 @@ def export_log(rows: Callable[[str], Iterator[Row]], folder: Path, *, name: str)
                 "resolution": resolution_of(tables["visits"]),
                 **({"demand_bucket": "1h"} if "demand" in tables else {}),
                 "source": "exported from a Salticus store",
-                "caveats": "visits are what a crawler saw, not the truth; between them nothing is "
-                "known",
+                "caveats": PARTIAL,
             }
             return write_log(folder, tables, about)
         except pl.exceptions.PolarsError as error:  # what it makes of a full disk

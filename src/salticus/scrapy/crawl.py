@@ -144,8 +144,10 @@ class Revisits:
                     items.append(taken(one))
                 elif _same_visit(one, request):
                     again = True
-                elif not await self._passes(one):
-                    continue
+                else:
+                    one.meta.pop(VISIT, None)  # it is of no visit, even if it has the meta of one
+                    if self.crawl is not None and not await self.crawl.wanted(one):
+                        continue
                 yield one
         except CloseSpider:
             await self._ended(request, fetched, items)
@@ -164,12 +166,6 @@ class Revisits:
             noted = asyncio.ensure_future(self._ended(response.request, fetched, []))
             self._noted.add(noted)
             noted.add_done_callback(self._noted.discard)
-
-    async def _passes(self, request: Request) -> bool:
-        """Whether a request that a callback made goes on; it is of no visit, even if it has the
-        meta of one."""
-        request.meta.pop(VISIT, None)
-        return self.crawl is None or await self.crawl.wanted(request)
 
     async def _ended(self, request: Any, fetched: Fetched, items: list[Any]) -> None:
         if self.crawl is not None:

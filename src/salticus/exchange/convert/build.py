@@ -21,14 +21,13 @@ from salticus.exchange.convert.base import (
 )
 from salticus.exchange.convert.scan import CSV, MARK, ragged
 from salticus.exchange.place import check_free, work_folder
-from salticus.exchange.write import resolution_of, spelt, write_log
+from salticus.exchange.write import PARTIAL, resolution_of, spelt, write_log
 from salticus.urls import canonical
 
 _CHUNK = 50_000  # URLs that are Python objects at a time
 _TAKEN = ("page_id", "url", "host", "kind", "stratum")  # by the log itself
 
 SHOWN = 10  # bad rows that are named
-_PARTIAL = "visits are what a crawler saw, not the truth; between them nothing is known"
 _STATED = "stated to be every change (--complete)"
 
 
@@ -155,7 +154,7 @@ def _about(found: SourceRows, format: str, options: ConvertOptions) -> dict[str,
     names = [file.path.name for file in found.files]
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     listed = found.source or ", ".join(names[:3]) + more
-    stated = _STATED if options.complete else "" if found.truth else _PARTIAL
+    stated = _STATED if options.complete else "" if found.truth else PARTIAL
     caveats = "; ".join(filter(None, (stated, found.caveats)))
     about: dict[str, Any] = {"source": f"{format}: {listed}", "caveats": caveats}
     return about | ({"values_are": found.values_are} if found.values_are else {})
