@@ -45,11 +45,6 @@ def _put(db: sqlite3.Connection, table: Sequence[Any]) -> tuple[int, int]:
     return clicks, impressions
 
 
-def marks(db: sqlite3.Connection) -> list[Mark]:
-    """How far files were read."""
-    return [Mark(**dict(row)) for row in db.execute(QUERIES["marks"])]
-
-
 def counts(db: sqlite3.Connection, after: int = 0, *, limit: int = 250_000) -> Counts:
     """What was counted after a row."""
     *columns, last = db.execute(QUERIES["counts"], {"after": after, "limit": limit}).fetchone()

@@ -15,7 +15,7 @@ import numpy as np
 from salticus.config import Scope
 from salticus.errors import InputError
 from salticus.store.base import PageTable
-from salticus.store.nouns import FIELD_COLUMNS, Stamp
+from salticus.store.nouns import FIELD_COLUMNS, AlertState, Stamp
 from salticus.store.sqlite.database import connect
 from salticus.store.sqlite.packing import clean, glob, rows, text, unpack
 from salticus.store.sqlite.queries import QUERIES
@@ -25,7 +25,9 @@ from salticus.types import (
     PURPOSE,
     STATUS,
     Change,
+    Findings,
     Floats,
+    Gauge,
     HostState,
     Ints,
     Outcomes,
@@ -301,3 +303,15 @@ def hosts(db: sqlite3.Connection) -> list[HostState]:
     """Every host, ordered by name."""
     found = [dict(row) for row in db.execute(QUERIES["hosts"])]
     return [HostState(**row | {"robots": text(row["robots"])}) for row in found]
+
+
+def gauged(db: sqlite3.Connection, start: int, end: int) -> tuple[list[Gauge], Findings]:
+    """The ticks that began from µs `start` up to `end`, and what their samples found."""
+    span = {"start": start, "end": end}
+    ticks = [Gauge(**dict(row)) for row in db.execute(QUERIES["gauges"], span)]
+    return ticks, Findings.of([tuple(row) for row in db.execute(QUERIES["findings"], span)])
+
+
+def alerts(db: sqlite3.Connection, *, past: bool = False) -> list[AlertState]:
+    """Alerts that last, or all of them."""
+    return [AlertState(**dict(row)) for row in db.execute(QUERIES["alerts"], {"past": past})]

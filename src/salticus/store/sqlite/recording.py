@@ -20,13 +20,12 @@ from salticus.store.caps import Admission, Held, Known
 from salticus.store.news import Named, named, place_of
 from salticus.store.nouns import History, Loaded
 from salticus.store.sqlite.database import transaction
-from salticus.store.sqlite.freshness import put_alerts
 from salticus.store.sqlite.packing import Span, clean, pack, raw, rows, short
 from salticus.store.sqlite.pages import put, row
 from salticus.store.sqlite.queries import QUERIES
 from salticus.store.sqlite.readers import reindex
 from salticus.store.sqlite.reading import NEVER_US, listed
-from salticus.types import Alert, HostState, NewPage, Record
+from salticus.types import Alert, Gauge, HostState, Member, NewPage, Record, Sample
 
 PRUNED = 10_000  # rows deleted in a transaction
 
@@ -247,3 +246,32 @@ def remember(db: sqlite3.Connection, state: bytes) -> None:
     with transaction(db):
         db.execute(QUERIES["remember"], {"state": state})
         db.execute(QUERIES["count_state"])
+
+
+def put_alerts(db: sqlite3.Connection, alerts: Iterable[Alert]) -> None:
+    """Raise and end alerts, within a transaction; one that lasts already takes the newer words."""
+    for alert in alerts:
+        query = QUERIES["end_alert" if alert.over else "raise_alert"]
+        db.execute(query, clean(msgspec.to_builtins(alert)))
+
+
+def sound(db: sqlite3.Connection, alerts: Sequence[Alert]) -> None:
+    """Raise and end alerts, all or none."""
+    with transaction(db):
+        put_alerts(db, alerts)
+
+
+def gauge(db: sqlite3.Connection, tick: Gauge, sample: Sample) -> None:
+    """Keep a tick's sums and its sample, together or not at all."""
+    drawn = zip(sample.visit.tolist(), sample.stale.tolist(), sample.demand.tolist(), strict=True)
+    with transaction(db):
+        db.execute(QUERIES["insert_gauge"], msgspec.structs.asdict(tick))
+        db.execute(QUERIES["insert_samples"], {"rows": rows(list(drawn)), "at": tick.at})
+
+
+def empanel(db: sqlite3.Connection, members: Sequence[Member]) -> None:
+    """Let these be the panel, in place of the one before."""
+    with transaction(db):
+        db.execute(QUERIES["clear_panel"])
+        table = [list(msgspec.structs.astuple(member)) for member in members]
+        db.execute(QUERIES["insert_panel"], {"rows": rows(table)})

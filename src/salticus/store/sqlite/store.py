@@ -15,10 +15,10 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from salticus.config import Caps, Scope
 from salticus.errors import StoreMissing
 from salticus.store.nouns import Health, History, Loaded, Summary
-from salticus.store.sqlite import database, freshness, pages, readers, reading, recording
-from salticus.store.sqlite.queries import migrations
+from salticus.store.sqlite import database, pages, readers, reading, recording
+from salticus.store.sqlite.queries import QUERIES, migrations
 from salticus.store.sqlite.trouble import explained
-from salticus.types import Count, Ints, NewPage, Outcomes, Record
+from salticus.types import Count, Ints, Mark, Member, NewPage, Outcomes, Record, Sighting
 
 MOVED = 500  # visits between two moves into the main file
 
@@ -61,6 +61,15 @@ def _method(work: Work[P, T], *, writes: bool = False) -> Method[P, T]:
         return await lane.run(work, lane.db, *args, **kwargs)
 
     return method
+
+
+def _rows(query: str, kind: type[T]) -> Method[[], list[T]]:
+    """A method that answers with the rows of a query, each as a struct."""
+
+    def work(db: sqlite3.Connection) -> list[T]:
+        return [kind(**dict(row)) for row in db.execute(QUERIES[query])]
+
+    return _method(work)
 
 
 class SqliteStore:
@@ -177,7 +186,7 @@ class SqliteStore:
         return (await self.take(rows)).rows
 
     take = _method(readers.take, writes=True)
-    marks = _method(readers.marks)
+    marks = _rows("marks", Mark)
     ids = _method(readers.ids)
     search = _method(readers.search)
     counts = _method(readers.counts)
@@ -202,10 +211,10 @@ class SqliteStore:
     outcomes = _method(reading.outcomes)
     outcomes_after = _method(reading.outcomes_after)
     hosts = _method(reading.hosts)
-    gauge = _method(freshness.gauge, writes=True)
-    gauged = _method(freshness.gauged)
-    empanel = _method(freshness.empanel, writes=True)
-    panel = _method(freshness.panel)
-    sightings = _method(freshness.sightings)
-    alerts = _method(freshness.alerts)
-    sound = _method(freshness.sound, writes=True)
+    gauge = _method(recording.gauge, writes=True)
+    gauged = _method(reading.gauged)
+    empanel = _method(recording.empanel, writes=True)
+    panel = _rows("panel", Member)
+    sightings = _rows("sightings", Sighting)
+    alerts = _method(reading.alerts)
+    sound = _method(recording.sound, writes=True)
