@@ -100,12 +100,14 @@ def about_of(folder: Path) -> LogMetadata:
     if not path.exists():
         return LogMetadata(folder.resolve().name)
     raw = read_about(path)
-    return LogMetadata(
-        name=str(raw.get("name") or folder.resolve().name),
-        resolution=_length(path, raw, "resolution"),
-        demand_bucket=_length(path, raw, "demand_bucket"),
-        rest=raw,
-    )
+    spans: dict[str, timedelta] = {}
+    for key in ("resolution", "demand_bucket"):
+        try:
+            if raw.get(key) is not None:
+                spans[key] = length(raw[key])
+        except ValueError as error:
+            raise InputError(f"{path}: `{key}`: {error}") from None
+    return LogMetadata(str(raw.get("name") or folder.resolve().name), **spans, rest=raw)
 
 
 def length(given: Any) -> timedelta:
@@ -139,15 +141,6 @@ def _instant(text: Any) -> datetime:
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{shown(text)} is not a time such as 2026-01-31T12:00:00Z") from None
     raise ValueError(f"{text} has no time zone; write {text}Z if it is UTC")
-
-
-def _length(path: Path, raw: dict[str, Any], key: str) -> timedelta | None:
-    if raw.get(key) is None:
-        return None
-    try:
-        return length(raw[key])
-    except ValueError as error:
-        raise InputError(f"{path}: `{key}`: {error}") from None
 
 
 class Log:

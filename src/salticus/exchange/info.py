@@ -11,11 +11,11 @@ import polars as pl
 
 from salticus.errors import InputError
 from salticus.exchange.folder import REQUIRED, TABLES, Log, reading
+from salticus.types.dates import DAY_US
 
 _GROUPS = ("country", "category", "merchant")
 
 _DAY = timedelta(days=1)
-_MICROS = _DAY / timedelta(microseconds=1)
 
 
 def info(folder: Path) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def _changes(log: Log, end: datetime) -> dict[str, Any]:
     rows = log.scan(table).group_by("page_id")
     pages = rows.agg(changes=pl.len() - 1, first=at.min(), last=at.max(), gone=ended)
     until = pl.when(gone == pl.col("last")).then(gone).otherwise(pl.lit(end))
-    lived = ((until - pl.col("first")).dt.total_microseconds().clip(0) / _MICROS).sum()
+    lived = ((until - pl.col("first")).dt.total_microseconds().clip(0) / DAY_US).sum()
     counts = {
         "median": changes.median(),
         "p90": changes.quantile(0.9, "nearest"),

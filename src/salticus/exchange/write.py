@@ -27,6 +27,7 @@ PARTIAL = "visits are what a crawler saw, not the truth; between them nothing is
 STEPS = ("1d", "12h", "8h", "6h", "1h", "30min", "10min", "1min", "1s")
 
 _UNITS = {"d": 86_400_000_000, "h": 3_600_000_000, "min": 60_000_000, "s": 1_000_000, "ms": 1000}
+_MICRO = timedelta(microseconds=1)
 _CHUNK = 50_000  # rows held in memory at once
 _EXPORTED = ("pages", "visits", "signals", "links", "demand", "requests")
 _IF_ANY = ("demand", "requests")  # an empty file would say that nobody ever clicked
@@ -94,7 +95,7 @@ def resolution_of(rows: pl.LazyFrame, timezone: str = "UTC") -> timedelta | None
     """
     steps = [duration(step) for step in STEPS]
     local = pl.col("at").dt.convert_time_zone(timezone).dt.replace_time_zone(None).dt.epoch("us")
-    whole = [(local % _micros(step) == 0).all().alias(STEPS[n]) for n, step in enumerate(steps)]
+    whole = [(local % (step // _MICRO) == 0).all().alias(STEPS[n]) for n, step in enumerate(steps)]
     found = rows.select(pl.len(), *whole).collect(engine="streaming")
     count, *fits = found.row(0)
     coarsest = (step for step, fit in zip(steps, fits, strict=True) if fit)
@@ -112,15 +113,11 @@ def spelt(span: timedelta) -> str:
     >>> spelt(timedelta(days=1)), spelt(timedelta(minutes=10)), spelt(timedelta(seconds=1.5))
     ('1d', '10min', '1500ms')
     """
-    micros = _micros(span)
+    micros = span // _MICRO
     for unit, size in _UNITS.items():
         if micros % size == 0:
             return f"{micros // size}{unit}"
     return f"{micros / 1_000_000}s"
-
-
-def _micros(span: timedelta) -> int:
-    return span // timedelta(microseconds=1)
 
 
 def export_log(rows: Callable[[str], Iterator[Row]], folder: Path, *, name: str) -> dict[str, int]:

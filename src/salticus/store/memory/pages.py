@@ -16,7 +16,7 @@ from salticus.store.caps import Admission, Held, Known
 from salticus.store.memory.page import Page, fits, hit_of, row_of
 from salticus.store.news import Named
 from salticus.store.nouns import FIELD_COLUMNS, SORTS, STATES, Edit, Hit, PageState, Query, known
-from salticus.types import KINDS, NEVER, Alert, Ints, NewPage, Record, Target, Times
+from salticus.types import KINDS, Alert, Ints, NewPage, Record, Target
 from salticus.urls import canonical
 
 
@@ -297,9 +297,9 @@ def _table(rows: Sequence[tuple[PageState, bool, bool]], revision: int) -> PageT
     return PageTable(
         ids=np.array([p.page for p in pages], dtype=np.int64),
         host=[p.host for p in pages],
-        added=_times(p.added for p in pages),
-        last_visit=_times(p.last_visit for p in pages),
-        last_answer=_times(p.last_answer for p in pages),
+        added=np.array([p.added for p in pages], "M8[us]"),
+        last_visit=np.array([p.last_visit for p in pages], "M8[us]"),  # None becomes NaT
+        last_answer=np.array([p.last_answer for p in pages], "M8[us]"),
         kind=np.array(kinds, dtype=np.int8),
         demand=np.array([1.0 if p.demand is None else p.demand for p in pages]),
         cost=np.array([p.cost for p in pages]),
@@ -309,7 +309,3 @@ def _table(rows: Sequence[tuple[PageState, bool, bool]], revision: int) -> PageT
         found=np.array([found for *_, found in rows], dtype=np.bool_),
         revision=revision,
     )
-
-
-def _times(micros: Iterable[int | None]) -> Times:
-    return np.array([NEVER if m is None else np.datetime64(m, "us") for m in micros], "M8[us]")
