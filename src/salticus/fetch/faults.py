@@ -4,16 +4,7 @@ from __future__ import annotations
 
 import ssl
 
-from aiohttp import (
-    ClientConnectorCertificateError,
-    ClientConnectorDNSError,
-    ClientConnectorError,
-    ClientConnectorSSLError,
-    ClientHttpProxyError,
-    ClientPayloadError,
-    ClientProxyConnectionError,
-    ClientResponseError,
-)
+import aiohttp
 
 from salticus.fetch.address import Refused
 from salticus.fetch.codecs import TooLarge, Undecodable
@@ -35,9 +26,16 @@ _CERTIFICATES = {
     62: "is for another name; check the address, or tell its owner",
     64: "is for another name; check the address, or tell its owner",
 }  # by OpenSSL's verify codes
+_PARSER = (
+    ("Got more than", "a line or header of it is too long"),
+    ("Too many headers", "it has too many headers"),
+    ("Bad status line", "it does not begin like one, or goes on after its end"),
+    ("Invalid HTTP header", "a header of it has characters that none may have"),
+)
+_PROXY = {407: ": it wants a user and a password", 403: ": it does not let us through"}
 
 
-class Chatter(ClientResponseError):
+class Chatter(aiohttp.ClientResponseError):
     """Interim answers without end."""
 
 
@@ -47,11 +45,11 @@ def status_of(error: Exception, otherwise: Status = Status.NETWORK) -> Status:
         return Status.TIMEOUT
     if isinstance(error, TooLarge):
         return Status.TOO_LARGE
-    if isinstance(error, Undecodable | ClientPayloadError):
+    if isinstance(error, Undecodable | aiohttp.ClientPayloadError):
         return Status.BROKEN
-    if isinstance(error, ClientConnectorCertificateError):
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return Status.CERTIFICATE
-    if isinstance(error, ClientHttpProxyError) and error.status in (401, 403, 407):
+    if isinstance(error, aiohttp.ClientHttpProxyError) and error.status in (401, 403, 407):
         return Status.BLOCKED
     return Status.UNSAFE if isinstance(_cause(error), Refused) else otherwise
 
@@ -82,24 +80,15 @@ def in_one_line(text: str) -> str:
 def _text(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no complete answer within the time limit"
-    if isinstance(error, ClientPayloadError):
+    if isinstance(error, aiohttp.ClientPayloadError):
         return "the body broke off or is not valid HTTP"
-    if isinstance(error, ClientHttpProxyError):
+    if isinstance(error, aiohttp.ClientHttpProxyError):
         return f"the proxy answered {error.status}" + _PROXY.get(error.status, "")
     if isinstance(error, Chatter):
         return error.message
-    if isinstance(error, ClientResponseError):
+    if isinstance(error, aiohttp.ClientResponseError):
         return f"the answer is not valid HTTP: {_protocol(error.message)}"
     return _connection(error)
-
-
-_PARSER = (
-    ("Got more than", "a line or header of it is too long"),
-    ("Too many headers", "it has too many headers"),
-    ("Bad status line", "it does not begin like one, or goes on after its end"),
-    ("Invalid HTTP header", "a header of it has characters that none may have"),
-)
-_PROXY = {407: ": it wants a user and a password", 403: ": it does not let us through"}
 
 
 def _protocol(message: str) -> str:
@@ -115,23 +104,23 @@ def _protocol(message: str) -> str:
 
 
 def _connection(error: Exception) -> str:
-    if isinstance(error, ClientConnectorCertificateError):
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return _certificate(error)
-    if isinstance(error, ClientConnectorSSLError):
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
         reason = getattr(error.os_error, "reason", None) or "handshake failed"
         shown = str(reason).replace("_", " ").lower()
         return f"cannot make a secure connection to {error.host}: {shown}"
-    if isinstance(error, ClientConnectorDNSError):
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
         return f"cannot find the host {error.host}: {error.os_error.strerror or error.os_error}"
-    if isinstance(error, ClientConnectorError):
-        proxy = "the proxy " if isinstance(error, ClientProxyConnectionError) else ""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        proxy = "the proxy " if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
         cause = error.os_error
         reason = cause.strerror or str(cause) or type(cause).__name__
         return f"cannot connect to {proxy}{error.host}: {reason}"
     return str(error) or type(error).__name__
 
 
-def _certificate(error: ClientConnectorCertificateError) -> str:
+def _certificate(error: aiohttp.ClientConnectorCertificateError) -> str:
     cause = error.certificate_error
     if not isinstance(cause, ssl.SSLCertVerificationError):
         return f"the certificate of {error.host} cannot be verified: {cause}"

@@ -9,21 +9,8 @@ from functools import lru_cache
 from ssl import SSLContext
 from urllib.parse import quote
 
-from aiohttp import (
-    ClientConnectorError,
-    ClientError,
-    ClientHandlerType,
-    ClientHttpProxyError,
-    ClientOSError,
-    ClientRequest,
-    ClientResponse,
-    ClientSession,
-    ClientTimeout,
-    DummyCookieJar,
-    ServerDisconnectedError,
-    TCPConnector,
-    hdrs,
-)
+import aiohttp
+from aiohttp import ClientResponse, ClientSession, hdrs
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
@@ -80,7 +67,7 @@ class HttpEngine:
                 identity = self.identities.at(parsed.host_port_subcomponent or "")
             response = await self._send(parsed, headers, identity)
         except Exception as error:
-            code = error.status if isinstance(error, ClientHttpProxyError) else 0
+            code = error.status if isinstance(error, aiohttp.ClientHttpProxyError) else 0
             status, fault = status_of(error), words_for(error)
             return Answer(url, status, self.clock.wall(), code=code, fault=fault)
         answer = _answer(url, response, self.clock.wall())
@@ -195,7 +182,7 @@ def charset(content_type: str) -> str | None:
     return rest.partition(";")[0].strip(" \t\"'") or None if found else None
 
 
-class _Lost(ClientError):
+class _Lost(aiohttp.ClientError):
     """The connection broke before an answer came; see `_once`."""
 
 
@@ -295,19 +282,16 @@ class Sessions:
 
     def _session(self, resolver: AbstractResolver) -> ClientSession:
         return ClientSession(
-            connector=TCPConnector(
+            connector=aiohttp.TCPConnector(
                 resolver=resolver,
                 limit=self.settings.concurrency,
                 ttl_dns_cache=_DNS_TTL_S,
                 dns_cache_max_size=_DNS_NAMES,
                 ssl=self._ssl,
             ),
-            cookie_jar=DummyCookieJar(),
-            timeout=ClientTimeout(total=self.settings.timeout.total_seconds()),
-            headers={
-                "User-Agent": user_agent(self.settings.contact),
-                "Accept-Encoding": ACCEPTED,
-            },
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=self.settings.timeout.total_seconds()),
+            headers={"User-Agent": user_agent(self.settings.contact), "Accept-Encoding": ACCEPTED},
             auto_decompress=False,
             max_line_size=_LINE,
             max_field_size=_LINE,
@@ -316,15 +300,15 @@ class Sessions:
         )
 
 
-async def _once(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
+async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> ClientResponse:
     """Send a request once: aiohttp would repeat it at once when the connection breaks, and the
     repeat would reach the host before its next turn."""
     try:
         return await send(request)
-    except ServerDisconnectedError as error:
+    except aiohttp.ServerDisconnectedError as error:
         raise _Lost("the server closed the connection without an answer") from error
-    except ClientOSError as error:
-        if isinstance(error, ClientConnectorError):
+    except aiohttp.ClientOSError as error:
+        if isinstance(error, aiohttp.ClientConnectorError):
             raise  # it never got as far as sending
         raise _Lost(f"the connection broke: {error.strerror or error}") from error
 
