@@ -163,8 +163,7 @@ class ThreadsResolver(AbstractResolver):
 
     def __init__(self, threads: int, lookup: Lookup = socket.getaddrinfo) -> None:
         self.threads = threads
-        kind, flags = socket.SOCK_STREAM, socket.AI_ADDRCONFIG
-        self.lookup = partial(lookup, type=kind, flags=flags)
+        self.lookup = partial(lookup, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
         self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._started = 0
         self._waiting = 0  # lookups asked for and not done

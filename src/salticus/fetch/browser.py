@@ -26,28 +26,16 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 NOWHERE = (
     # Names and addresses are not found, and whatever would do without them is sent to a proxy that
     # is not found either: what a page's scripts ask for comes from us or not at all.
-    "--host-resolver-rules=MAP * ~NOTFOUND",
-    "--proxy-server=http://nowhere.invalid:1",
-    "--proxy-bypass-list=<-loopback>",
-    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-server=http://nowhere.invalid:1",
+    "--proxy-bypass-list=<-loopback>", "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # its name until 2024
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-domain-reliability",
-    "--disable-sync",
-    "--no-pings",
-    "--dns-prefetch-disable",
-)
+    "--disable-quic", "--disable-background-networking", "--disable-component-update",
+    "--disable-domain-reliability", "--disable-sync", "--no-pings", "--dns-prefetch-disable",
+)  # fmt: skip
 FRUGAL = (
-    "--disable-gpu",
-    "--disable-3d-apis",
-    "--disable-breakpad",
-    "--no-first-run",
-    "--mute-audio",
-    "--blink-settings=imagesEnabled=false",
-    "--js-flags=--max-old-space-size=512",
-)
+    "--disable-gpu", "--disable-3d-apis", "--disable-breakpad", "--no-first-run", "--mute-audio",
+    "--blink-settings=imagesEnabled=false", "--js-flags=--max-old-space-size=512",
+)  # fmt: skip
 BLANK: dict[str, Any] = {
     "service_workers": "block",
     "accept_downloads": False,
@@ -136,7 +124,6 @@ class Browser:
 
     @property
     def alive(self) -> bool:
-        """Whether pages can be opened."""
         return self._chromium.is_connected()
 
     @contextlib.asynccontextmanager
@@ -166,7 +153,6 @@ class Browser:
         await self._end(popup.close())
 
     async def close(self) -> None:
-        """End the browser and everything that belongs to it."""
         if self._watch is not None:
             self._watch.cancel()
         await self._end(self._chromium.close())
@@ -185,8 +171,6 @@ class Browser:
             self._kill(self._pid)
         except Error:
             pass  # it is closed already
-
-    # ------------------------------------------------------------------------------------ memory
 
     async def _guard(self) -> None:
         """While pages are open, end what takes too much memory."""
@@ -230,7 +214,6 @@ class IsolatedWorld:
 
     @classmethod
     async def of(cls, session: CDPSession) -> IsolatedWorld:
-        """A new world in the page's main frame."""
         tree = await session.send("Page.getFrameTree")
         frame = {"frameId": tree["frameTree"]["frame"]["id"]}
         made = await session.send("Page.createIsolatedWorld", frame)

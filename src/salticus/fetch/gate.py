@@ -48,7 +48,6 @@ class Hosts:
         return self._hosts.get(name) or self._open(name)
 
     def host(self, name: str) -> HostState:
-        """What must be remembered of the host."""
         return self.at(name).state()
 
     def concurrency(self, name: str) -> int:

@@ -126,7 +126,6 @@ def basic(auth: str) -> str:
 
 
 def _first(tables: list[Host], key: str) -> Any:
-    """The value of the first table that sets it."""
     return next((said for t in tables if (said := getattr(t, key)) is not None), None)
 
 
@@ -142,9 +141,6 @@ def _headers(tables: list[Host]) -> dict[str, str]:
         for name, value in table.headers.items():
             merged.setdefault(name.lower(), (name, value))
     return dict(merged.values())
-
-
-# ---------------------------------------------------------------------------------------- checks
 
 
 def _from_environment(key: str, value: str) -> str:

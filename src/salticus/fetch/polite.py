@@ -106,7 +106,6 @@ class PoliteFetcher(Dispatcher):
         return Answer(request.url, refusal[0], now, fault=refusal[1])
 
     async def _follow(self, request: PendingRequest, answer: Answer) -> Answer:
-        """Follow redirects to the first answer that is none."""
         seen, hops = {str(URL(request.url))}, 0
         while redirects(answer):
             hops += 1
@@ -243,8 +242,6 @@ class PoliteFetcher(Dispatcher):
 
 def _conditions(target: Target) -> Mapping[str, str]:
     """Headers that let the server say that nothing has changed."""
-    if target.etag is None and target.last_modified is None:
-        return NO_HEADERS
     named = (("If-None-Match", target.etag), ("If-Modified-Since", target.last_modified))
     return {name: value for name, value in named if value}
 

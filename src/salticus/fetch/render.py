@@ -165,7 +165,6 @@ class Tab:
         return self._answer(text)
 
     def _check(self, wait: str | None, *, found: bool) -> None:
-        """Refuse a page that lacks something."""
         if wait is None and self.supply.fault:
             raise Unrendered(self.supply.status, self.supply.fault)
         if wait is not None and not found:
@@ -187,7 +186,6 @@ class Tab:
             self._time.govern(None)
 
     async def _settle(self, world: IsolatedWorld, wait: str | None) -> None:
-        """Return when the page is done; otherwise go on looking."""
         now = asyncio.get_running_loop().time
         moved, moves = now(), -1
         while True:
@@ -217,7 +215,6 @@ class Tab:
     # ----------------------------------------------------------------------------------- serving
 
     async def _serve(self, route: Route) -> None:
-        """Answer one request of the page's."""
         from playwright.async_api import Error
 
         try:

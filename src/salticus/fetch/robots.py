@@ -173,7 +173,6 @@ class RobotsRules:
         return verdict
 
     def delay(self) -> float:
-        """The crawl-delay in seconds, 0 if none."""
         return self._protego.crawl_delay(AGENT) or 0.0
 
 
@@ -198,7 +197,6 @@ def _rename(line: str) -> str:
 
 
 def _wildcards(lines: list[str]) -> int:
-    """How many wildcards the rules for us have."""
     count, ours, ruled = 0, False, True
     for line in lines:
         if line.startswith("User-agent: "):  # as they were renamed
