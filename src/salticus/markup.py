@@ -28,11 +28,7 @@ _ERRORS = 1000  # in one document; each is kept in memory
 _GAP_BYTES = 8_000_000  # between two wanted elements
 _GAP_TAGS = 200_000
 _HEAD = 1024
-MARKS = {
-    codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
+MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _STARTS = {**MARKS, b"<\0": "utf-16-le", b"\0<": "utf-16-be"}
 _DECLARED = re.compile(rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w:.-]{1,40})""", re.I)
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]+")

@@ -41,15 +41,18 @@ IDLE = {
 }
 _NUMBER = re.compile(r"\s*[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d{1,3})?\s*", re.ASCII)
 _UNITS = ((1e11, 1e6), (1e14, 1e3), (1e17, 1.0))  # seconds, milliseconds, microseconds
-_NAMES = {
-    "url": "url",
-    "page": "url",
-    "at": "at",
-    "time": "at",
-    "timestamp": "at",
-    "clicks": "clicks",
-    "impressions": "impressions",
-}
+_COLUMNS = ("url", "at", "clicks", "impressions")
+_NAMES = {"page": "url", "time": "at", "timestamp": "at"} | {name: name for name in _COLUMNS}
+_QUOTED = r'"((?:[^"\\]|\\.)*)"'
+_LINE = re.compile(
+    rf"[^\[\"]{{1,500}}\[([^\]]{{1,60}})\] {_QUOTED} (\d{{3}}) \S+(?: {_QUOTED} {_QUOTED})?"
+)
+_BOT = re.compile(r"bot|crawl|spider|salticus", re.I)  # our own visits are no demand either
+_ASKS = frozenset({"GET", "POST"})
+_TIME = re.compile(r"(\d\d)/([A-Za-z]{3})/(\d{4}):(\d\d:\d\d:\d\d) ([-+]\d{4})", re.ASCII)
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_ANY = re.compile(r"(?P<url>.*)", re.S)
+_PLACE = "{url}"
 
 
 class Left(Exception):
@@ -190,18 +193,6 @@ def _whole(raw: Any) -> int:
 
 def _text(line: bytes) -> str:
     return line.decode("utf-8", "replace")
-
-
-_QUOTED = r'"((?:[^"\\]|\\.)*)"'
-_LINE = re.compile(
-    rf"[^\[\"]{{1,500}}\[([^\]]{{1,60}})\] {_QUOTED} (\d{{3}}) \S+(?: {_QUOTED} {_QUOTED})?"
-)
-_BOT = re.compile(r"bot|crawl|spider|salticus", re.I)  # our own visits are no demand either
-_ASKS = frozenset({"GET", "POST"})
-_TIME = re.compile(r"(\d\d)/([A-Za-z]{3})/(\d{4}):(\d\d:\d\d:\d\d) ([-+]\d{4})", re.ASCII)
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_ANY = re.compile(r"(?P<url>.*)", re.S)
-_PLACE = "{url}"
 
 
 def looks_like(line: bytes) -> bool:

@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from salticus.errors import InputError
 from salticus.signals.opened import Opened
@@ -53,24 +53,14 @@ _MAX_LABEL = 500
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f]+")  # what no store and no screen can take
 
 
-class Amount(Protocol):
-    """An amount and the currency beside it, both canonical."""
-
-    @property
-    def amount(self) -> str: ...
-
-    @property
-    def currency(self) -> str: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Spelling:
     """How visits spell what they find: a feed must say the same thing in the same words.
 
-    What is not known is None or an empty text.
+    `price` gives an amount and the currency beside it. What is not known is None or an empty text.
     """
 
-    price: Callable[[str], Amount | None]
+    price: Callable[[str], tuple[str, str] | None]
     currency: Callable[[str], str]
     availability: Callable[[str], str]
     condition: Callable[[str], str]
@@ -158,10 +148,9 @@ class MerchantFeed:
 
     def _value(self, row: FeedRow) -> Value:
         cells = row.cells
-        column = "sale_price" if self._on_sale(cells) else "price"
-        found = self._price(row, column)
-        known = {"price": found.amount}
-        if code := found.currency or self.spelling.currency(cells.get("currency", "")):
+        amount, code = self._price(row, "sale_price" if self._on_sale(cells) else "price")
+        known = {"price": amount}
+        if code := code or self.spelling.currency(cells.get("currency", "")):
             known["currency"] = code
         if stock := self.spelling.availability(_stock(cells.get("availability", ""))):
             known["availability"] = stock
@@ -171,7 +160,7 @@ class MerchantFeed:
         named = ((name, _label(labels.get(name, ""))) for name in _LABELS)
         return Value("offer", text, known | {name: label for name, label in named if label})
 
-    def _price(self, row: FeedRow, column: str) -> Amount:
+    def _price(self, row: FeedRow, column: str) -> tuple[str, str]:
         raw = row.cells.get(column, "")
         found = self.spelling.price(_CODE.sub(lambda code: code[0].upper(), raw.strip()))
         if found is None:
@@ -263,7 +252,8 @@ class FeedRows:
 
     def _table(self) -> Iterator[FeedRow]:
         lines = self.file.lines()
-        number, header = _header(lines)
+        filled = ((n, line.rstrip("\r\n")) for n, line in enumerate(lines, 1) if line.strip())
+        number, header = next(filled, (0, ""))
         delimiter = max(DELIMITERS, key=header.count)
         names = [_name(cell) for cell in next(csv.reader([header], delimiter=delimiter))]
         columns = {name: i for i, name in reversed(list(enumerate(names, 1))) if name}
@@ -297,14 +287,6 @@ class FeedRows:
         if not number:
             why = document.fault or f"its root is <{document.root}> and it has no <item> or <entry>"
             raise InputError(f"{self.file.name}: no products: {why}")
-
-
-def _header(lines: Iterator[str]) -> tuple[int, str]:
-    """The first line that is not blank, and its number."""
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            return number, line.rstrip("\r\n")
-    return 0, ""
 
 
 def _name(cell: str) -> str:
