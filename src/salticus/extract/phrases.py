@@ -132,9 +132,7 @@ REFUSED = _any(
     acceso denegado|accesso negato|acesso negado|toegang geweigerd|odmowa dostępu
     dostęp zabroniony|přístup odepřen|åtkomst nekad|adgang nægtet|ingen tilgang
     доступ (?:запрещ[её]н|ограничен)|erişim engellendi|アクセスが拒否されました|访问(?:被拒绝|
-        受限)|拒绝访问
-    접근이 거부되었습니다
-    подтвердите,? что вы не робот
+        受限)|拒绝访问|접근이 거부되었습니다|подтвердите,? что вы не робот
     """
 )
 WAITING = _any(
@@ -148,8 +146,7 @@ WAITING = _any(
     un moment,? s'il vous plaît\W*|vérification de sécurité|verificación de seguridad
     verifica di sicurezza|verificação de segurança|een moment geduld\W*|beveiligingscontrole
     chwileczkę\W*|проверка безопасности|один момент\W*|安全验证|人机验证|请稍候\W*|
-        しばらくお待ちください\W*
-    잠시만 기다려\W*.{0,10}
+        しばらくお待ちください\W*|잠시만 기다려\W*.{0,10}
     """
 )
 ROBOTS_ANYWHERE = _any(
@@ -184,9 +181,7 @@ HINTS_ANYWHERE = _any(
 
 # Every wall speaks of one of these.
 COOKIES_ANYWHERE = _any(
-    r"""
-    cookie|partner|advertis|werbung|publicit|tracking|куки|çerez|クッキー|쿠키
-    """
+    "cookie|partner|advertis|werbung|publicit|tracking|куки|çerez|クッキー|쿠키"
 )
 CONSENT_ANYWHERE = _any(
     r"""
@@ -196,8 +191,7 @@ CONSENT_ANYWHERE = _any(
     dados pessoais|persoonlijke gegevens|persoonsgegevens|dane osobowe|danych osobowych
     zgod[ayę]|osobní údaj|soubor|samtycke|personuppgifter|samtykke|legitimate interest
     berechtigtes interesse|gdpr|dsgvo|rgpd|куки|персональн|çerez|kişisel veri|クッキー|個人情報|
-        同意|隐私|쿠키
-    개인정보
+        同意|隐私|쿠키|개인정보
     """
 )
 CONSENT = _any(
@@ -228,13 +222,11 @@ AGREE = _any(
     yes,? i (?:agree|accept)|got it|ok(?:ay)?|continue(?: with ads)?
     (?:alle|alles)(?: cookies)? (?:akzeptieren|annehmen|erlauben|zulassen|accepteren|toestaan)
     (?:ich )?(?:stimme zu|akzeptieren?|zustimmen|einverstanden)|zustimmen und weiter\w*
-    akzeptieren und (?:weiter\w*|schließen)|cookies accepteren|accepteren|akkoord
-    ja,? ik ga akkoord
+    akzeptieren und (?:weiter\w*|schließen)|cookies accepteren|accepteren|akkoord|ja,? ik ga akkoord
     (?:tout )?accepter(?: (?:tout|et (?:continuer|fermer)|les cookies))?|j'accepte
     aceptar(?: (?:todo|todas|todas las cookies|y (?:continuar|cerrar)))?|acepto
     accett[ao](?: (?:tutto|tutti|e continua))?|aceitar(?: (?:tudo|todos|todos os cookies))?
-    aceito|concordo
-    (?:zaakceptuj|akceptuj[ęe]?)(?: wszystkie?)?|zgadzam się|przejdź do serwisu
+    aceito|concordo|(?:zaakceptuj|akceptuj[ęe]?)(?: wszystkie?)?|zgadzam się|przejdź do serwisu
     (?:přijmout|povolit) vše|souhlasím|(?:acceptera|godkänn|tillåt)(?: alla)?
     (?:accepter|godkend|godta|tillad)(?: alle?)?|принять(?: все)?|согласен|kabul et
     tümünü kabul et|同意する|すべて同意|接受|全部接受|同意|동의|모두 동의
@@ -304,11 +296,6 @@ MARKS = (
 )  # fmt: skip
 # Marks that only a wall has.
 SURE = (
-    "_cf_chl_opt",
-    "px-captcha",
-    "captcha-delivery.com",
-    "gokuprops",
-    "ddos-guard/js-challenge",
-    "incapsula incident id",
-    "window.kpsdk",
-)
+    "_cf_chl_opt", "px-captcha", "captcha-delivery.com", "gokuprops", "ddos-guard/js-challenge",
+    "incapsula incident id", "window.kpsdk",
+)  # fmt: skip

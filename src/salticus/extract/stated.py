@@ -35,16 +35,13 @@ _TOKENS = frozenset({"0", "0.01"})
 _GONE = frozenset({"OutOfStock", "SoldOut", "Discontinued"})
 _LATER = frozenset({"BackOrder", "PreOrder", "PreSale", "MadeToOrder", "Reserved"})
 _APPS = frozenset({"SoftwareApplication", "MobileApplication", "WebApplication", "VideoGame"})
-_ON_REQUEST = tuple(
-    phrase.encode()
-    for phrase in (
-        "on request", "on application", "call for", "call us", "contact us for", "request a quote",
-        "auf anfrage", "anfragen", "sur demande", "sur devis", "su richiesta", "bajo petici",
-        "bajo consulta", "a consultar", "sob consulta", "op aanvraag", "prijs aanvragen",
-        "na zapytanie", "na dotaz", "på förfrågan", "på foresp", "по запросу",
-        "お問い合わせください",
-    )
-)  # fmt: skip
+_PHRASES = (
+    "on request|on application|call for|call us|contact us for|request a quote|auf anfrage|"
+    "anfragen|sur demande|sur devis|su richiesta|bajo petici|bajo consulta|a consultar|"
+    "sob consulta|op aanvraag|prijs aanvragen|na zapytanie|na dotaz|på förfrågan|på foresp|"
+    "по запросу|お問い合わせください"
+)
+_ON_REQUEST = _PHRASES.encode().split(b"|")
 
 
 class Sale(NamedTuple):

@@ -34,66 +34,51 @@ _CONDITION = _words(*(f"{state}Condition" for state in _STATES)) | {
 
 # What shops write for people. A phrase counts wherever it stands, and the first line that has one
 # wins: "nicht auf Lager" contains "auf Lager".
-_PLAIN = (
-    ("Discontinued", (
-        "discontinued", "no longer available", "nicht mehr lieferbar", "nicht mehr verfügbar",
-        "auslaufmodell", "plus commercialisé", "fuori produzione", "descatalogado",
-        "fora de linha", "niet meer leverbaar", "wycofany", "ukončen", "utgått", "udgået",
-        "снят с производства", "販売終了", "生産終了", "단종",
-    )),
-    ("PreOrder", (
-        "pre-order", "preorder", "pre order", "vorbestell", "précommande", "pré-commande",
-        "preordin", "prenota", "reserva anticipada", "preventa", "pré-venda", "reserveer",
-        "przedsprzedaż", "předobjedn", "förbeställ", "forudbestil", "forhåndsbestill",
-        "előrendel", "предзаказ", "ön sipariş", "予約", "예약", "coming soon", "not yet available",
-        "noch nicht", "demnächst", "bientôt", "próximamente", "prossimamente", "em breve",
-    )),
-    ("BackOrder", (
-        "back-order", "backorder", "back order", "available for order", "nachbestell",
-        "auf bestellung", "sur commande", "su ordinazione", "bajo pedido", "sob encomenda",
-        "op bestelling", "na zamówienie", "na objednávku", "beställningsvara", "bestillingsvare",
-        "rendelésre", "под заказ", "取り寄せ",
-    )),
-    ("SoldOut", ("sold out", "soldout", "ausverkauft", "uitverkocht", "slutsåld", "udsolgt",
-                 "utsolgt", "vyprodáno", "wyprzedane", "esaurito", "agotado", "esgotado",
-                 "épuisé", "распродан", "tükendi", "売り切れ", "完売", "품절", "hết hàng")),
-    ("OutOfStock", (
-        "out of stock", "out-of-stock", "not in stock", "not available", "unavailable", "no stock",
-        "nicht auf lager", "nicht vorrätig", "nicht verfügbar", "nicht lieferbar",
-        "derzeit nicht", "rupture", "indisponible", "pas en stock", "non disponib",
-        "non in magazzino", "sin stock", "sin existencias", "no disponible", "fuera de stock",
-        "indispon", "sem estoque", "sem stock", "fora de estoque", "fora de stock",
-        "niet op voorraad", "niet leverbaar", "niet beschikbaar", "brak w magazynie",
-        "niedostępn", "brak towaru", "není skladem", "nedostupn", "ej i lager", "inte i lager",
-        "slut i lager", "ikke på lager", "ikke tilgængelig", "nincs készlet", "nincs raktár",
-        "nem elérhető", "elfogyott", "нет в наличии", "отсутствует", "немає в наявності",
-        "stokta yok", "stok yok", "stokta bulunm", "在庫なし", "在庫切れ", "缺货", "缺貨",
-        "재고 없음", "일시품절", "स्टॉक में नहीं", "غير متوفر", "غير متاح", "stok habis",
-        "tidak tersedia",
-        "สินค้าหมด", "epuizat", "stoc epuizat", "indisponibil", "loppu", "ei varastossa",
-        "εξαντλ", "μη διαθέσιμο",
-    )),
-    ("LimitedAvailability", (
-        "limited availability", "limited stock", "low stock", "nur noch", "plus que",
-        "stock limité", "derniers articles", "ultimi pezzi", "últimas unidades",
-        "bijna uitverkocht", "ostatnie sztuki", "poslední kus", "残りわずか",
-    )),
-    ("InStoreOnly", ("in store only", "in-store only", "nur in der filiale", "nur im laden",
-                     "uniquement en magasin", "solo en tienda", "solo in negozio")),
-    ("InStock", (
-        "in stock", "in-stock", "available", "auf lager", "vorrätig", "sofort lieferbar",
-        "lieferbar", "verfügbar", "en stock", "disponib", "in magazzino", "pronta consegna",
-        "en existencia", "hay stock", "em estoque", "em stock", "disponív", "op voorraad",
-        "leverbaar", "beschikbaar", "w magazynie", "na stanie", "dostępn", "skladem", "dostupn",
-        "i lager", "på lager", "finns i", "tilgængelig", "raktáron", "készleten", "elérhető",
-        "в наличии", "есть в наличии", "в наявності", "stokta", "stokta var", "在庫あり", "在庫有",
-        "有货", "現貨", "现货", "재고 있음", "구매 가능", "स्टॉक में", "उपलब्ध", "متوفر", "متاح",
-        "còn hàng", "tersedia", "stok tersedia", "มีสินค้า", "in stoc", "în stoc", "varastossa",
-        "διαθέσιμο",
-    )),
-)  # fmt: skip
-
-
+_PHRASES = {
+    "Discontinued": """
+        discontinued|no longer available|nicht mehr lieferbar|nicht mehr verfügbar|auslaufmodell|
+        plus commercialisé|fuori produzione|descatalogado|fora de linha|niet meer leverbaar|
+        wycofany|ukončen|utgått|udgået|снят с производства|販売終了|生産終了|단종""",
+    "PreOrder": """
+        pre-order|preorder|pre order|vorbestell|précommande|pré-commande|preordin|prenota|
+        reserva anticipada|preventa|pré-venda|reserveer|przedsprzedaż|předobjedn|förbeställ|
+        forudbestil|forhåndsbestill|előrendel|предзаказ|ön sipariş|予約|예약|coming soon|
+        not yet available|noch nicht|demnächst|bientôt|próximamente|prossimamente|em breve""",
+    "BackOrder": """
+        back-order|backorder|back order|available for order|nachbestell|auf bestellung|sur commande|
+        su ordinazione|bajo pedido|sob encomenda|op bestelling|na zamówienie|na objednávku|
+        beställningsvara|bestillingsvare|rendelésre|под заказ|取り寄せ""",
+    "SoldOut": """
+        sold out|soldout|ausverkauft|uitverkocht|slutsåld|udsolgt|utsolgt|vyprodáno|wyprzedane|
+        esaurito|agotado|esgotado|épuisé|распродан|tükendi|売り切れ|完売|품절|hết hàng""",
+    "OutOfStock": """
+        out of stock|out-of-stock|not in stock|not available|unavailable|no stock|nicht auf lager|
+        nicht vorrätig|nicht verfügbar|nicht lieferbar|derzeit nicht|rupture|indisponible|
+        pas en stock|non disponib|non in magazzino|sin stock|sin existencias|no disponible|
+        fuera de stock|indispon|sem estoque|sem stock|fora de estoque|fora de stock|
+        niet op voorraad|niet leverbaar|niet beschikbaar|brak w magazynie|niedostępn|brak towaru|
+        není skladem|nedostupn|ej i lager|inte i lager|slut i lager|ikke på lager|ikke tilgængelig|
+        nincs készlet|nincs raktár|nem elérhető|elfogyott|нет в наличии|отсутствует|
+        немає в наявності|stokta yok|stok yok|stokta bulunm|在庫なし|在庫切れ|缺货|缺貨|재고 없음|
+        일시품절|स्टॉक में नहीं|غير متوفر|غير متاح|stok habis|tidak tersedia|สินค้าหมด|epuizat|
+        stoc epuizat|indisponibil|loppu|ei varastossa|εξαντλ|μη διαθέσιμο""",
+    "LimitedAvailability": """
+        limited availability|limited stock|low stock|nur noch|plus que|stock limité|
+        derniers articles|ultimi pezzi|últimas unidades|bijna uitverkocht|ostatnie sztuki|
+        poslední kus|残りわずか""",
+    "InStoreOnly": """
+        in store only|in-store only|nur in der filiale|nur im laden|uniquement en magasin|
+        solo en tienda|solo in negozio""",
+    "InStock": """
+        in stock|in-stock|available|auf lager|vorrätig|sofort lieferbar|lieferbar|verfügbar|
+        en stock|disponib|in magazzino|pronta consegna|en existencia|hay stock|em estoque|em stock|
+        disponív|op voorraad|leverbaar|beschikbaar|w magazynie|na stanie|dostępn|skladem|dostupn|
+        i lager|på lager|finns i|tilgængelig|raktáron|készleten|elérhető|в наличии|есть в наличии|
+        в наявності|stokta|stokta var|在庫あり|在庫有|有货|現貨|现货|재고 있음|구매 가능|स्टॉक में|
+        उपलब्ध|متوفر|متاح|còn hàng|tersedia|stok tersedia|มีสินค้า|in stoc|în stoc|varastossa|
+        διαθέσιμο""",
+}
+_PLAIN = {word: [said.strip() for said in raw.split("|")] for word, raw in _PHRASES.items()}
 _DENIED = re.compile(
     r"\b(?:not|no|nicht|kein|keine|pas|non|sin|não|sem|niet|geen|nie|není|inte|ej|ikke|nem|nincs"
     r"|не|нет|yok|değil)\b"
@@ -147,7 +132,7 @@ def _plain(raw: Any) -> str:
     if not isinstance(raw, str) or len(raw) > _LONGEST or "://" in raw:
         return ""
     text = " ".join(raw.lower().split())
-    for word, phrases in _PLAIN:
+    for word, phrases in _PLAIN.items():
         if any(phrase in text for phrase in phrases):
             denied = word in ("InStock", "LimitedAvailability") and _DENIED.search(text)
             return "OutOfStock" if denied else word
