@@ -93,11 +93,15 @@ class Walker:
                 continue
             self.elements[key] = element
             self.attributes[key] = attributes = element.attributes
-            opens, named = self.syntax.scope in attributes, bool(attributes.get(self.syntax.name))
-            owner = self._owner(element)
-            if owner is not None and (named or self._astray(attributes, owner)):
+            opens, owner = self.syntax.scope in attributes, self._owner(element)
+            around = self._kind(self.attributes[owner]) if opens and owner is not None else ""
+            inner = self._kind(attributes) if around == "Product" else ""
+            # An offer in a product is a part of it, even if its author forgot to say so; a product
+            # in a product is none: related ones stand there.
+            part = attributes.get(self.syntax.name) or inner in _OFFERS
+            if owner is not None and part:
                 self.inside[owner].append(key)
-            elif opens and not self._within_product(attributes, owner):
+            elif opens and inner != "Product":
                 self.tops.append(key)
 
     def _climb(self, element: LexborNode | None) -> Iterator[int]:
@@ -114,17 +118,6 @@ class Walker:
         scope, known = self.syntax.scope, self.attributes
         above = self._climb(element.parent)
         return next((key for key in above if key in known and scope in known[key]), None)
-
-    def _astray(self, attributes: Attributes, owner: int) -> bool:
-        """Whether an offer stands in a product and only its author forgot to say so."""
-        offers = self.syntax.scope in attributes and self._kind(attributes) in _OFFERS
-        return offers and self._kind(self.attributes[owner]) == "Product"
-
-    def _within_product(self, attributes: Attributes, owner: int | None) -> bool:
-        """Whether a product stands inside another without being part of it, as related ones do."""
-        if owner is None or self._kind(attributes) != "Product":
-            return False
-        return self._kind(self.attributes[owner]) == "Product"
 
     def _follow(self) -> None:
         """Give items the properties of the elements that they refer to by id."""
@@ -157,15 +150,9 @@ class Walker:
             if key in found[-1:] or not self.attributes.get(key, {}).get(self.syntax.name):
                 continue
             owner = self._owner(element) if key != root.mem_id else None
-            if owner is None or not self._below(owner, root):
+            if owner is None or root.mem_id not in self._climb(self.elements[owner]):
                 found.append(key)
         return found
-
-    def _below(self, key: int, root: LexborNode) -> bool:
-        """Whether an item is the root of a reference, or inside it."""
-        return root.mem_id in self._climb(self.elements[key])
-
-    # --------------------------------------------------------------------------------------- nodes
 
     def _node(self, key: int, path: tuple[int, ...]) -> Node:
         """An item with its properties; a property of several values is a list."""
