@@ -116,7 +116,6 @@ class PageMetadata:
 
     @lazy
     def own(self) -> SchemelessUrl | None:
-        """The address of the page."""
         return address(self.url, self.url)
 
     @lazy
@@ -188,19 +187,11 @@ class PageMetadata:
     @property
     def country(self) -> str:
         """The country the page is for: of its language tag, og:locale, or its own hreflang."""
-        if region := _region(self.tongue):
-            return region
-        # From the end, because rfind is two to three times as fast.
-        head = self.head
-        if head.rfind(b"og:locale") >= 0 and (
-            region := _region(language(self._meta(b"og:locale")))
-        ):
-            return region
-        return self._alternate() if head.rfind(b"hreflang") >= 0 else ""
+        region = _region(self.tongue) or _region(language(self._meta(b"og:locale")))
+        return region or self._alternate()
 
     @lazy
     def site(self) -> str:
-        """The name of the site."""
         return self._meta(b"og:site_name")
 
     @lazy
@@ -215,8 +206,6 @@ class PageMetadata:
         return canonical(html.unescape(text[: 4 * MAX_TITLE]))[:MAX_TITLE].rstrip()
 
     def _meta(self, name: bytes) -> str:
-        if name not in self.head:
-            return ""
         return next((self._attribute(tag, b"content") for tag in self._tags(name)), "")
 
     def _link(self, relation: bytes) -> str:
@@ -236,6 +225,8 @@ class PageMetadata:
     def _tags(self, name: bytes, quoted: bool = True) -> Iterator[bytes]:
         """The elements of the head that carry a name, as written."""
         head, at = self.head, -1
+        if head.rfind(name) < 0:  # two to three times as fast as find
+            return
         for _ in range(MAX_LINKS):
             at = head.find(name, at + 1)
             if at < 0:

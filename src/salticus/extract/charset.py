@@ -33,7 +33,6 @@ _MAGIC = {
     b"wOFF": "a font", b"\x7fELF": "a program", b"7z\xbc\xaf": "an archive", b"Rar!": "an archive",
     b"BZh": "an archive", b"\xfd7zXZ": "an archive", b"(\xb5/\xfd": "an archive",
 }  # fmt: skip
-_MARKS = tuple(_MAGIC)
 _CONTROLS = bytes(range(9)) + bytes(range(14, 27)) + b"\x0b\x1c\x1d\x1e\x1f\x7f"
 _RARE = 0.1  # controls among the first bytes of what may still be text
 
@@ -106,8 +105,8 @@ def opaque(content: Content) -> str:
     if kind.startswith(_OPAQUE):
         return kind
     head = content.body[:_HEAD]
-    if head.startswith(_MARKS):
-        return next(name for mark, name in _MAGIC.items() if head.startswith(mark))
+    if known := next((name for mark, name in _MAGIC.items() if head.startswith(mark)), ""):
+        return known
     charset = declared(content) or ""
     if charset.startswith("utf-16") or not head:
         return ""

@@ -12,6 +12,9 @@ from salticus.extract.price import price
 from salticus.extract.stated import Sale, for_sale, readiness, sale, stock
 from salticus.extract.words import several
 
+MAX_OFFERS = 200
+MAX_DEPTH = 6
+
 _PRODUCTS = frozenset(
     {"Product", "ProductGroup", "ProductModel", "IndividualProduct", "SomeProducts", "Vehicle",
      "Car", "Motorcycle", "MotorizedBicycle"}
@@ -26,6 +29,13 @@ _NOT_SOLD = (
     "Article", "Posting", "Page", "List", "Review", "Action", "Organization", "Catalog", "Person",
     "Business", "Store", "WebSite", "Recipe", "HowTo", "Brand", "Order", "Invoice", "Place",
     "ProfessionalService", "FinancialService", "LegalService", "Restaurant", "Agent", "NGO",
+)  # fmt: skip
+_PLANS = frozenset({"SoftwareApplication", "WebApplication", "MobileApplication", "Service"})
+_VARIANTS = frozenset({"hasVariant", "model"})
+_INHERITED = frozenset({"priceCurrency", "availability", "itemCondition", "offerCount"})
+_SELECTING = (
+    "sku", "productID", "mpn", "gtin", "gtin8", "gtin12", "gtin13", "gtin14", "identifier", "@id",
+    "color", "size", "material", "pattern",
 )  # fmt: skip
 
 
@@ -165,18 +175,6 @@ def _sells(node: Node) -> bool:
     return not any(kind.endswith(_NOT_SOLD) for kind in kinds(node))
 
 
-MAX_OFFERS = 200
-MAX_DEPTH = 6
-
-_PLANS = frozenset({"SoftwareApplication", "WebApplication", "MobileApplication", "Service"})
-_VARIANTS = frozenset({"hasVariant", "model"})
-_INHERITED = frozenset({"priceCurrency", "availability", "itemCondition", "offerCount"})
-_SELECTING = (
-    "sku", "productID", "mpn", "gtin", "gtin8", "gtin12", "gtin13", "gtin14", "identifier", "@id",
-    "color", "size", "material", "pattern",
-)  # fmt: skip
-
-
 class ChosenOffer(Subject):
     """The offer that counts among those of the page's product, with what is known of both."""
 
@@ -192,7 +190,6 @@ class ChosenOffer(Subject):
 
     @lazy
     def sale(self) -> Sale | None:
-        """The offer that counts."""
         if len(self.context) > 1 and is_list(self.context):
             return None
         options = [found for product in self.products if (found := self._within(product, 0))]

@@ -87,7 +87,6 @@ class ParsedPage:
 
     @cached_property
     def text(self) -> str:
-        """The body, decoded."""
         return charset.decoded(self.content)
 
     @cached_property
@@ -196,8 +195,5 @@ def settled(text: str) -> str:
     >>> settled("<p>Sold <b>3 minutes ago</b> to a man who came 3 minutes ago</p>")
     '<p>Sold <b></b> to a man who came 3 minutes ago</p>'
     """
-    return _NUMBERED.sub(_kept, text)
-
-
-def _kept(node: re.Match[str]) -> str:
-    return ">" if _RESTLESS.fullmatch(node[1].strip().lower()) else node[0]
+    restless = _RESTLESS.fullmatch
+    return _NUMBERED.sub(lambda n: ">" if restless(n[1].strip().lower()) else n[0], text)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from itertools import islice
-from urllib.parse import urlsplit
 
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import DOMNode
@@ -27,7 +26,7 @@ _MOST = 40  # elements of a kind that are looked at
 
 _BREAKS = re.compile(r"\s[-–—]\s|[|·•»\n]|(?<=[.!?。！？])(?:\s|$)")
 _EDGES = " \t.!?¡¿,;:…\"'“”„«»()[]。！？⚠️🤖😕😢☹️-–—"
-_CONSENT_ADDRESS = re.compile(r"consent|cookie|privacy-?gate|gdpr", re.I)
+_CONSENT_ADDRESS = re.compile(r"[^?#]*(?:consent|cookie|privacy-?gate|gdpr)", re.I)
 _CAPTCHA = re.compile(r"<[a-z][^<>]{0,300}captcha")
 _FEW_LINKS = 4
 _FEW_WORDS = 20
@@ -158,7 +157,7 @@ def _missing(view: View) -> str:
 
 
 def _consent(view: View) -> str:
-    address = _CONSENT_ADDRESS.search(_where(view.document.content.url))
+    address = _CONSENT_ADDRESS.match(view.document.content.url)
     if not (address or view.headed(phrases.CONSENT)):
         return ""
     if not phrases.COOKIES_ANYWHERE.search(view.text):
@@ -173,9 +172,8 @@ def _consent(view: View) -> str:
 
 
 def _login(view: View) -> str:
-    if view.words > 2 * SHORT or not view.headed(phrases.LOGIN):
-        return ""
-    login = view.has("input[type=password]")
+    headed = view.words <= 2 * SHORT and view.headed(phrases.LOGIN)
+    login = headed and view.has("input[type=password]")
     return "a login stands before the page; give cookies or auth to the host" if login else ""
 
 
@@ -187,14 +185,6 @@ def _shell(view: View, rendered: bool) -> str:
     )
     fault = EMPTY if rendered else SCRIPTED
     return fault if told or unsaid else ""
-
-
-def _where(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return ""
-    return f"{parts.netloc}{parts.path}"
 
 
 def _says(heading: str, pattern: re.Pattern[str]) -> bool:

@@ -50,6 +50,7 @@ _SESSION = re.compile(
     r"|(?:sid|session|sess)=(?=[^&]*\d)[0-9a-z_-]{16,}",
     re.I,
 )
+_NOTHING = Entry("")
 
 
 def read_links(content: Content) -> tuple[Entry, ...]:
@@ -255,7 +256,6 @@ class Listing:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """What was kept, in order."""
         return tuple(self._entries.values())
 
     def add(self, raw: str, base: str = "", *, about: Entry | None = None) -> bool:
@@ -281,9 +281,6 @@ class Listing:
         other = f"{self.strangers} links to other sites were left out" * bool(self.strangers)
         bad = f"{self.useless} entries have no web address" * bool(self.useless)
         return "; ".join(filter(None, (fault, other, bad))) or None
-
-
-_NOTHING = Entry("")
 
 
 def label(raw: str | None) -> str | None:

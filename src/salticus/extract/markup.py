@@ -170,9 +170,6 @@ def _known(found: ChosenOffer, sale: Sale, choices: list[ChosenOffer]) -> dict[s
     return known
 
 
-# ------------------------------------------------------------------------------------------- doubt
-
-
 def _settled(sale: Sale, choices: list[ChosenOffer], text: str, about: PageMetadata) -> Sale | None:
     """The sale with the one of its two amounts that another syntax or the text shows."""
     readings = (sale.amount, sale.rival)

@@ -150,7 +150,6 @@ def _label_page(named: dict[str, str], choice: ChosenOffer, products: list[Node]
 
 
 def _tongue(nodes: list[Node]) -> str:
-    """The language that a node states."""
     stated = (label(node["inLanguage"]) for node in nodes if "inLanguage" in node)
     return next(filter(None, (language(tag) for tag in stated)), "")
 
@@ -270,9 +269,6 @@ _RARE = frozenset(("manufacturer", "identifier", "productID", *_GTINS))
 _NUMBERED = frozenset(("sku", *_GTINS))
 _IDENTIFIED = re.compile(r"\s*(?:gtin-?\d{0,2}|ean-?\d{0,2}|upc|isbn-?(?:13)?):(.*)", re.IGNORECASE)
 _RANGES = frozenset({"priceSpecification", "lowPrice", "highPrice"})
-
-
-# ---------------------------------------------------------------------------------------- category
 
 
 def trail(choice: ChosenOffer, products: list[Node]) -> str:

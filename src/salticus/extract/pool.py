@@ -108,15 +108,13 @@ class Extraction:
         async with self._starting:
             if self._closed:
                 raise ExtractError(f"{url}: extraction is closed")
-            if self._pool is not None:
-                return self._pool
-            try:
+            if self._pool is None:
                 given = (self.routes.names, self.config, self.routes.rules)
-                pool = await asyncio.to_thread(_start, self.config.workers, given)
-            except (OSError, BrokenProcessPool) as error:
-                raise ExtractError(f"{url}: the workers cannot be started: {error}") from error
-            self._pool = pool
-            return pool
+                try:
+                    self._pool = await asyncio.to_thread(_start, self.config.workers, given)
+                except (OSError, BrokenProcessPool) as error:
+                    raise ExtractError(f"{url}: the workers cannot be started: {error}") from error
+            return self._pool
 
     async def _discard(self, pool: ProcessPool) -> None:
         async with self._starting:
@@ -126,7 +124,12 @@ class Extraction:
 
     async def _run(self, pool: ProcessPool, content: Content, route: Route) -> bytes:
         deadline_s = self.config.deadline.total_seconds()
-        task = _schedule(pool, (content, route, deadline_s), deadline_s)
+        try:
+            task: Future[bytes] = pool.schedule(
+                run, args=(content, route, deadline_s), timeout=deadline_s
+            )
+        except RuntimeError as error:
+            raise BrokenProcessPool(str(error)) from error
         self._tasks.add(task)
         patience_s = 2 * QUEUE * (deadline_s + RESTART_S)
         try:
@@ -150,13 +153,6 @@ class Extraction:
 def _made(name: str, **given: Any) -> Extractor:
     part: Extractor = plugins.load("extractor", name, BUILTIN)(**given)
     return part
-
-
-def _schedule(pool: ProcessPool, args: tuple[Any, ...], deadline_s: float) -> Future[bytes]:
-    try:
-        return pool.schedule(run, args=args, timeout=deadline_s)
-    except RuntimeError as error:
-        raise BrokenProcessPool(str(error)) from error
 
 
 def _start(workers: int, given: tuple[Any, ...]) -> ProcessPool:
@@ -186,7 +182,6 @@ class PageReader:  # imports inside, because parsers take a while, and the crawl
         self._fields = cache(self._made_fields)
 
     def read(self, content: Content, route: Route) -> Reading:
-        """What the body of a page says."""
         rule = self.rules[route.rule] if route.rule >= 0 else None
         try:
             found, own = self._first(content, route)
@@ -198,7 +193,8 @@ class PageReader:  # imports inside, because parsers take a while, and the crawl
             raise error from None
         if rule is not None and (rule.select or rule.value) and route.kind != "source":
             found = self._selected(content, found, route)
-        if not (own and found.value is not None) and not found.entries:
+        done = found.status is not Status.OK or (own and found.value is not None)
+        if not done and not found.entries:
             found = self._judged(content, found, rendered=rule is not None and rule.render)
         return self._linked(content, found, route)
 
@@ -223,8 +219,6 @@ class PageReader:  # imports inside, because parsers take a while, and the crawl
         from salticus.extract.document import document_of
         from salticus.extract.judge import judge
 
-        if found.status is not Status.OK:
-            return found
         document = document_of(content)
         if found.value is None and found.fault is None and document.opaque:
             return replace(found, fault=f"not text: the body is {document.opaque}")
@@ -272,8 +266,6 @@ def failure(url: str, error: BaseException, deadline_s: float = 0.0) -> ExtractE
         return ExtractError(f"{url}: the extractor needed more than {MEMORY / 1e9:g} GB")
     return ExtractError(f"{url}: {type(error).__name__}: {error}"[: len(url) + 502])
 
-
-# ----------------------------------------------------------------------------------------- process
 
 _reader = PageReader(Extract())  # of this process
 

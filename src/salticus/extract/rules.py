@@ -17,8 +17,6 @@ MARKED = frozenset(
     ("price", "currency", "availability", "list_price", "low_price", "high_price", "condition",
      "brand", "category", "title", "language", "country", "sku", "gtin")
 )  # fmt: skip
-
-
 BY_KIND = {"offer": ("offer", "markup"), "page": ("text",), "source": ("source",)}
 
 
@@ -52,7 +50,6 @@ class Routes:
 
     @property
     def names(self) -> list[str]:
-        """All parts that any page may need."""
         listed = {name for names in self.by_kind.values() for name in names}
         return sorted(listed | {rule.extractor for rule in self.rules if rule.extractor})
 

@@ -94,7 +94,6 @@ class Css:
         return _texts(node.attributes.get(self.attribute) or "" for node in found)
 
     def elements(self, document: ParsedPage) -> list[LexborNode]:
-        """The elements themselves."""
         return document.nodes.css(self.expression)[:MAX_MATCHES]
 
 
@@ -114,7 +113,6 @@ class XPath:
         return _texts(map(_shown, self.elements(document)))
 
     def elements(self, document: ParsedPage) -> list[Any]:
-        """What the expression gives, as a list."""
         if document.elements is None:
             return []
         try:
