@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 import numpy as np
 
 from salticus.checks import store_pages, store_people
-from salticus.checks.store_samples import NEW, NOON, URLS, filled, outcomes, record, refuses, visit
+from salticus.checks.store_samples import NEW, NOON, URLS, fails, filled, outcomes, record, visit
 from salticus.errors import InputError, StoreError, StoreLocked
 from salticus.store.base import Store
 from salticus.store.nouns import History
@@ -33,8 +33,10 @@ Make = Callable[[], Awaitable[Store]]
 
 
 async def check_store(make: Make) -> None:
-    """Run all laws of `Store`, the functions named ``_law_…`` of this suite, on stores from `make`,
-    each empty; AssertionError names the law.
+    """Run all laws of `Store` on stores from `make`, each empty; AssertionError names the law.
+
+    They are the functions of this suite that are named ``_law_…``, which get a store with four
+    pages and the ids of these, and ``_empty_law_…``, which get an empty one.
 
     >>> import asyncio
     >>> from salticus.testing import MemoryStore
@@ -43,20 +45,19 @@ async def check_store(make: Make) -> None:
     >>> asyncio.run(check_store(make))
     """
     suites = (globals(), vars(store_pages), vars(store_people))
-    named = [one for suite in suites for one in suite.items()]
-    for law in (found for name, found in named if name.startswith("_law_")):
-        store = await make()
-        try:
-            await law(store)
-        finally:
-            await store.close()
+    for name, law in [one for suite in suites for one in suite.items()]:
+        if name.startswith(("_law_", "_empty_law_")):
+            store = await make()
+            try:
+                await law(store, *(await filled(store) if name.startswith("_law_") else ()))
+            finally:
+                await store.close()
 
 
 # -------------------------------------------------------------------------------------- visits
 
 
-async def _law_keeps_visits(store: Store) -> None:
-    one, two, *_ = await filled(store)
+async def _law_keeps_visits(store: Store, one: int, two: int, *_: int) -> None:
     failed = visit(2, two, status="timeout", fault="no answer", purpose="explore")
     failed.propensity, failed.chance = 0.1 + 0.2, 0.1 + 0.7
     changed = visit(1, one, changed=True, since=NOON - 5, age_s=1 / 3, value=Value("page", "text"))
@@ -73,8 +74,7 @@ async def _law_keeps_visits(store: Store) -> None:
     assert (summary.first, summary.last) == (changed.at, failed.at), "law: first and last visit"
 
 
-async def _law_keeps_page_states(store: Store) -> None:
-    one, two, *_ = await filled(store)
+async def _law_keeps_page_states(store: Store, one: int, two: int, *_: int) -> None:
     value = Value("offer", "12.50 EUR", {"title": "Kettle \N{HOT BEVERAGE}"})
     await record(store, visit(1, one, changed=True, value=value))
     await record(store, visit(2, two, status="timeout", fault="no answer"))
@@ -87,8 +87,7 @@ async def _law_keeps_page_states(store: Store) -> None:
     assert (other.failures, other.last_answer) == (1, None), "law: a failure is no answer"
 
 
-async def _law_keeps_a_visit_once(store: Store) -> None:
-    one, two, *_ = await filled(store)
+async def _law_keeps_a_visit_once(store: Store, one: int, two: int, *_: int) -> None:
     await record(store, visit(1, one))
     host = HostState("shop0.example", strikes=7)
     again = Record(visit(1, one, at=NOON + 9, changed=True), (host,))
@@ -102,11 +101,10 @@ async def _law_keeps_a_visit_once(store: Store) -> None:
     assert len(list(store.scan("visits"))) == 3, "law: a visit is scanned once"
 
 
-async def _law_keeps_all_or_nothing(store: Store) -> None:
-    one, two, *others = await filled(store)
+async def _law_keeps_all_or_nothing(store: Store, one: int, two: int, *others: int) -> None:
     good = [Record(visit(1, one), (HostState("shop0.example"),), b"body"), Record(visit(3, two))]
     wrong = store.record([good[0], Record(visit(2, max(others) + 99)), good[1]])
-    await refuses(wrong, StoreError, "a visit to a page that is not in the store is refused")
+    await fails(wrong, StoreError, "a visit to a page that is not in the store is refused")
     left = len(await outcomes(store, 1, 2, 3)) + len(await store.hosts())
     left += (await store.page(URLS[0])).visits + (await store.content(one) is not None)
     assert left == 0, "law: records are kept together or not at all"
@@ -114,8 +112,8 @@ async def _law_keeps_all_or_nothing(store: Store) -> None:
     assert len(await outcomes(store, 1, 3)) == 2, "law: a refusal does no harm"
 
 
-async def _law_tells_unknown_from_unchanged(store: Store) -> None:
-    pages, told = await filled(store), (None, True, False)
+async def _law_tells_unknown_from_unchanged(store: Store, *pages: int) -> None:
+    told = (None, True, False)
     await record(store, *(visit(n, pages[n], changed=known) for n, known in enumerate(told)))
     found = (await outcomes(store, 0, 1, 2)).changed.tolist()
     assert found == [UNKNOWN, CHANGED, UNCHANGED], "law: unknown is not unchanged"
@@ -123,8 +121,7 @@ async def _law_tells_unknown_from_unchanged(store: Store) -> None:
     assert scanned == list(told), "law: unknown is not unchanged, also in exports"
 
 
-async def _law_keeps_times_exactly(store: Store) -> None:
-    page, *_ = await filled(store)
+async def _law_keeps_times_exactly(store: Store, page: int, *_: int) -> None:
     times = [NOON, NOON + 1, 1, 2**62]
     await record(store, *(visit(n, page, at=at, since=at - 1) for n, at in enumerate(times)))
     found = await outcomes(store, 0, 1, 2, 3)
@@ -132,8 +129,7 @@ async def _law_keeps_times_exactly(store: Store) -> None:
     assert np.all(found.at - found.since == np.timedelta64(1, "us")), "law: so is `since`"
 
 
-async def _law_keeps_the_value_of_a_lost_page(store: Store) -> None:
-    page, *_ = await filled(store)
+async def _law_keeps_the_value_of_a_lost_page(store: Store, page: int, *_: int) -> None:
     value = Value("offer", "12.50 EUR")
     await record(store, visit(1, page, digest="d", value=value), visit(2, page, status="lost"))
     state = await store.page(URLS[0])
@@ -143,8 +139,7 @@ async def _law_keeps_the_value_of_a_lost_page(store: Store) -> None:
     assert (target.digest, target.seen) == ("d", NOON + 1), "law: digest and time stay too"
 
 
-async def _law_keeps_validators(store: Store) -> None:
-    page, *_ = await filled(store)
+async def _law_keeps_validators(store: Store, page: int, *_: int) -> None:
     await record(store, visit(1, page, etag='"1"', last_modified="yesterday"))
     await record(store, visit(2, page, status="not_modified"), visit(3, page, status="busy"))
     (target,) = await store.targets(np.array([page]))
@@ -155,8 +150,7 @@ async def _law_keeps_validators(store: Store) -> None:
     assert (target.etag, target.last_modified) == (None, None), "law: a new answer replaces them"
 
 
-async def _law_keeps_the_latest_content(store: Store) -> None:
-    one, two, *_ = await filled(store)
+async def _law_keeps_the_latest_content(store: Store, one: int, two: int, *_: int) -> None:
     assert await store.content(one) is None, "law: no content before a visit"
     bodies = [b"", b"old", b"<p>\xff\0" * 5000]
     html = [Record(visit(n, one), (), body, "text/html") for n, body in enumerate(bodies)]
@@ -169,8 +163,7 @@ async def _law_keeps_the_latest_content(store: Store) -> None:
 # -------------------------------------------------------------------------------------- the rest
 
 
-async def _law_keeps_hosts_and_run_state(store: Store) -> None:
-    page, *_ = await filled(store)
+async def _law_keeps_hosts_and_run_state(store: Store, page: int, *_: int) -> None:
     hosts = [
         HostState("a.example", 1_767_268_800.123457, 3, "Disallow: /\0\ud800", 200, 1e9 + 0.1),
         HostState("b.example"),
@@ -192,8 +185,7 @@ async def _law_keeps_hosts_and_run_state(store: Store) -> None:
     assert after.state == before.state, "law: the run state is left alone by visits"
 
 
-async def _law_scans_in_order_of_time(store: Store) -> None:
-    one, two, *_ = await filled(store)
+async def _law_scans_in_order_of_time(store: Store, one: int, two: int, *_: int) -> None:
     texts = ["12.50", "long " * 1000, "odd \0 \ud800"]
     for n, text in enumerate(texts):
         await record(store, visit(9 - n, one, at=NOON + n, value=Value("page", text)))
@@ -207,16 +199,14 @@ async def _law_scans_in_order_of_time(store: Store) -> None:
     assert [row["url"] for row in store.scan("pages")] == URLS, "law: pages in order of id"
 
 
-async def _law_keeps_signals(store: Store) -> None:
-    one, two, *_ = await filled(store)
+async def _law_keeps_signals(store: Store, one: int, two: int, *_: int) -> None:
     await store.notice([Signal(one, NOON + 1, "feed", "x"), Signal(two, NOON, "click")])
     found = [(row["page_id"], row["kind"], row["value"]) for row in store.scan("signals")]
     expected = [(two, "click", None), (one, "feed", "x")]
     assert found == expected, "law: signals are kept, in order of time"
 
 
-async def _law_prunes_only_the_old(store: Store) -> None:
-    page, *_ = await filled(store)
+async def _law_prunes_only_the_old(store: Store, page: int, *_: int) -> None:
     await record(store, visit(1, page, value=Value("page", "text")), visit(2, page))
     await store.notice([Signal(page, NOON, "click"), Signal(page, NOON + 2, "click")])
     assert await store.prune(NOON + 2) == 1, "law: `prune` tells how many visits went"
@@ -227,12 +217,12 @@ async def _law_prunes_only_the_old(store: Store) -> None:
     assert len(list(store.scan("values"))) == 1, "law: values stay"
 
 
-async def _law_locks_out_others(store: Store) -> None:
+async def _empty_law_locks_out_others(store: Store) -> None:
     assert await store.holder() is None, "law: nobody holds the lock of a new store"
     async with store.lock():
         assert await store.holder(), "law: it is known who holds the lock"
         second = store.lock().__aenter__()
-        await refuses(second, StoreLocked, "a store has one crawler at a time")
+        await fails(second, StoreLocked, "a store has one crawler at a time")
         await filled(store)
         assert (await store.summary()).pages == 4, "law: the lock keeps out crawlers, not readers"
     assert await store.holder() is None, "law: a lock ends with its holder"
@@ -240,8 +230,7 @@ async def _law_locks_out_others(store: Store) -> None:
         pass
 
 
-async def _law_is_well(store: Store) -> None:
-    await filled(store)
+async def _law_is_well(store: Store, *_: int) -> None:
     assert (await store.health()).wrong is None, "law: a new store is well"
 
 
@@ -256,7 +245,7 @@ def _past(*seen: Observation) -> History:
     return history
 
 
-async def _law_loads_a_history(store: Store) -> None:
+async def _empty_law_loads_a_history(store: Store) -> None:
     pages = [[NewPage(URLS[1], kind="offer")], [NewPage(URLS[0]), NewPage(URLS[1])]]
     old = visit(0, 1, at=NOON - 2, value=Value("page", "text"))
     new = visit(0, 0, at=NOON - 1, changed=True)
@@ -275,8 +264,7 @@ async def _law_loads_a_history(store: Store) -> None:
     assert more.end <= found.first, "law: no number is given twice"
 
 
-async def _law_loads_what_is_older_behind(store: Store) -> None:
-    one, two, *_ = await filled(store)
+async def _law_loads_what_is_older_behind(store: Store, one: int, two: int, *_: int) -> None:
     now = visit(1, one, changed=True, value=Value("page", "new"), digest="n", etag="e", since=NOON)
     await record(store, now, visit(2, two, status="timeout", fault="slow"))
     past = [visit(0, k, at=NOON - DAY_US, value=Value("page", "old"), digest="o") for k in (0, 1)]
@@ -284,15 +272,14 @@ async def _law_loads_what_is_older_behind(store: Store) -> None:
     page, other = await store.page(URLS[0]), await store.page(URLS[1])
     kept = (page.value, page.last_visit, page.last_answer, page.last_change, page.visits)
     assert kept == ("new", now.at, now.at, now.at, 2), "law: a later visit's state stays"
-    (target, _) = await store.targets(np.array([one, two]))
+    (target,) = await store.targets(np.array([one]))
     assert (target.digest, target.etag) == ("n", "e"), "law: digest and validators too"
     assert (other.status, other.fault) == ("timeout", "slow"), "law: a later failure stays"
     new = (other.value, other.last_answer)
     assert new == ("old", NOON - DAY_US), "law: what is new is taken up"
 
 
-async def _law_loads_all_or_nothing(store: Store) -> None:
-    one, *_ = await filled(store)
+async def _law_loads_all_or_nothing(store: Store, one: int, *_: int) -> None:
     await record(store, visit(1, one))
 
     def broken(ids: Ints) -> Iterable[Sequence[Observation]]:
@@ -300,7 +287,7 @@ async def _law_loads_all_or_nothing(store: Store) -> None:
         raise InputError("broken off")
 
     load = store.load([[NewPage(NEW)]], broken, at=NOON, most=9)
-    await refuses(load, InputError, "a load that breaks off is told of")
+    await fails(load, InputError, "a load that breaks off is told of")
     assert (await store.summary()).pages == 4, "law: a load is taken in whole or not at all"
     assert len(list(store.scan("visits"))) == 1, "law: likewise its visits"
     await record(store, visit(2, one))
@@ -316,8 +303,7 @@ def _sample(*visits: int) -> Sample:
     return Sample(np.array(visits, dtype=np.int64), np.full(n, 0.1), np.arange(1.0, n + 1) / 3)
 
 
-async def _law_keeps_gauges(store: Store) -> None:
-    one, two, *_ = await filled(store)
+async def _law_keeps_gauges(store: Store, one: int, two: int, *_: int) -> None:
     later = _tick(NOON + HOUR_US)
     for tick in (later, _tick(NOON)):
         await store.gauge(tick, _sample())
@@ -343,8 +329,7 @@ async def _law_keeps_gauges(store: Store) -> None:
     assert not len(found), "law: `prune` takes old samples"
 
 
-async def _law_tells_gone_from_new(store: Store) -> None:
-    one, two, three, four = await filled(store)
+async def _law_tells_gone_from_new(store: Store, one: int, two: int, three: int, four: int) -> None:
     await store.gauge(_tick(NOON + 10), _sample(11, 12, 13, 14))
     await record(
         store,
@@ -364,8 +349,7 @@ async def _law_tells_gone_from_new(store: Store) -> None:
     )
 
 
-async def _law_keeps_the_panel(store: Store) -> None:
-    one, two, three, _ = await filled(store)
+async def _law_keeps_the_panel(store: Store, one: int, two: int, three: int, _: int) -> None:
     first = Member(one, "uniform, small hosts", 1 / 3, 1 / 6, NOON)
     await store.empanel([Member(two, "x", 1.0, 1.0, NOON)])
     await store.empanel([Member(three, "click", 2.5, 0.25, NOON + 2, NOON + 5), first])

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.checks.store_samples import (
-    NEW,
-    NOON,
-    URLS,
-    filled,
-    links,
-    record,
-    refuses,
-    resting,
-    told,
-    visit,
-)
+from salticus.checks.store_samples import NEW, NOON, URLS, fails, links, record, rests, told, visit
 from salticus.config import Caps
 from salticus.errors import InputError, UnknownPage
 from salticus.store.base import Store
@@ -24,7 +13,7 @@ from salticus.store.nouns import Query
 from salticus.types import Entry, NewPage, Record, Value
 
 
-async def _law_adds_pages(store: Store) -> None:
+async def _empty_law_adds_pages(store: Store) -> None:
     new = NewPage(URLS[0], kind="offer", tags=("b", "a"), max_interval=0.1, demand=2.5)
     assert await store.add([new, NewPage(URLS[1])], at=NOON) == 2, "law: `add` counts new pages"
     again = NewPage(f"{URLS[0]}#top".upper().replace("OFFER", "offer"), tags=("c",), demand=3.5)
@@ -38,17 +27,16 @@ async def _law_adds_pages(store: Store) -> None:
     assert page.last_visit is None, "law: a new page was never visited"
 
 
-async def _law_refuses_wrong_urls(store: Store) -> None:
+async def _empty_law_refuses_wrong_urls(store: Store) -> None:
     for url in ("ftp://example.org/", "example.org", "http://", "http://a b/", ""):
         add = store.add([NewPage(URLS[0]), NewPage(url)], at=NOON)
-        await refuses(add, InputError, f"{url!r} is refused with InputError")
+        await fails(add, InputError, f"{url!r} is refused with InputError")
     assert (await store.summary()).pages == 0, "law: nothing is added when one URL is wrong"
     law = "a page that is not in the store raises UnknownPage"
-    await refuses(store.page(URLS[0]), UnknownPage, law)
+    await fails(store.page(URLS[0]), UnknownPage, law)
 
 
-async def _law_tells_edits(store: Store) -> None:
-    await filled(store)
+async def _law_tells_edits(store: Store, *_: int) -> None:
     first = await store.table()
     assert len(first.ids) == 4, "law: `table` has all pages"
     assert np.all(np.diff(first.ids) > 0), "law: `table` is ordered by id"
@@ -66,8 +54,7 @@ async def _law_tells_edits(store: Store) -> None:
     assert last.last_visit[1] == np.datetime64(NOON + 1, "us"), "law: `table` sees visits"
 
 
-async def _law_gives_targets_in_order(store: Store) -> None:
-    await filled(store)
+async def _law_gives_targets_in_order(store: Store, *_: int) -> None:
     ids = (await store.table()).ids[[2, 0, 3, 2]]
     targets = await store.targets(ids)
     assert [t.page for t in targets] == ids.tolist(), "law: targets in the order given"
@@ -75,7 +62,7 @@ async def _law_gives_targets_in_order(store: Store) -> None:
     assert await store.targets(ids[:0]) == [], "law: no pages, no targets"
 
 
-async def _law_follows_what_moved(store: Store) -> None:
+async def _empty_law_follows_what_moved(store: Store) -> None:
     settings = NewPage(URLS[0], "offer", ("books",), max_interval=2.0, demand=3.0)
     await store.add([settings, NewPage(URLS[1])], at=NOON)
     old = (await store.page(URLS[0])).page
@@ -87,7 +74,7 @@ async def _law_follows_what_moved(store: Store) -> None:
     assert kept == ("offer", ["books"], 2.0, 3.0), "law: a moved page keeps its settings"
     assert (await store.page(URLS[0])).moved == NEW, "law: a page tells where it has moved"
     assert (await store.page(URLS[0])).state == "moved", "law: moved is a state"
-    assert await resting(store) == [old], "law: only what has moved rests"
+    assert await rests(store) == [old], "law: only what has moved rests"
     assert (await store.table(before)).ids.tolist() == [old, new.page], "law: both are edited"
     await told(store, 2, new.page, moved=URLS[1])
     assert (await store.page(URLS[0])).moved == URLS[1], "law: the last of a chain is told"
@@ -100,8 +87,8 @@ async def _law_follows_what_moved(store: Store) -> None:
     assert len((await store.table()).ids) == 3, "law: nothing else is added"
 
 
-async def _law_keeps_what_was_asked_for_a_page_that_moves(store: Store) -> None:
-    new, source, *_ = await filled(store)
+async def _law_keeps_what_was_asked_for_a_page_that_moves(store: Store, *pages: int) -> None:
+    new, source, *_ = pages
     hand = NewPage("http://old.example/", tags=("watch",), max_interval=1.0, demand=5.0)
     await store.add([hand, NewPage(URLS[0], tags=("shop",), max_interval=9.0)], at=NOON)
     await told(store, 1, source, entries=(Entry(NEW),), complete=True)
@@ -111,7 +98,7 @@ async def _law_keeps_what_was_asked_for_a_page_that_moves(store: Store) -> None:
     old = (await store.page(hand.url)).page
     await told(store, 10, old, moved=NEW)
     page = await store.page(NEW)
-    assert page.page not in await resting(store), "law: what was added by hand is visited on"
+    assert page.page not in await rests(store), "law: what was added by hand is visited on"
     assert (page.idle, page.tags) == (0, ["watch"]), "law: tags go along, and it is not gone"
     await told(store, 11, found, moved=URLS[0])
     page = await store.page(URLS[0])
@@ -119,8 +106,8 @@ async def _law_keeps_what_was_asked_for_a_page_that_moves(store: Store) -> None:
     assert settings == (new, ["shop", "watch"], 1.0, 5.0), "law: more is asked for, not less"
 
 
-async def _law_unites_pages_that_are_alike(store: Store) -> None:
-    one, two, three, four = await filled(store)
+async def _law_unites_pages_that_are_alike(store: Store, *pages: int) -> None:
+    one, two, three, four = pages
     value = Value("page", "same")
     await record(store, *(visit(n, n, digest="same", value=value) for n in (one, two, three)))
     await told(store, 4, one, canonical=URLS[1])
@@ -136,8 +123,7 @@ async def _law_unites_pages_that_are_alike(store: Store) -> None:
     assert (await store.page(URLS[3])).canonical is None, "law: its own URL is no other name"
 
 
-async def _law_keeps_what_sources_name(store: Store) -> None:
-    source, known, *_ = await filled(store)
+async def _law_keeps_what_sources_name(store: Store, source: int, known: int, *_: int) -> None:
     await store.add([NewPage(URLS[0], kind="source", tags=("shop",))], at=NOON)
     new = Entry(NEW, "source", NOON, word="lastmod")
     entries = (new, Entry(NEW), Entry(URLS[1]), Entry("mailto:me"))
@@ -161,31 +147,29 @@ async def _law_keeps_what_sources_name(store: Store) -> None:
     assert times[1:] == [(NOON + 5, "feed")], "law: one signal for each newer time"
 
 
-async def _law_rests_what_no_source_names(store: Store) -> None:
-    source, other, *_ = await filled(store)
+async def _law_rests_what_no_source_names(store: Store, source: int, other: int, *_: int) -> None:
     await told(store, 1, source, entries=(Entry(NEW), Entry(URLS[2])), complete=True)
     await told(store, 2, other, entries=(Entry(NEW),), complete=True)
     page = (await store.page(NEW)).page
     await told(store, 3, source, entries=(), complete=True)
-    assert await resting(store) == [], "law: one source is enough, and by hand is for good"
+    assert await rests(store) == [], "law: one source is enough, and by hand is for good"
     before = (await store.table()).revision
     await told(store, 4, other, entries=(Entry(URLS[2]),), complete=True)
-    assert await resting(store) == [page], "law: what no source names rests"
+    assert await rests(store) == [page], "law: what no source names rests"
     assert page in (await store.table(before)).ids, "law: coming to rest is an edit"
     assert (await store.page(NEW)).state == "unlisted", "law: unlisted is a state"
     vanished = [row["vanished"] for row in links(store) if row["page_id"] == page]
     assert vanished == [NOON + 3, NOON + 4], "law: a link tells when it vanished"
     await told(store, 5, other, entries=(Entry(NEW),))
-    assert await resting(store) == [], "law: what is named again rests no more"
+    assert await rests(store) == [], "law: what is named again rests no more"
     await told(store, 6, other, entries=())
-    assert await resting(store) == [], "law: only a complete list ends a link"
+    assert await rests(store) == [], "law: only a complete list ends a link"
     await told(store, 7, other, entries=(), complete=True)
     await store.add([NewPage(NEW)], at=NOON)
-    assert await resting(store) == [], "law: what is added by hand rests no more"
+    assert await rests(store) == [], "law: what is added by hand rests no more"
 
 
-async def _law_counts_idle_visits(store: Store) -> None:
-    page, *_ = await filled(store)
+async def _law_counts_idle_visits(store: Store, page: int, *_: int) -> None:
     vain = ("gone", "timeout", "soft_404", "lost", "disallowed", "unsafe")
     await record(store, *(visit(n, page, status=status) for n, status in enumerate(vain)))
     assert (await store.page(URLS[0])).idle == 4, "law: visits in vain are counted"
@@ -205,8 +189,8 @@ async def _read(store: Store, number: int, page: int, *paths: str) -> list[str]:
     return [alert.fault.rpartition("caps.")[2] for alert in flooded]
 
 
-async def _law_takes_up_no_more_links_than_a_source_may_have(store: Store) -> None:
-    source, _, neighbour, _ = await filled(store)
+async def _law_takes_up_no_more_links_than_a_source_may_have(store: Store, *pages: int) -> None:
+    source, _, neighbour, _ = pages
     store.caps = Caps(source_links=3)
     many = [f"a.example/{n}" for n in range(5)]
     assert await _read(store, 1, source, *many[:3]) == [], "law: up to a cap all is taken up"
@@ -214,7 +198,7 @@ async def _law_takes_up_no_more_links_than_a_source_may_have(store: Store) -> No
     assert capped == ["source_links = 3"], "law: what a cap leaves out is an alert"
     assert len(links(store)) == 3, "law: what a cap leaves out is not linked"
     assert len((await store.table()).ids) == 7, "law: what a cap leaves out is not added"
-    assert await resting(store) == [], "law: what is linked stays so"
+    assert await rests(store) == [], "law: what is linked stays so"
     await record(store, visit(3, source, etag="e"))
     (target,) = await store.targets(np.array([source]))
     assert target.etag is None, "law: a source of which something was left out is read again"
@@ -227,8 +211,8 @@ async def _law_takes_up_no_more_links_than_a_source_may_have(store: Store) -> No
     assert (await store.targets(np.array([source])))[0].etag == "f", "law: then no more"
 
 
-async def _law_takes_up_no_more_pages_than_caps_allow(store: Store) -> None:
-    source, other, *_ = await filled(store)
+async def _law_takes_up_no_more_pages_than_caps_allow(store: Store, *pages: int) -> None:
+    source, other, *_ = pages
     await _read(store, 1, source, "a.example/0", "a.example/1")
     store.caps = Caps(host_pages=3)
     found = ("a.example/1", "a.example/2", "a.example/3", "b.example/0")
@@ -252,8 +236,8 @@ async def _law_takes_up_no_more_pages_than_caps_allow(store: Store) -> None:
     assert (await store.page("http://c2.example/")).page, "law: what is forgotten makes room"
 
 
-async def _law_keeps_no_more_links_of_a_host_than_it_may_have(store: Store) -> None:
-    source, other, neighbour, _ = await filled(store)
+async def _law_keeps_no_more_links_of_a_host_than_it_may_have(store: Store, *pages: int) -> None:
+    source, other, neighbour, _ = pages
     store.caps = Caps(host_links=4)
     await _read(store, 1, source, *(f"a.example/{n}" for n in range(3)))
     assert await _read(store, 2, neighbour, "a.example/0", "a.example/1") == ["host_links = 4"]
@@ -262,7 +246,7 @@ async def _law_keeps_no_more_links_of_a_host_than_it_may_have(store: Store) -> N
     assert len(links(store)) == 6, "law: the sources of other hosts have links of their own"
 
 
-async def _law_keeps_few_links_to_one_page(store: Store) -> None:
+async def _empty_law_keeps_few_links_to_one_page(store: Store) -> None:
     urls = [f"http://a.example/{n}.xml" for n in range(MOST_NAMING + 4)]
     await store.add([NewPage(url, "source") for url in urls], at=NOON)
     sources = (await store.table()).ids.tolist()
@@ -271,4 +255,4 @@ async def _law_keeps_few_links_to_one_page(store: Store) -> None:
         assert await _read(store, number, source, *named) == [], "law: repetition is no alert"
     assert len(links(store)) == MOST_NAMING * len(named), "law: sources that repeat add no links"
     await _read(store, 99, sources[0])
-    assert await resting(store) == [], "law: but each that has a link may end it"
+    assert await rests(store) == [], "law: but each that has a link may end it"

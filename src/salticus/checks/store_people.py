@@ -6,17 +6,7 @@ import math
 
 import numpy as np
 
-from salticus.checks.store_samples import (
-    NEW,
-    NOON,
-    URLS,
-    filled,
-    links,
-    record,
-    refuses,
-    told,
-    visit,
-)
+from salticus.checks.store_samples import NEW, NOON, URLS, fails, links, record, told, visit
 from salticus.config import Scope
 from salticus.errors import InputError, UnknownPage
 from salticus.store.base import Store
@@ -25,8 +15,7 @@ from salticus.types import Alert, Count, Counted, Entry, Mark, NewPage, Record, 
 from salticus.types.dates import HOUR_US
 
 
-async def _law_numbers_changes(store: Store) -> None:
-    one, two, *_ = await filled(store)
+async def _law_numbers_changes(store: Store, one: int, two: int, *_: int) -> None:
     values = [Value("offer", "1 EUR", {"price": "1"}), Value("offer", "long " * 999)]
     assert (await store.last_change(), await store.changes(0)) == (0, []), "law: none at first"
     await record(store, visit(5, one, value=values[0]), visit(6, two, value=values[1]))
@@ -45,8 +34,7 @@ async def _law_numbers_changes(store: Store) -> None:
     assert places == [0, 2, 0], "law: every reader has a place of its own"
 
 
-async def _law_keeps_alerts(store: Store) -> None:
-    page, *_ = await filled(store)
+async def _law_keeps_alerts(store: Store, page: int, *_: int) -> None:
     steps = [("blocked", False), ("layout", False), ("blocked", False), ("blocked", True)]
     for n, (kind, over) in enumerate([*steps, ("blocked", True), ("blocked", False)]):
         alert = Alert("shop0.example", kind, NOON + n, f"fault {n}", over)
@@ -60,8 +48,7 @@ async def _law_keeps_alerts(store: Store) -> None:
     assert len(await store.alerts()) == 2, "law: what lasts is told apart"
 
 
-async def _law_keeps_what_feeds_tell(store: Store) -> None:
-    page, *_ = await filled(store)
+async def _law_keeps_what_feeds_tell(store: Store, page: int, *_: int) -> None:
     await record(store, visit(1, page))
     price = Told(URLS[0], NOON + 9, "acme", Value("offer", "9 EUR", {"price": "9"}))
     new = Told(NEW, NOON + 9, "acme", Value("offer", "8 EUR"))
@@ -78,8 +65,7 @@ async def _law_keeps_what_feeds_tell(store: Store) -> None:
     assert await store.told([price]) == 0, "law: old news is no news"
 
 
-async def _law_finds_pages(store: Store) -> None:
-    pages = await filled(store)
+async def _law_finds_pages(store: Store, *pages: int) -> None:
     await store.add([NewPage(URLS[2], "offer", ("books",), demand=2.0)], at=NOON)
     long = Value("page", "x" * 500)
     await record(store, visit(1, pages[0], value=long), visit(2, pages[1], status="gone"))
@@ -104,16 +90,15 @@ async def _law_finds_pages(store: Store) -> None:
     assert (await store.find(Query(status="ok")))[0].value == "x" * 200, "law: values are cut"
     for wrong in (Query(sort="size"), Query(state="fine")):
         law = "a query that makes no sense is refused with InputError"
-        await refuses(store.find(wrong), InputError, law)
+        await fails(store.find(wrong), InputError, law)
 
 
-async def _law_edits_pages(store: Store) -> None:
-    pages = await filled(store)
+async def _law_edits_pages(store: Store, *pages: int) -> None:
     before = (await store.table()).revision
     edit = Edit(("b", "a"), ("c",), "offer", 2.0, 3.0, 4.0, True)
     assert await store.edit(Query(host="shop0*"), edit) == 2, "law: `edit` counts"
     page, table = await store.page(URLS[0]), await store.table(before)
-    assert table.ids.tolist() == pages[::2], "law: `table` sees what was edited"
+    assert table.ids.tolist() == list(pages[::2]), "law: `table` sees what was edited"
     assert table.rests.all(), "law: a paused page rests"
     edited = (page.tags, page.kind, page.max_interval, page.demand, page.cost, page.state)
     assert edited == (["a", "b"], "offer", 2.0, 3.0, 4.0, "paused"), "law: what is given is set"
@@ -124,8 +109,7 @@ async def _law_edits_pages(store: Store) -> None:
     assert edited == (["b"], "offer", None, 3.0, 1.0, "new"), "law: what is not given stays"
 
 
-async def _law_charges_by_pattern(store: Store) -> None:
-    await filled(store)
+async def _law_charges_by_pattern(store: Store, *_: int) -> None:
     await store.edit(Query(url=URLS[3]), Edit(cost=7.0))
     costs = [(Scope("*/[12]"), 2.0), (Scope("http://shop0*"), 3.0)]
     await store.charge(costs)
@@ -142,8 +126,7 @@ async def _law_charges_by_pattern(store: Store) -> None:
     assert last.cost.tolist() == [1.0, 1.0, 1.0, 7.0, 1.0], "law: 1 by default; no page is added"
 
 
-async def _law_tells_patterns(store: Store) -> None:
-    pages = await filled(store)
+async def _law_tells_patterns(store: Store, *pages: int) -> None:
     asked = np.array([*pages[::-1], 10**9])
     found = await store.fitting(asked, [Scope("*/[12]"), Scope("http://shop0*")])
     assert found.tolist() == [-1, 0, 0, 1, -1], "law: the first scope that a page is in is told"
@@ -160,8 +143,7 @@ async def _law_tells_patterns(store: Store) -> None:
     assert len(set(wanted)) == 4, "law: all of them"
 
 
-async def _law_forgets_pages(store: Store) -> None:
-    one, two, *others = await filled(store)
+async def _law_forgets_pages(store: Store, one: int, two: int, *others: int) -> None:
     entries = (Entry(NEW), Entry(URLS[0]))
     await store.record([Record(visit(1, one, value=Value("page", "text")), (), b"body")])
     await told(store, 2, two, entries=entries, complete=True, moved=URLS[0])
@@ -180,13 +162,12 @@ async def _law_forgets_pages(store: Store) -> None:
     assert visited == [two, two], "law: a visit that was under way is ignored"
     targets = await store.targets(np.array([one, two]))
     assert [t.page for t in targets] == [two], "law: it can be visited no more"
-    await refuses(store.page(URLS[0]), UnknownPage, "it is not known any more")
+    await fails(store.page(URLS[0]), UnknownPage, "it is not known any more")
     await store.add([NewPage(URLS[0])], at=NOON)
     assert (await store.page(URLS[0])).page > max(others), "law: an id is never used again"
 
 
-async def _law_counts_what_readers_do(store: Store) -> None:
-    first, second, *_ = await filled(store)
+async def _law_counts_what_readers_do(store: Store, first: int, second: int, *_: int) -> None:
     hour = NOON - NOON % HOUR_US
     rows = [
         Count(URLS[0], NOON, clicks=2, impressions=9),
@@ -213,8 +194,7 @@ async def _law_counts_what_readers_do(store: Store) -> None:
     assert (await store.counts(later.last)).clicks.tolist() == [1], "law: numbers are used once"
 
 
-async def _law_counts_what_moved_where_it_is(store: Store) -> None:
-    old, new, *_ = await filled(store)
+async def _law_counts_what_moved_where_it_is(store: Store, old: int, new: int, *_: int) -> None:
     await told(store, 1, old, moved=URLS[1])
     await store.count([Count(URLS[0], NOON, clicks=1)])
     assert (await store.counts()).page.tolist() == [new], "law: clicks follow a page that moved"
@@ -222,8 +202,7 @@ async def _law_counts_what_moved_where_it_is(store: Store) -> None:
     assert (await store.ids(asked)).tolist() == [new, -1, -1, new], "law: so do questions by URL"
 
 
-async def _law_caps_what_one_hour_holds(store: Store) -> None:
-    old, *_ = await filled(store)
+async def _law_caps_what_one_hour_holds(store: Store, old: int, *_: int) -> None:
     await told(store, 1, old, moved=URLS[1])
     many = Count(URLS[0], NOON, clicks=MOST_CLICKS - 1, impressions=10**18)
     stranger = Count("http://stranger.example", NOON, clicks=1)
@@ -237,7 +216,7 @@ async def _law_caps_what_one_hour_holds(store: Store) -> None:
     assert (row["clicks"], row["impressions"]) == (MOST_CLICKS, MOST_IMPRESSIONS), "law: caps hold"
 
 
-async def _law_keeps_marks(store: Store) -> None:
+async def _empty_law_keeps_marks(store: Store) -> None:
     await store.add([NewPage(URLS[0])], at=NOON)
     marks = [Mark(5, "aa", "first.csv", NOON), Mark(9, "bb", "first.csv", NOON)]
     for mark in (*marks, marks[0]):
@@ -247,8 +226,7 @@ async def _law_keeps_marks(store: Store) -> None:
     assert (await store.counts()).clicks.sum() == 3, "law: the counts are kept with them"
 
 
-async def _law_keeps_requests(store: Store) -> None:
-    page, *_ = await filled(store)
+async def _law_keeps_requests(store: Store, page: int, *_: int) -> None:
     asked = [
         Request(4, page, NOON, 0.1 + 0.2, 1 / 3, sent=True, visit=7),
         Request(9, page, NOON, 0.5, 0.25, sent=False),
@@ -263,15 +241,13 @@ async def _law_keeps_requests(store: Store) -> None:
     assert not await store.asked(), "law: pruned with the visits"
 
 
-async def _law_tells_later_visits(store: Store) -> None:
-    page, *_ = await filled(store)
+async def _law_tells_later_visits(store: Store, page: int, *_: int) -> None:
     await record(store, *[visit(number, page) for number in (3, 5, 10**15)])
     assert (await store.outcomes_after(3)).visit.tolist() == [5, 10**15], "law: higher numbers only"
     assert not len(await store.outcomes_after(10**15)), "law: none if there are none"
 
 
-async def _law_finds_offers(store: Store) -> None:
-    one, two, three, four = await filled(store)
+async def _law_finds_offers(store: Store, one: int, two: int, three: int, four: int) -> None:
     fields = {"title": "Caf\xe9 cr\xe8me", "price": "9", "currency": "EUR", "brand": "Acme"}
     coffee, tea = Value("offer", "9 EUR", fields), Value("page", "x", {"title": "Acme Tea"})
     await record(store, visit(1, one, value=coffee), visit(2, two, value=tea))

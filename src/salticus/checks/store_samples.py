@@ -43,7 +43,7 @@ async def outcomes(store: Store, *visits: int) -> Outcomes:
     return await store.outcomes(np.array(visits, dtype=np.int64))
 
 
-async def resting(store: Store) -> list[int]:
+async def rests(store: Store) -> list[int]:
     """The pages that are not to be visited."""
     table = await store.table()
     return [int(page) for page in table.ids[table.rests]]
@@ -54,7 +54,7 @@ def links(store: Store) -> list[dict[str, Any]]:
     return list(store.scan("links"))
 
 
-async def refuses(call: Awaitable[object], error: type[Exception], law: str) -> None:
+async def fails(call: Awaitable[object], error: type[Exception], law: str) -> None:
     """The call must fail with this error."""
     try:
         await call
