@@ -81,8 +81,6 @@ class SystemClock:
         wall_origin: datetime | None = None,
     ) -> None:
         self.speed = speed
-        self.world_origin = world_origin
-        self.wall_origin = wall_origin
         self._wall_zero = wall_origin.timestamp() if wall_origin else 0.0
         self._world_zero = world_origin.timestamp() if world_origin else self._wall_zero
 
@@ -201,14 +199,21 @@ class VirtualClock:
 
 
 @asynccontextmanager
-async def passing(clock: Clock) -> AsyncIterator[None]:
-    """World time passes meanwhile, though nobody else may wait for one."""
-    waiting = asyncio.ensure_future(clock.until(clock.now() + timedelta(days=36_500)))
+async def meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """The work goes on meanwhile, and is cancelled in the end."""
+    going = asyncio.ensure_future(work)
     try:
         yield
     finally:
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
+        going.cancel()
+        await asyncio.gather(going, return_exceptions=True)
+
+
+@asynccontextmanager
+async def passing(clock: Clock) -> AsyncIterator[None]:
+    """World time passes meanwhile, though nobody else may wait for one."""
+    async with meanwhile(clock.until(clock.now() + timedelta(days=36_500))):
+        yield
 
 
 async def until_or(clock: Clock, when: datetime, stopped: asyncio.Event) -> None:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime
 from itertools import cycle
@@ -16,14 +16,14 @@ from pathlib import Path
 
 import msgspec
 
-from salticus.clock import run_fast
+from salticus.clock import meanwhile, run_fast
 from salticus.config import load
 from salticus.crawl.opening import clock_of
 from salticus.errors import InputError, SalticusError
 from salticus.lab.worlds.mall.faults import FLOODS, PATHS, Fault
 from salticus.lab.worlds.mall.render import STYLES
 from salticus.lab.worlds.mall.server import Mall, serve
-from salticus.lab.worlds.mall.shoppers import Shoppers, shopping_of
+from salticus.lab.worlds.mall.shoppers import go_shopping, shopping_of
 from salticus.lab.worlds.mall.stock import Stock, generate, stock_from_log
 from salticus.lab.worlds.mall.zoo import INSTEAD, RAW, SPOILT
 from salticus.types import moment
@@ -140,23 +140,12 @@ async def open_mall(
         page_size=plot.page_size,
         log_path=files["access"],
     )
-    async with _shopping(plot, mall, desk):
+    shoppers: AbstractAsyncContextManager[None] = nullcontext()
+    if desk is not None and plot.log is not None:
+        shopping = shopping_of(plot.log, stock, seed=plot.seed)
+        shoppers = meanwhile(go_shopping(shopping, mall, desk))
+    async with shoppers:
         await serve(mall, _announced(mall, files["urls"], stop, opened))
-
-
-@asynccontextmanager
-async def _shopping(plot: Plot, mall: Mall, desk: str | None) -> AsyncIterator[None]:
-    """Shoppers come meanwhile, if there are any; they look for the shops' addresses themselves."""
-    if desk is None or plot.log is None:
-        yield
-        return
-    shopping = shopping_of(plot.log, mall.stock, seed=plot.seed)
-    going = asyncio.create_task(Shoppers(shopping, mall, desk).shop(), name="shoppers")
-    try:
-        yield
-    finally:
-        going.cancel()
-        await asyncio.gather(going, return_exceptions=True)
 
 
 def _furnish(folder: Path, plot: Plot, start: datetime, desk: str | None) -> None:

@@ -82,41 +82,34 @@ def _spread(log: Log, *, with_clicks: bool, seed: int) -> pl.DataFrame:
     )
 
 
-@dataclass
-class Shoppers:
-    """People who use the copy at `desk` (``host:port``) from now on, as long as anyone is there."""
+async def go_shopping(shopping: Shopping, mall: Mall, desk: str) -> None:
+    """Search and click at `desk` (``host:port``) from now on as time goes by, until cancelled;
+    closed doors are passed by."""
+    done = mall.clock.now()
+    async with aiohttp.ClientSession(f"http://{desk}", timeout=_PATIENCE) as session:
+        while True:
+            await asyncio.sleep(_STEP_S)
+            now = mall.clock.now()
+            with suppress(aiohttp.ClientError, TimeoutError):  # nobody is at the desk
+                for method, path, more in _asked(mall, shopping.between(done, now)):
+                    async with session.request(method, path, **more) as answer:
+                        await answer.read()
+            done = now
 
-    shopping: Shopping
-    mall: Mall
-    desk: str
 
-    async def shop(self) -> None:
-        """Search and click as time goes by, until cancelled; closed doors are passed by."""
-        done = self.mall.clock.now()
-        async with aiohttp.ClientSession(f"http://{self.desk}", timeout=_PATIENCE) as session:
-            while True:
-                await asyncio.sleep(_STEP_S)
-                now = self.mall.clock.now()
-                with suppress(aiohttp.ClientError, TimeoutError):  # nobody is at the desk
-                    for method, path, more in self._asked(self.shopping.between(done, now)):
-                        async with session.request(method, path, **more) as answer:
-                            await answer.read()
-                done = now
-
-    def _asked(self, some: Shopping) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Some of those who click search for the page by its title first, and go there whether it
-        was found or known by heart; the others come straight to it."""
-        clicks = np.flatnonzero(some.clicks > 0)
-        searching = clicks[some.row[clicks] % _SEARCHING == 0]
-        others = some.take(np.setdiff1d(np.arange(len(some)), searching))
-        columns = (others.row.tolist(), others.clicks.tolist(), others.impressions.tolist())
-        rows = [
-            {"url": self.mall.urls[row], "clicks": often, "impressions": shown}
-            for row, often, shown in zip(*columns, strict=True)
-        ]
-        if rows:
-            yield "POST", "/clicks", {"json": rows}
-        for row in some.row[searching].tolist():
-            title, there = self.mall.stock.pages[row].title, self.mall.urls[row]
-            yield "GET", "/search", {"params": {"q": title}}
-            yield "GET", "/go", {"params": {"url": there}, "allow_redirects": False}
+def _asked(mall: Mall, some: Shopping) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Some of those who click search for the page by its title first, and go there whether it was
+    found or known by heart; the others come straight to it."""
+    clicks = np.flatnonzero(some.clicks > 0)
+    searching = clicks[some.row[clicks] % _SEARCHING == 0]
+    others = some.take(np.setdiff1d(np.arange(len(some)), searching))
+    columns = (others.row.tolist(), others.clicks.tolist(), others.impressions.tolist())
+    rows = [
+        {"url": mall.urls[row], "clicks": often, "impressions": shown}
+        for row, often, shown in zip(*columns, strict=True)
+    ]
+    if rows:
+        yield "POST", "/clicks", {"json": rows}
+    for row in some.row[searching].tolist():
+        yield "GET", "/search", {"params": {"q": mall.stock.pages[row].title}}
+        yield "GET", "/go", {"params": {"url": mall.urls[row]}, "allow_redirects": False}
