@@ -28,10 +28,8 @@ def reply(body: bytes = b"", status: str = "200 OK", **headers: str) -> bytes:
     >>> reply(b"hi", Retry_After="1").split(b"\\r\\n")
     [b'HTTP/1.1 200 OK', b'Content-Length: 2', b'Retry-After: 1', b'', b'hi']
     """
-    named = {"Content-Length": str(len(body))} | {
-        k.replace("_", "-"): v for k, v in headers.items()
-    }
-    lines = (f"{name}: {value}" for name, value in named.items())
+    named = {"Content_Length": str(len(body)), **headers}
+    lines = (f"{name.replace('_', '-')}: {value}" for name, value in named.items())
     return "\r\n".join((f"HTTP/1.1 {status}", *lines, "", "")).encode() + body
 
 
@@ -146,13 +144,16 @@ def dripping(status: str, **headers: str) -> Route:
     return route
 
 
-async def endless(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
-    """Send a body without length or end."""
-    writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-    for _ in range(1000):
-        writer.write(b"x" * 10_000)
-        await writer.drain()
-    return b""
+def pouring(data: bytes) -> Route:
+    """Send the same over and over."""
+
+    async def route(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
+        for _ in range(1000):
+            writer.write(data)
+            await writer.drain()
+        return b""
+
+    return route
 
 
 def then(data: bytes, end: Route) -> Route:
@@ -168,14 +169,7 @@ def then(data: bytes, end: Route) -> Route:
     return route
 
 
-async def chatter(headers: dict[str, str], writer: asyncio.StreamWriter) -> bytes:
-    """Send interim answers without end."""
-    for _ in range(1000):
-        writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 20)
-        await writer.drain()
-    return b""
-
-
+chatter = pouring(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 20)  # interim answers, no other
 PACKED = gzip.compress(BODY)
 _BOMB = bytes(100 * LIMIT)
 _CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -197,7 +191,7 @@ MISCHIEF: dict[str, tuple[Route, set[Status]]] = {
     "/long-header": (breaking_off(reply(BODY, X_Long="x" * 100_000)), {Status.NETWORK}),
     "/stray-bytes": (reply(BODY, ETag="?").replace(b"ETag: ?", b"ETag: \xff\xfe"), {Status.OK}),
     "/huge": (reply(BODY, Content_Length="9999999999"), {Status.TOO_LARGE}),
-    "/endless": (endless, {Status.TOO_LARGE}),
+    "/endless": (then(b"HTTP/1.1 200 OK\r\n\r\n", pouring(b"x" * 10_000)), {Status.TOO_LARGE}),
     "/many-headers": (
         breaking_off(reply(BODY, **{f"X-{i}": "y" for i in range(10_000)})),
         {Status.NETWORK},

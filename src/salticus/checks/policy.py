@@ -10,16 +10,9 @@ import numpy as np
 
 from salticus.allocate.base import Policy, Thrifty
 from salticus.allocate.capacity import within_capacity
-from salticus.checks.samples import (
-    extreme_pages,
-    remembered,
-    restarted,
-    some_outcomes,
-    some_pages,
-    twins,
-    with_value,
-)
+from salticus.checks.samples import extreme_pages, remembered, restarted, some_outcomes, some_pages
 from salticus.errors import InputError
+from salticus.predict.poisson import PoissonSurvival
 from salticus.testing import a_step
 from salticus.types import Floats, Pages
 
@@ -57,8 +50,14 @@ def check_answer(make: Callable[[], Policy], pages: Pages, visits: float) -> Non
     order = np.random.default_rng(3).permutation(len(pages))
     moved = make().expected(pages.take(order), visits)
     assert _close(moved, expected[order]), "law: a permutation of the pages permutes the answer"
-    both = make().expected(twins(pages), 2 * visits)
+    both = make().expected(_twins(pages), 2 * visits)
     assert _close(both[::2], both[1::2]), "law: pages that are alike get alike"
+
+
+def _twins(pages: Pages) -> Pages:
+    """Every page twice, one after the other, the second under an id of its own."""
+    both = pages.take(np.repeat(np.arange(len(pages)), 2))
+    return replace(both, ids=2 * both.ids + np.tile([0, 1], len(pages)))
 
 
 def check_hosts(make: Callable[[], Policy], pages: Pages, visits: float) -> None:
@@ -90,13 +89,24 @@ def check_nan(make: Callable[[], Policy], pages: Pages) -> None:
     """A number that is missing is an InputError that names the page, or it is not even read."""
     row = len(pages) // 2
     for column in ("demand", "impressions", "survival"):
-        spoilt = _answered(make(), with_value(pages, column, row, np.nan))
+        spoilt = _answered(make(), _with_value(pages, column, row, np.nan))
         if isinstance(spoilt, str):
             assert f"of page {pages.ids[row]} " in spoilt, "law: NaN is rejected by name"
             continue
         for value in (0.01, 100.0):
-            known = make().expected(with_value(pages, column, row, value), len(pages) / 3)
+            known = make().expected(_with_value(pages, column, row, value), len(pages) / 3)
             assert _close(known, spoilt), f"law: NaN in {column} is rejected"
+
+
+def _with_value(pages: Pages, column: str, row: int, value: float) -> Pages:
+    """The same pages with `value` in one row of demand, impressions, or change rates."""
+    if column == "survival":
+        rates = np.full(len(pages), 0.5)
+        rates[row] = value
+        return replace(pages, survival=PoissonSurvival(rates))
+    changed = getattr(pages, column).copy()
+    changed[row] = value
+    return replace(pages, **{column: changed})
 
 
 def _answered(policy: Policy, pages: Pages) -> Floats | str:

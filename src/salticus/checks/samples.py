@@ -11,18 +11,7 @@ import numpy as np
 from salticus.predict.gamma import GammaSurvival
 from salticus.predict.poisson import PoissonSurvival
 from salticus.testing import START, blank_pages
-from salticus.types import (
-    CHANGED,
-    DAY,
-    NEVER,
-    Draw,
-    Floats,
-    Outcomes,
-    Pages,
-    Status,
-    Times,
-    instant,
-)
+from salticus.types import DAY, NEVER, Draw, Floats, Outcomes, Pages, Status, Times, instant
 from salticus.types.state import Remembers, pack, unpack
 
 T = TypeVar("T")
@@ -43,12 +32,6 @@ def some_pages(n: int, *, hosts: int = 3, seed: int = 0) -> Pages:
         cost=rng.choice([1.0, 1.0, 5.0], n),
         survival=GammaSurvival(rng.pareto(1.0, n) + 0.01, 1.0 + 9.0 * rng.random(n)),
     )
-
-
-def twins(pages: Pages) -> Pages:
-    """Every page twice, one after the other, the second under an id of its own."""
-    both = pages.take(np.repeat(np.arange(len(pages)), 2))
-    return replace(both, ids=2 * both.ids + np.tile([0, 1], len(pages)))
 
 
 def extreme_pages() -> Iterator[Pages]:
@@ -87,17 +70,6 @@ def is_draw(draw: Draw, pages: Pages) -> None:
     assert np.all((draw.propensity > 0) & (draw.propensity <= 1)), "law: propensities in (0, 1]"
 
 
-def with_value(pages: Pages, column: str, row: int, value: float) -> Pages:
-    """The same pages with `value` in one row of demand, impressions, or change rates."""
-    if column == "survival":
-        rates = np.full(len(pages), 0.5)
-        rates[row] = value
-        return replace(pages, survival=PoissonSurvival(rates))
-    changed = getattr(pages, column).copy()
-    changed[row] = value
-    return replace(pages, **{column: changed})
-
-
 def some_outcomes(pages: Pages, *, seed: int = 0) -> Outcomes:
     """One visit a page with every kind of end: changed, unchanged, unknown, failed, dropped."""
     rng = np.random.default_rng(seed)
@@ -119,12 +91,11 @@ def some_outcomes(pages: Pages, *, seed: int = 0) -> Outcomes:
 def failed_outcomes(pages: Pages) -> Outcomes:
     """Visits that failed, and visits that were dropped: nothing is learnt from them."""
     every = some_outcomes(pages)
-    n = len(pages)
     return replace(
         every,
-        status=np.full(n, Status.TIMEOUT, dtype=np.int8),
+        status=np.full_like(every.status, Status.TIMEOUT),
         changed=np.where(every.made, -1, 0).astype(np.int8),
-        since=np.full(n, instant(START) - DAY),
+        since=np.full_like(every.since, instant(START) - DAY),
     )
 
 
@@ -141,14 +112,8 @@ def poisson_outcomes(
     for number in range(visits):
         since, at = at, at + _gaps(spacing, number, n, rng)
         changed = rng.random(n) < -np.expm1(-rate * (at - since))
-        yield replace(
-            some_outcomes(pages),
-            at=_time(at),
-            since=_time(since),
-            made=np.ones(n, dtype=np.bool_),
-            status=np.zeros(n, dtype=np.int8),
-            changed=np.where(changed, CHANGED, 0).astype(np.int8),
-        )
+        seen = {"since": _time(since), "changed": changed}
+        yield Outcomes.known(visit=np.arange(n), page=pages.ids, at=_time(at), **seen)
 
 
 def _gaps(spacing: str, number: int, n: int, rng: np.random.Generator) -> Floats:

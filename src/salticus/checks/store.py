@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 import numpy as np
 
 from salticus.checks import store_pages, store_people
-from salticus.checks.store_samples import NEW, NOON, URLS, fails, filled, outcomes, record, visit
+from salticus.checks.store_samples import NEW, NOON, URLS, filled, outcomes, record, refuses, visit
 from salticus.errors import InputError, StoreError, StoreLocked
 from salticus.store.base import Store
 from salticus.store.nouns import History
@@ -104,7 +104,7 @@ async def _law_keeps_a_visit_once(store: Store, one: int, two: int, *_: int) -> 
 async def _law_keeps_all_or_nothing(store: Store, one: int, two: int, *others: int) -> None:
     good = [Record(visit(1, one), (HostState("shop0.example"),), b"body"), Record(visit(3, two))]
     wrong = store.record([good[0], Record(visit(2, max(others) + 99)), good[1]])
-    await fails(wrong, StoreError, "a visit to a page that is not in the store is refused")
+    await refuses(wrong, StoreError, "a visit to a page that is not in the store is refused")
     left = len(await outcomes(store, 1, 2, 3)) + len(await store.hosts())
     left += (await store.page(URLS[0])).visits + (await store.content(one) is not None)
     assert left == 0, "law: records are kept together or not at all"
@@ -222,7 +222,7 @@ async def _empty_law_locks_out_others(store: Store) -> None:
     async with store.lock():
         assert await store.holder(), "law: it is known who holds the lock"
         second = store.lock().__aenter__()
-        await fails(second, StoreLocked, "a store has one crawler at a time")
+        await refuses(second, StoreLocked, "a store has one crawler at a time")
         await filled(store)
         assert (await store.summary()).pages == 4, "law: the lock keeps out crawlers, not readers"
     assert await store.holder() is None, "law: a lock ends with its holder"
@@ -287,7 +287,7 @@ async def _law_loads_all_or_nothing(store: Store, one: int, *_: int) -> None:
         raise InputError("broken off")
 
     load = store.load([[NewPage(NEW)]], broken, at=NOON, most=9)
-    await fails(load, InputError, "a load that breaks off is told of")
+    await refuses(load, InputError, "a load that breaks off is told of")
     assert (await store.summary()).pages == 4, "law: a load is taken in whole or not at all"
     assert len(list(store.scan("visits"))) == 1, "law: likewise its visits"
     await record(store, visit(2, one))

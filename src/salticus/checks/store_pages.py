@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from salticus.checks.store_samples import NEW, NOON, URLS, fails, links, record, rests, told, visit
+from salticus.checks.store_samples import NEW, NOON, URLS, record, refuses, resting, told, visit
 from salticus.config import Caps
 from salticus.errors import InputError, UnknownPage
 from salticus.store.base import Store
@@ -30,10 +32,10 @@ async def _empty_law_adds_pages(store: Store) -> None:
 async def _empty_law_refuses_wrong_urls(store: Store) -> None:
     for url in ("ftp://example.org/", "example.org", "http://", "http://a b/", ""):
         add = store.add([NewPage(URLS[0]), NewPage(url)], at=NOON)
-        await fails(add, InputError, f"{url!r} is refused with InputError")
+        await refuses(add, InputError, f"{url!r} is refused with InputError")
     assert (await store.summary()).pages == 0, "law: nothing is added when one URL is wrong"
     law = "a page that is not in the store raises UnknownPage"
-    await fails(store.page(URLS[0]), UnknownPage, law)
+    await refuses(store.page(URLS[0]), UnknownPage, law)
 
 
 async def _law_tells_edits(store: Store, *_: int) -> None:
@@ -74,7 +76,7 @@ async def _empty_law_follows_what_moved(store: Store) -> None:
     assert kept == ("offer", ["books"], 2.0, 3.0), "law: a moved page keeps its settings"
     assert (await store.page(URLS[0])).moved == NEW, "law: a page tells where it has moved"
     assert (await store.page(URLS[0])).state == "moved", "law: moved is a state"
-    assert await rests(store) == [old], "law: only what has moved rests"
+    assert await resting(store) == [old], "law: only what has moved rests"
     assert (await store.table(before)).ids.tolist() == [old, new.page], "law: both are edited"
     await told(store, 2, new.page, moved=URLS[1])
     assert (await store.page(URLS[0])).moved == URLS[1], "law: the last of a chain is told"
@@ -98,7 +100,7 @@ async def _law_keeps_what_was_asked_for_a_page_that_moves(store: Store, *pages: 
     old = (await store.page(hand.url)).page
     await told(store, 10, old, moved=NEW)
     page = await store.page(NEW)
-    assert page.page not in await rests(store), "law: what was added by hand is visited on"
+    assert page.page not in await resting(store), "law: what was added by hand is visited on"
     assert (page.idle, page.tags) == (0, ["watch"]), "law: tags go along, and it is not gone"
     await told(store, 11, found, moved=URLS[0])
     page = await store.page(URLS[0])
@@ -123,6 +125,10 @@ async def _law_unites_pages_that_are_alike(store: Store, *pages: int) -> None:
     assert (await store.page(URLS[3])).canonical is None, "law: its own URL is no other name"
 
 
+def _links(store: Store) -> list[dict[str, Any]]:
+    return list(store.scan("links"))
+
+
 async def _law_keeps_what_sources_name(store: Store, source: int, known: int, *_: int) -> None:
     await store.add([NewPage(URLS[0], kind="source", tags=("shop",))], at=NOON)
     new = Entry(NEW, "source", NOON, word="lastmod")
@@ -133,7 +139,10 @@ async def _law_keeps_what_sources_name(store: Store, source: int, known: int, *_
     expected = ("source", ["shop"], NOON + 1, [URLS[0]])
     assert found == expected, "law: an entry becomes a page, with the tags of its source"
     assert (await store.page(URLS[1])).kind is None, "law: a known page stays what it is"
-    rows = [(r["source_id"], r["page_id"], r["appeared"], r["vanished"]) for r in links(store)]
+    rows = [
+        (r["source_id"], r["page_id"], r["appeared"], r["vanished"])
+        for r in list(store.scan("links"))
+    ]
     expected_links = [(source, known, NOON + 1, None), (source, page.page, NOON + 1, None)]
     assert rows == expected_links, "law: links are kept"
     signals = [(s["page_id"], s["kind"], s["value"]) for s in store.scan("signals")]
@@ -152,21 +161,21 @@ async def _law_rests_what_no_source_names(store: Store, source: int, other: int,
     await told(store, 2, other, entries=(Entry(NEW),), complete=True)
     page = (await store.page(NEW)).page
     await told(store, 3, source, entries=(), complete=True)
-    assert await rests(store) == [], "law: one source is enough, and by hand is for good"
+    assert await resting(store) == [], "law: one source is enough, and by hand is for good"
     before = (await store.table()).revision
     await told(store, 4, other, entries=(Entry(URLS[2]),), complete=True)
-    assert await rests(store) == [page], "law: what no source names rests"
+    assert await resting(store) == [page], "law: what no source names rests"
     assert page in (await store.table(before)).ids, "law: coming to rest is an edit"
     assert (await store.page(NEW)).state == "unlisted", "law: unlisted is a state"
-    vanished = [row["vanished"] for row in links(store) if row["page_id"] == page]
+    vanished = [row["vanished"] for row in _links(store) if row["page_id"] == page]
     assert vanished == [NOON + 3, NOON + 4], "law: a link tells when it vanished"
     await told(store, 5, other, entries=(Entry(NEW),))
-    assert await rests(store) == [], "law: what is named again rests no more"
+    assert await resting(store) == [], "law: what is named again rests no more"
     await told(store, 6, other, entries=())
-    assert await rests(store) == [], "law: only a complete list ends a link"
+    assert await resting(store) == [], "law: only a complete list ends a link"
     await told(store, 7, other, entries=(), complete=True)
     await store.add([NewPage(NEW)], at=NOON)
-    assert await rests(store) == [], "law: what is added by hand rests no more"
+    assert await resting(store) == [], "law: what is added by hand rests no more"
 
 
 async def _law_counts_idle_visits(store: Store, page: int, *_: int) -> None:
@@ -196,9 +205,9 @@ async def _law_takes_up_no_more_links_than_a_source_may_have(store: Store, *page
     assert await _read(store, 1, source, *many[:3]) == [], "law: up to a cap all is taken up"
     capped = await _read(store, 2, source, *many[::-1])
     assert capped == ["source_links = 3"], "law: what a cap leaves out is an alert"
-    assert len(links(store)) == 3, "law: what a cap leaves out is not linked"
+    assert len(_links(store)) == 3, "law: what a cap leaves out is not linked"
     assert len((await store.table()).ids) == 7, "law: what a cap leaves out is not added"
-    assert await rests(store) == [], "law: what is linked stays so"
+    assert await resting(store) == [], "law: what is linked stays so"
     await record(store, visit(3, source, etag="e"))
     (target,) = await store.targets(np.array([source]))
     assert target.etag is None, "law: a source of which something was left out is read again"
@@ -241,9 +250,9 @@ async def _law_keeps_no_more_links_of_a_host_than_it_may_have(store: Store, *pag
     store.caps = Caps(host_links=4)
     await _read(store, 1, source, *(f"a.example/{n}" for n in range(3)))
     assert await _read(store, 2, neighbour, "a.example/0", "a.example/1") == ["host_links = 4"]
-    assert len(links(store)) == 4, "law: the sources of a host have no more links than the cap"
+    assert len(_links(store)) == 4, "law: the sources of a host have no more links than the cap"
     await _read(store, 3, other, "a.example/0", "a.example/1")
-    assert len(links(store)) == 6, "law: the sources of other hosts have links of their own"
+    assert len(_links(store)) == 6, "law: the sources of other hosts have links of their own"
 
 
 async def _empty_law_keeps_few_links_to_one_page(store: Store) -> None:
@@ -253,6 +262,6 @@ async def _empty_law_keeps_few_links_to_one_page(store: Store) -> None:
     named = ("a.example/1", "a.example/2")
     for number, source in enumerate(sources, 1):
         assert await _read(store, number, source, *named) == [], "law: repetition is no alert"
-    assert len(links(store)) == MOST_NAMING * len(named), "law: sources that repeat add no links"
+    assert len(_links(store)) == MOST_NAMING * len(named), "law: sources that repeat add no links"
     await _read(store, 99, sources[0])
-    assert await rests(store) == [], "law: but each that has a link may end it"
+    assert await resting(store) == [], "law: but each that has a link may end it"

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from salticus.checks.store_samples import NEW, NOON, URLS, fails, links, record, told, visit
+from salticus.checks.store_samples import NEW, NOON, URLS, record, refuses, told, visit
 from salticus.config import Scope
 from salticus.errors import InputError, UnknownPage
 from salticus.store.base import Store
@@ -90,7 +90,7 @@ async def _law_finds_pages(store: Store, *pages: int) -> None:
     assert (await store.find(Query(status="ok")))[0].value == "x" * 200, "law: values are cut"
     for wrong in (Query(sort="size"), Query(state="fine")):
         law = "a query that makes no sense is refused with InputError"
-        await fails(store.find(wrong), InputError, law)
+        await refuses(store.find(wrong), InputError, law)
 
 
 async def _law_edits_pages(store: Store, *pages: int) -> None:
@@ -150,7 +150,7 @@ async def _law_forgets_pages(store: Store, one: int, two: int, *others: int) -> 
     before = (await store.table()).revision
     assert await store.forget(Query(url=URLS[0])) == 1, "law: `forget` counts"
     left = [*store.scan("visits", page=one), *store.scan("values"), *await store.changes(0)]
-    assert (left, links(store)) == ([], []), "law: nothing is left of a forgotten page"
+    assert (left, list(store.scan("links"))) == ([], []), "law: nothing is left of a forgotten page"
     assert await store.content(one) is None, "law: its content is gone"
     table = await store.table(before)
     gone = table.rests[table.ids == one]
@@ -162,7 +162,7 @@ async def _law_forgets_pages(store: Store, one: int, two: int, *others: int) -> 
     assert visited == [two, two], "law: a visit that was under way is ignored"
     targets = await store.targets(np.array([one, two]))
     assert [t.page for t in targets] == [two], "law: it can be visited no more"
-    await fails(store.page(URLS[0]), UnknownPage, "it is not known any more")
+    await refuses(store.page(URLS[0]), UnknownPage, "it is not known any more")
     await store.add([NewPage(URLS[0])], at=NOON)
     assert (await store.page(URLS[0])).page > max(others), "law: an id is never used again"
 

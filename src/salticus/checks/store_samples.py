@@ -43,18 +43,13 @@ async def outcomes(store: Store, *visits: int) -> Outcomes:
     return await store.outcomes(np.array(visits, dtype=np.int64))
 
 
-async def rests(store: Store) -> list[int]:
+async def resting(store: Store) -> list[int]:
     """The pages that are not to be visited."""
     table = await store.table()
     return [int(page) for page in table.ids[table.rests]]
 
 
-def links(store: Store) -> list[dict[str, Any]]:
-    """All links."""
-    return list(store.scan("links"))
-
-
-async def fails(call: Awaitable[object], error: type[Exception], law: str) -> None:
+async def refuses(call: Awaitable[object], error: type[Exception], law: str) -> None:
     """The call must fail with this error."""
     try:
         await call

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import reduce
 
 import numpy as np
 
@@ -57,15 +58,11 @@ def _plan(pages: Pages, tick: Tick, *, first: int) -> Plan:
 
 
 def _settles(planned: list[Plan], outcomes: list[Outcomes]) -> None:
-    visits = np.concatenate([plan.visit for plan in planned])
-    pages = np.concatenate([plan.page for plan in planned])
-    due = np.concatenate([plan.due for plan in planned])
-    got = np.concatenate([batch.visit for batch in outcomes])
-    assert len(np.unique(got)) == len(got), "law: one outcome a visit"
-    assert np.array_equal(np.sort(got), visits), "law: every visit of a plan has an outcome"
-    rows = np.searchsorted(visits, got)
-    same = np.array_equal(np.concatenate([batch.page for batch in outcomes]), pages[rows])
+    plan, got = reduce(Plan.join, planned), reduce(Outcomes.join, outcomes)
+    assert len(np.unique(got.visit)) == len(got), "law: one outcome a visit"
+    same = np.array_equal(np.sort(got.visit), plan.visit)
+    assert same, "law: every visit of a plan has an outcome"
+    meant = plan.take(np.searchsorted(plan.visit, got.visit))
+    same = np.array_equal(got.page, meant.page)
     assert same, "law: an outcome speaks of the page that was planned"
-    made = np.concatenate([batch.made for batch in outcomes])
-    early = np.concatenate([batch.at for batch in outcomes]) < due[rows]
-    assert not np.any(early & made), "law: no visit before it is due"
+    assert not np.any(got.made & (got.at < meant.due)), "law: no visit before it is due"
