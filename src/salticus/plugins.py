@@ -50,18 +50,13 @@ def make(kind: str, name: str, builtin: Mapping[str, str], **given: Any) -> Any:
 
 def _attribute(kind: str, name: str, spec: str) -> Any:
     where, _, attribute = spec.rpartition(":")
-    module = _file(kind, where) if where.endswith(".py") else _module(kind, where)
     try:
-        return getattr(module, attribute)
-    except AttributeError:
-        raise PluginError(f"{kind} {name!r}: {where} has no {attribute!r}") from None
-
-
-def _module(kind: str, where: str) -> Any:
-    try:
-        return importlib.import_module(where)
+        module = _file(kind, where) if where.endswith(".py") else importlib.import_module(where)
     except ImportError as error:
         raise PluginError(f"{kind} from {where}: {error}") from error
+    if not hasattr(module, attribute):
+        raise PluginError(f"{kind} {name!r}: {where} has no {attribute!r}")
+    return getattr(module, attribute)
 
 
 def _file(kind: str, where: str) -> Any:
