@@ -194,7 +194,6 @@ class VirtualClock:
         return nullcontext()
 
     def advance(self, span: timedelta) -> None:
-        """Let `span` pass."""
         self._now += span
 
 

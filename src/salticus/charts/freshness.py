@@ -317,6 +317,5 @@ def _staleness(rows: Sequence[Row]) -> Any:
     )
     grey = base.transform_filter(f"datum.shown == '{_OTHERS}'").mark_line(point=True, opacity=0.6)
     named = base.transform_filter(f"datum.shown != '{_OTHERS}'")
-    return (grey + named.mark_line(point={"size": 45})).properties(
-        width=kit.WIDTH - 120, height=420
-    )
+    lines = grey + named.mark_line(point={"size": 45})
+    return lines.properties(width=kit.WIDTH - 120, height=420)

@@ -91,9 +91,8 @@ def _reliability(found: Row) -> Any:
     most = max((max(p["predicted"], p["observed"]) for p in points), default=1.0)
     scale = {"type": "sqrt", "domain": [0, most], "nice": False, "padding": 8}
     p = kit.by("p:Q", scale=scale)
-    right = kit.plot([{"p": 0.0}, {"p": most}], x=p, y=p).mark_line(
-        color=kit.GREY, strokeDash=[4, 4]
-    )
+    right = kit.plot([{"p": 0.0}, {"p": most}], x=p, y=p)
+    right = right.mark_line(color=kit.GREY, strokeDash=[4, 4])
     shares = {"predicted": "said", "observed": "came"}
     x, y = (kit.by(f"{k}:Q", title=v, scale=scale, axis=kit.PERCENT) for k, v in shares.items())
     told = ["within:N", *(kit.tip(k, ".4~%", v) for k, v in shares.items()), kit.tip("rows", ",")]

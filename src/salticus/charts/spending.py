@@ -11,10 +11,7 @@ import numpy as np
 from salticus.charts import kit
 from salticus.charts.sheet import Sheet, draw
 
-_AXES = {
-    "rate": "changes a day of the page",
-    "demand": "demand of the page, × the mean",
-}
+_AXES = {"rate": "changes a day of the page", "demand": "demand of the page, × the mean"}
 _SHARE = "share of all visits"
 _VISITS = "visits per page and day"
 

@@ -154,8 +154,7 @@ class Replay:
         """Nothing is in flight."""
 
     async def finish(self) -> AsyncIterator[Outcomes]:
-        nothing: tuple[Outcomes, ...] = ()
-        for outcomes in nothing:
+        for outcomes in list[Outcomes]():
             yield outcomes
 
     # ----------------------------------------------------------------------------------- inside
@@ -241,7 +240,6 @@ class ClickedReplay(Replay):
         self._news += [self._outcomes(made), Outcomes.dropped(plan.take(~fits), now)]
 
     async def costs(self, pages: Ints) -> Floats:
-        """What a visit to each of these pages costs."""
         return np.asarray(self.cost[self._rows(pages)])
 
     async def _click(self, tick: Tick) -> AsyncIterator[Outcomes]:
@@ -306,11 +304,11 @@ def visit_by_visit(
         moved = np.zeros(len(truth), dtype=np.bool_)
         moved[page[cuts[now] : cuts[now + 1]]] = True
         rows = np.flatnonzero(birth < now)
-        changed = np.where(moved[rows], CHANGED, UNCHANGED).astype(np.int8)
         since = np.full(len(rows), first + (now - 1) * gap)
-        yield replace(told_of(truth, rows, since, first + now * gap, UNCHANGED), changed=changed)
+        changed = np.where(moved[rows], CHANGED, UNCHANGED)
+        yield told_of(truth, rows, since, first + now * gap, changed)
 
 
-def told_of(truth: Truth, rows: Ints, since: Times, now: Instant, changed: int) -> Outcomes:
+def told_of(truth: Truth, rows: Ints, since: Times, now: Instant, changed: int | Ints) -> Outcomes:
     """Answered visits to pages by their rows, since when each tells, and what all of them found."""
     return Outcomes.known(page=truth.ids[rows], at=now, changed=changed, since=since)

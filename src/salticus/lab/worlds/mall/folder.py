@@ -28,6 +28,8 @@ from salticus.lab.worlds.mall.stock import Stock, generate, stock_from_log
 from salticus.lab.worlds.mall.zoo import INSTEAD, RAW, SPOILT
 from salticus.types import moment
 
+Opened = Callable[[int], None]
+
 _PLAIN = ("hang", "reset", "truncated", *FLOODS, "401", "403", "404", "410", "500")
 _PAGES: tuple[Mapping[str, object], ...] = (
     *({"kind": kind} for kind in sorted({*SPOILT, *INSTEAD, *RAW} - {*PATHS})),
@@ -111,9 +113,7 @@ def paths(folder: Path) -> dict[str, Path]:
     }
 
 
-async def mall_until_stopped(
-    folder: Path, plot: Plot, opened: Callable[[int], None] = lambda pages: None
-) -> None:
+async def mall_until_stopped(folder: Path, plot: Plot, opened: Opened = lambda pages: None) -> None:
     """Serve the mall until SIGTERM or Ctrl-C; `opened` is called with the number of pages."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -121,9 +121,7 @@ async def mall_until_stopped(
     await open_mall(folder, plot, stop, opened)
 
 
-async def open_mall(
-    folder: Path, plot: Plot, stop: asyncio.Event, opened: Callable[[int], None]
-) -> None:
+async def open_mall(folder: Path, plot: Plot, stop: asyncio.Event, opened: Opened) -> None:
     """Serve the mall until told to stop, by the clock of its own settings. `urls.txt` is written
     last, when all shops are open; then `opened` is called with the number of pages."""
     files, stock = paths(folder), plot.stock()
@@ -162,9 +160,7 @@ def _furnish(folder: Path, plot: Plot, start: datetime, desk: str | None) -> Non
     paths(folder)["settings"].write_text(text, "utf-8")
 
 
-async def _announced(
-    mall: Mall, path: Path, stop: asyncio.Event, opened: Callable[[int], None]
-) -> None:
+async def _announced(mall: Mall, path: Path, stop: asyncio.Event, opened: Opened) -> None:
     part = path.with_suffix(".part")
     part.write_text("\n".join(mall.urls) + "\n", "utf-8")
     part.rename(path)

@@ -25,11 +25,7 @@ _EVER = 2**63 - 1
 _SHELF = 500  # links on a listing
 _SITEMAP = 50_000  # URLs in a sitemap, the protocol's limit
 
-_CONDITIONS = {
-    "new": "NewCondition",
-    "used": "UsedCondition",
-    "refurbished": "RefurbishedCondition",
-}
+_CONDITIONS = {name: f"{name.title()}Condition" for name in ("new", "used", "refurbished")}
 _META_STOCK = {"InStock": "instock", "OutOfStock": "oos", "PreOrder": "preorder"}
 _SCHEMA = "https://schema.org/"
 _NOTE = "<p>Dispatched within two working days, returns accepted for thirty days.</p>"
@@ -202,7 +198,6 @@ class Shelves:
         return dict(sorted(found.items()))
 
     def home(self) -> bytes:
-        """Links to all categories."""
         return _listing(self.host, [(f"/c/{name}", name) for name in self.shelves])
 
     def category(self, path: str, when: datetime) -> bytes | None:

@@ -81,7 +81,6 @@ class Stock:
 
     @property
     def shops(self) -> int:
-        """Number of shops."""
         return 1 + max((page.shop for page in self.pages), default=-1)
 
     def point(self, row: int, when: Instant) -> int:

@@ -69,12 +69,10 @@ class Catalogue(Columns):
 
     @property
     def country(self) -> Ints:
-        """The country of each offer."""
         return self.merchants.country[self.merchant]
 
     @property
     def zone(self) -> Ints:
-        """The time zone of each offer."""
         return self.merchants.zone[self.merchant]
 
 

@@ -50,7 +50,6 @@ class MarketEvents(Columns):
     def of(
         cls, row: Ints, hour: Ints, kind: MarketEventKind, amount: Ints | int = 0
     ) -> MarketEvents:
-        """Events of one kind."""
         n = len(row)
         return cls(row, hour, np.full(n, kind, dtype=np.int8), np.full(n, amount, dtype=np.int64))
 
