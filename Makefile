@@ -19,22 +19,24 @@ $(VENV)/dev: $(VENV)/core
 demo: $(VENV)/core
 	$(BIN)/salticus demo
 
-# The laws first, beside the linters: they compile what the others load then. After them four at
-# once: most machines have two cores, and many tests wait. In any order: by default files of few
-# tests come last, and those are the slow ones.
+# Tests start hundreds of processes, each of which would compile all sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 test: $(VENV)/dev browser
-	@$(MAKE) --no-print-directory --output-sync=target -j2 check laws
-	@$(MAKE) --no-print-directory tests
+	@$(MAKE) --no-print-directory --output-sync=line -j2 check tests
 
 # Threads that wait for one another spin, where there are fewer cores than tests.
 laws tests soak: export OMP_NUM_THREADS := 1
 laws tests soak: export OPENBLAS_NUM_THREADS := 1
 
+# First, in one process: they compile to machine code what the others load then.
 laws: $(VENV)/dev
 	$(BIN)/pytest -m "not soak" tests/checks src
 
-tests: $(VENV)/dev
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not soak" tests/integration tests/property tests/unit
+# More at once than most machines have cores, because many tests wait. In any order: by default
+# files of few tests come last, and those are the slow ones.
+tests: laws
+	$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder -m "not soak" tests/integration tests/property tests/unit
 
 soak: $(VENV)/dev
 	$(BIN)/pytest -m soak

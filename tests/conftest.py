@@ -1,6 +1,6 @@
 """What all tests share.
 
-Properties draw sixty examples each, and others in every run: the whole must fit its time. They
+Properties draw forty examples each, and others in every run: the whole must fit its time. They
 have no deadline: how long an example takes says more of the machine than of the code.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("brief", max_examples=60, deadline=None)
+settings.register_profile("brief", max_examples=40, deadline=None)
 settings.load_profile("brief")
 
 WARM = Path(__file__).with_name("warm.py")

@@ -123,12 +123,15 @@ class Shop:
 async def fill(path: Path, numbers: range) -> None:
     """Pages with these numbers, each visited."""
     store = await SqliteStore.open(path)
-    for number in numbers:
-        url = f"http://shop.example/{number}"
-        await store.add([NewPage(url)], at=1)
-        page, value = (await store.page(url)).page, Value("page", f"text {number}")
-        seen = Observation(number, page, number, "policy", 1.0, "ok", value=value)
-        await store.record([Record(seen, (), os.urandom(2000), "text/html")])
+    urls = [f"http://shop.example/{number}" for number in numbers]
+    await store.add([NewPage(url) for url in urls], at=1)
+    seen = [
+        Observation(
+            n, (await store.page(url)).page, n, "policy", 1.0, "ok", value=Value("page", url)
+        )
+        for n, url in zip(numbers, urls, strict=True)
+    ]
+    await store.record([Record(each, (), os.urandom(2000), "text/html") for each in seen])
     await store.close()
 
 

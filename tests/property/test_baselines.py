@@ -131,7 +131,7 @@ def test_cron_keeps_its_interval(spacing: type[Even] | type[Coin]) -> None:
         assert len(gaps) >= 4
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     policy=st.sampled_from(sorted(allocate.BUILTIN)),
     spacing=st.sampled_from(sorted(schedule.BUILTIN)),

@@ -64,7 +64,7 @@ def busiest_day(times: Times) -> int:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     n=st.integers(1, 60),
     visits=st.integers(1, 150),
@@ -76,7 +76,7 @@ def test_no_day_exceeds_the_budget(n: int, visits: int, hours: float, drop: floa
     assert busiest_day(world.times) <= visits
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(share=st.floats(0.02, 0.9), hours=st.sampled_from([1.0, 2.0, 6.0]))
 @example(share=0.0390625, hours=1.0)  # less than a visit a tick: the fractions must not be lost
 def test_the_budget_is_spent_within_a_tick(share: float, hours: float) -> None:
@@ -107,7 +107,7 @@ def test_full_hosts_leave_the_rest_to_others() -> None:
     assert len(world.times) == 480
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_no_page_waits_longer_than_its_maximum_interval(data: st.DataObject) -> None:
     """Feasible settings are kept exactly, with a budget hardly above the one that is needed."""
@@ -159,7 +159,7 @@ def test_budget_comes_before_the_maximum_interval() -> None:
     assert busiest_day(crawl(pages, 30, days=4).times) <= 30
 
 
-@settings(max_examples=18, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.lists(st.integers(1, 9), min_size=1, max_size=40),
     st.sampled_from([0.7, 3, 20, "30%", "100%", "500%"]),

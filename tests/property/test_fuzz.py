@@ -59,7 +59,7 @@ from .fuzzing import HANGING, HUGE, MOST, ODD, named, seeds, spoilt, taken
 
 SHOP = "https://www.shop.example/p/1?variant=2"
 LIST = "https://www.shop.example/list.xml"
-FAST = settings(deadline=None, max_examples=300)
+FAST = settings(deadline=None, max_examples=200)
 
 
 def mall_pages() -> list[bytes]:
@@ -110,19 +110,19 @@ def lawful(content: Content, kind: str | None, rule: int) -> None:
 
 
 @given(st.builds(Content, st.just(SHOP), spoilt(PAGES), MARKED, CHARSETS), KINDS, CHOSEN)
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=500)
 def test_a_spoilt_page(content: Content, kind: str | None, rule: int) -> None:
     lawful(content, kind, rule)
 
 
 @given(st.builds(Content, st.sampled_from([LIST, "http://[", ""]), spoilt(LISTS), MARKED, CHARSETS))
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=300)
 def test_a_spoilt_sitemap_or_feed(content: Content) -> None:
     lawful(content, "source", -1)
 
 
 @given(st.builds(Content, st.just(SHOP), spoilt(DATA), NOTED, CHARSETS), KINDS, CHOSEN)
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=300)
 def test_a_spoilt_json_or_pdf(content: Content, kind: str | None, rule: int) -> None:
     lawful(content, kind, rule)
 

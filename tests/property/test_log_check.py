@@ -420,7 +420,7 @@ def test_what_is_broken_is_named_and_nothing_else(how: str, data: st.DataObject)
     assert str(found[0]).startswith(where[0])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(data=st.data())
 def test_odd_labels_are_warnings(data: st.DataObject) -> None:
     made = data.draw(logs(full=True))
@@ -464,7 +464,7 @@ def test_no_truncation_goes_unseen(made: Made, table: str, step: int) -> None:
 flips = st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255))
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(
     made=logs(full=True),
     table=st.sampled_from(list(TABLES)),

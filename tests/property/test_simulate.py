@@ -47,14 +47,14 @@ def test_uniform_visits_of_poisson_pages_are_as_fresh_as_theory_says(
     high by about half the changes of a tick, Δh/2.
     """
     visits = change * ratio
-    tick = timedelta(days=1 / (40 * max(visits, change)))
+    tick = timedelta(days=1 / (25 * max(visits, change)))
     cycle = math.ceil(max(1 / visits, 1 / change))
     rules = SimulationSettings(
         start=START,
         tick=tick,
         history=timedelta(0),
-        warmup=3 * cycle * _DAY,
-        days=4 * cycle,
+        warmup=2 * cycle * _DAY,
+        days=3 * cycle,
         spacing=spacing,
         predictor="naive",
         frozen=True,
@@ -63,7 +63,7 @@ def test_uniform_visits_of_poisson_pages_are_as_fresh_as_theory_says(
     )
     n = 1500
     score = run(
-        stage_of(np.full(n, change), 7 * cycle, rules, seed),
+        stage_of(np.full(n, change), 5 * cycle, rules, seed),
         "uniform",
         Budget(visits, per_page=True),
     )
@@ -159,12 +159,12 @@ def optimum(stage: Stage, visits: int) -> float:
 
 def test_the_clairvoyant_is_above_every_policy() -> None:
     rates = np.random.default_rng(1).lognormal(-1.5, 1.5, 300)
-    rules = SimulationSettings(start=START, tick=_DAY, history=20 * _DAY, warmup=5 * _DAY, days=20)
-    stage = stage_of(rates, 45, rules)
+    rules = SimulationSettings(start=START, tick=_DAY, history=20 * _DAY, warmup=3 * _DAY, days=10)
+    stage = stage_of(rates, 33, rules)
     for each in (0.05, 0.2, 0.5):
         budget = Budget(each, per_page=True)
         best = np.mean(run(stage, "clairvoyant", budget).clicks)
-        assert best <= bound(stage, each * 300 * 27) + 1e-9
+        assert best <= bound(stage, each * 300 * 15) + 1e-9
         for policy in allocate.BUILTIN:
             assert np.mean(run(stage, policy, budget).clicks) < best, policy
 

@@ -27,7 +27,7 @@ from salticus.types import Floats
 from salticus.types.coins import coins
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
-RULES = SimulationSettings(history=15 * DAY, warmup=5 * DAY, days=10, tick=6 * HOUR)
+RULES = SimulationSettings(history=15 * DAY, warmup=2 * DAY, days=8, tick=6 * HOUR)
 
 
 # ---------------------------------------------------------------------------------------- by hand
