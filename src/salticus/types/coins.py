@@ -5,6 +5,8 @@ Order, restarts and partitions do not change a decision, because no draw depends
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,18 +22,22 @@ def coins(seed: int, ids: Ints, tick: int) -> Floats:
     >>> coins(7, np.array([1, 2]), 0) == coins(7, np.array([2, 1]), 0)[::-1]
     array([ True,  True])
     """
-    salt = int(_mix(np.array([(seed * 0x9E3779B97F4A7C15 + tick + 1) & _MASK], np.uint64))[0])
+    salt = _salt(seed, tick)
     chances = np.empty(len(ids))
     for start in range(0, len(ids), _BLOCK):
-        some = ids[start : start + _BLOCK].astype(np.uint64) + np.uint64(salt)
-        mixed = _mix(_mix(some) ^ np.uint64(salt)) >> np.uint64(11)
+        some = ids[start : start + _BLOCK].astype(np.uint64) + salt
+        mixed = _mix(_mix(some) ^ salt) >> np.uint64(11)
         np.multiply(mixed, 2.0**-53, out=chances[start : start + _BLOCK])
     return chances
 
 
+@lru_cache(maxsize=64)
+def _salt(seed: int, tick: int) -> np.uint64:
+    return _mix(np.array([(seed * 0x9E3779B97F4A7C15 + tick + 1) & _MASK], np.uint64))[0]
+
+
 def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """The finaliser of SplitMix64 (Steele, Lea and Flood 2014); wraps around on purpose."""
-    with np.errstate(over="ignore"):
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

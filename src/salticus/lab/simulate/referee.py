@@ -12,6 +12,9 @@ from salticus.lab.simulate.readers import Readership
 from salticus.lab.worlds.copies import SimulatedCopies
 from salticus.types import Floats, Ints, Outcomes, Purpose, Status, Tick, days_between, instant
 
+_WORKED = (Status.OK, Status.NOT_MODIFIED, Status.GONE)
+_FAILED = np.array([status not in _WORKED for status in Status])  # by the code of a status
+
 
 @dataclass
 class Score:
@@ -91,8 +94,7 @@ class Referee:
     def learn(self, outcomes: Outcomes) -> None:
         late = outcomes.made & (outcomes.at >= instant(self.start))
         self.score.visits += int(np.count_nonzero(late))
-        failed = ~np.isin(outcomes.status, (Status.OK, Status.NOT_MODIFIED, Status.GONE))
-        self.score.failed += int(np.count_nonzero(late & failed))
+        self.score.failed += int(np.count_nonzero(late & _FAILED[outcomes.status]))
         self.score.purposes.update(Purpose(p).label for p in outcomes.purpose[late].tolist())
         self.score.visited = _counted(self.score.visited, outcomes.page[late])
         waited = days_between(outcomes.since[late], outcomes.at[late])

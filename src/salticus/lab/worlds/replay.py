@@ -237,7 +237,9 @@ class ClickedReplay(Replay):
         made, now = plan.take(fits), plan.due[0]
         self._change(now + _NEXT)
         self._served += np.bincount(self._hosts(made), minlength=len(self._served))
-        self._news += [self._outcomes(made), Outcomes.dropped(plan.take(~fits), now)]
+        self._news.append(self._outcomes(made))
+        if not fits.all():
+            self._news.append(Outcomes.dropped(plan.take(~fits), now))
 
     async def costs(self, pages: Ints) -> Floats:
         return np.asarray(self.cost[self._rows(pages)])
