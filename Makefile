@@ -33,8 +33,8 @@ laws tests soak: export OPENBLAS_NUM_THREADS := 1
 laws: $(VENV)/dev
 	$(BIN)/pytest -m "not soak" tests/checks src
 
-# More at once than most machines have cores, because many tests wait. In any order: by default
-# files of few tests come last, and those are the slow ones.
+# More at once than most machines have cores, because many tests wait. In the order in which they
+# are collected: by default files of few tests come last, and those take long.
 tests: laws
 	$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder -m "not soak" tests/integration tests/property tests/unit
 

@@ -20,7 +20,15 @@ from hypothesis import settings
 settings.register_profile("brief", max_examples=40, deadline=None)
 settings.load_profile("brief")
 
+LONG = {"docs", "render", "store_trouble", "showing", "gate", "simulate", "baselines"}
+LONG |= {"learning", "calibration", "kill", "scrapy", "zoo", "desk", "deep", "planted"}
 WARM = Path(__file__).with_name("warm.py")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long come first: no worker shall be left alone with one in the end."""
+    items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in LONG)
 
 
 @pytest.fixture(scope="session")
