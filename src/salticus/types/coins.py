@@ -33,7 +33,8 @@ def coins(seed: int, ids: Ints, tick: int) -> Floats:
 
 @lru_cache(maxsize=64)
 def _salt(seed: int, tick: int) -> np.uint64:
-    return _mix(np.array([(seed * 0x9E3779B97F4A7C15 + tick + 1) & _MASK], np.uint64))[0]
+    number = (seed * 0x9E3779B97F4A7C15 + tick + 1) & _MASK
+    return np.uint64(_mix(np.array([number], np.uint64))[0])
 
 
 def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
