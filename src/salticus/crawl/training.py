@@ -28,6 +28,7 @@ from salticus.models.training.recipe import HAZARD, Recipe, TimeSplit
 from salticus.models.training.run import ModelSpec, train_model
 from salticus.store.base import VisitStore
 from salticus.types import UNKNOWN, Instant, moment
+from salticus.types.frames import pl
 
 Told = Callable[[str], None]
 
@@ -104,7 +105,6 @@ def registry_of(config: Config) -> Registry:
 def crawled_log(store: VisitStore, folder: Path) -> Log:
     """The visits of a store as a log of what a crawl knows of its pages: no values, no merchants
     but hosts, so that the features are those that the crawl itself keeps."""
-    import polars as pl
 
     def rows(table: str) -> Iterator[dict[str, Any]]:
         if table == "visits":

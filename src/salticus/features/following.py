@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +15,8 @@ from salticus.features.names import EDGES
 from salticus.features.past import FeatureStream
 from salticus.types import CHANGED, Bools, Inputs, Ints, Outcomes, distinct
 from salticus.types.dates import HOUR_US
+from salticus.types.frames import pl
 from salticus.types.state import State, part_of, places
-
-if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
-    import polars as pl
 
 Facts = Mapping[str, Sequence[str | None]]
 """What is known of pages without their history, row by row: `host`, `brand`, `category`, …"""
@@ -180,8 +177,6 @@ class Following:
 def as_crawled(pages: pl.DataFrame) -> pl.DataFrame:
     """The pages of an exported log as a crawl groups them: by host, which is known from the start
     and for good; a time zone is not known."""
-    import polars as pl
-
     named = pl.col("country").cast(pl.String)
     country = pl.when(named.str.contains(f"^{_COUNTRY.pattern}$")).then(named)
     pages = pages.with_columns(merchant=pl.col("host"), country=country)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from salticus.features.metadata import texts_of
 from salticus.types import Bools, Columns, Ints
-
-if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
-    import polars as pl
+from salticus.types.frames import pl
 
 
 @dataclass(frozen=True, slots=True)

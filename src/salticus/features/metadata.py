@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 from salticus.errors import InputError
 from salticus.features.names import METADATA
 from salticus.types import Bools, Ints, Metadata
+from salticus.types.frames import pl
 from salticus.types.inputs import Ints32
 from salticus.types.state import State
-
-if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
-    import polars as pl
 
 Hashes = NDArray[np.uint64]
 
@@ -144,8 +142,6 @@ def _columns(fields: tuple[str, ...]) -> tuple[str, ...]:
 
 def texts_of(pages: pl.DataFrame, column: str) -> pl.Series:
     """The texts of a column or of a level of the category; null: unknown."""
-    import polars as pl
-
     field, _, level = column.partition("_")
     if field not in pages.columns:
         return pl.Series(column, [None] * len(pages), dtype=pl.String)
@@ -159,8 +155,6 @@ def texts_of(pages: pl.DataFrame, column: str) -> pl.Series:
 
 def _distinct(texts: pl.Series) -> tuple[pl.Series, Ints]:
     """The distinct texts, and for each row 1 + the place of its text among them, or 0 if null."""
-    import polars as pl
-
     each = texts.drop_nulls().unique(maintain_order=True)
     numbers = pl.DataFrame({"text": each, "place": np.arange(1, len(each) + 1)})
     rows = texts.alias("text").to_frame()
@@ -173,8 +167,6 @@ def _grams(titles: pl.Series, most: int, buckets: int) -> Ints32:
 
     In the order word, word, their pair, word, the pair that it ends, …
     """
-    import polars as pl
-
     grams = np.full((len(titles), most), -1, dtype=np.int32)
     if not most:
         return grams

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,9 +22,7 @@ from salticus.features.truths import LogTables, Truths, rowed, truths_of, with_p
 from salticus.types import ANSWERED, Ints
 from salticus.types.coins import coins
 from salticus.types.dates import DAY_US, HOUR_US
-
-if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
-    import polars as pl
+from salticus.types.frames import pl
 
 _CHUNK = 4_000_000  # visits that are held at a time
 _HOUR = timedelta(hours=1)
@@ -89,8 +86,6 @@ def _rates(observe: str) -> tuple[float, float]:
 
 def _demand(log: LogTables, pages: pl.DataFrame) -> Events:
     """Clicks and impressions, each bucket in its last hour."""
-    import polars as pl
-
     bucket = (log.about.demand_bucket or timedelta(0)) // timedelta(microseconds=1)
     shown = pl.col("impressions") if "impressions" in log.columns("demand") else pl.lit(None)
     end = pl.col("at").dt.epoch("us") + bucket - (1 if bucket else 0)
@@ -119,8 +114,6 @@ def _visited(log: LogTables, pages: pl.DataFrame, lives: Events | None) -> Itera
 
 def _spans(log: LogTables, pages: pl.DataFrame) -> Iterator[Answered]:
     """The answered visits in stretches of whole days, some million at a time."""
-    import polars as pl
-
     at = pl.col("at").dt.epoch("us")
     low, high = log.scan("visits").select(low=at.min(), high=at.max()).collect().row(0)
     if low is None:
@@ -135,7 +128,6 @@ def _spans(log: LogTables, pages: pl.DataFrame) -> Iterator[Answered]:
 
 def _answers(log: LogTables, pages: pl.DataFrame, inside: pl.Expr) -> Answered:
     """Answered visits, by page and time."""
-    import polars as pl
 
     def told(name: str, kind: type[pl.DataType]) -> pl.Expr:
         return pl.col(name) if name in log.columns("visits") else pl.lit(None, kind)

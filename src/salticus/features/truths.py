@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from salticus.features.events import EventKind, Events, log_ratio, make_events
 from salticus.types import Bools, Floats32, Ints
 from salticus.types.dates import HOUR_US
-
-if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
-    import polars as pl
+from salticus.types.frames import pl
 
 NEVER_GONE = np.iinfo(np.int32).max  # in hours: beyond any log, and sums of it stay exact
 
@@ -92,8 +90,6 @@ class Truths:
 
 def truths_of(log: LogTables, pages: pl.DataFrame) -> Truths:
     """The truth of a log: a page is born with its first row, and gone with its last if null."""
-    import polars as pl
-
     points = log.scan("values").with_columns(pl.col("value").cast(pl.String))
     rows = with_price(rowed(pages, points)).sort("row", "at", maintain_order=True)
     value = pl.col("value")
@@ -120,16 +116,12 @@ def truths_of(log: LogTables, pages: pl.DataFrame) -> Truths:
 
 def rowed(pages: pl.DataFrame, table: pl.LazyFrame) -> pl.LazyFrame:
     """The table with the row of each page; rows of unknown pages are dropped."""
-    import polars as pl
-
     rows = pages.lazy().select("page_id", row=pl.int_range(pl.len(), dtype=pl.Int32))
     return table.join(rows, on="page_id", maintain_order="left")
 
 
 def with_price(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Columns `price` (the number at the start of `value`) and `stock` (1, 0); NaN = unknown."""
-    import polars as pl
-
     text = pl.col("value").cast(pl.String)
     number = text.str.extract(r"^\s*(\d+(?:\.\d+)?)").cast(pl.Float32)
     inside = pl.when(text.str.contains("InStock", literal=True)).then(1.0)

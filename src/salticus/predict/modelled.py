@@ -18,6 +18,7 @@ from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.predict.roster import Roster
 from salticus.types import Inputs, Ints, Metadata, Outcomes, Pages, instant
 from salticus.types.dates import HOUR_US
+from salticus.types.frames import pl
 from salticus.types.state import State, part_of
 
 _ASKED = 50_000  # pages at a time
@@ -161,8 +162,6 @@ class Modelled(Mixed):
         self._news[row[asked[early]]] = False
 
     def _encoded(self, facts: Facts) -> Metadata:
-        import polars as pl
-
         assert self._vocabulary is not None
         texts = {name: pl.Series(name, column, dtype=pl.String) for name, column in facts.items()}
         return self._vocabulary.encode(as_crawled(pl.DataFrame(texts)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,7 @@ from salticus.models.training.labels import clips, read_points
 from salticus.models.training.recipe import PARTS, Recipe, TimeSplit, log_span, provenance
 from salticus.types import Bools, Inputs
 from salticus.types.dates import HOUR_US, epoch_us
-
-if TYPE_CHECKING:
-    import polars as pl
+from salticus.types.frames import pl
 
 _DAY = timedelta(days=1)
 
@@ -66,8 +64,6 @@ def judge(
 
 def _met(log: Log, pages: pl.DataFrame, until: datetime) -> Bools:
     """The pages of which the log told before a time; training cannot have seen others."""
-    import polars as pl
-
     told = log.scan("values" if log.has("values") else "visits")
     early = told.filter(pl.col("at").dt.epoch("us") < epoch_us(until))
     ids = early.select("page_id").unique().collect()["page_id"]

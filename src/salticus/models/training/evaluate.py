@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,7 @@ from salticus.models.model import Calibrated
 from salticus.models.training import metrics
 from salticus.types import Bools, Bytes, Examples, Floats, Ints, Metadata
 from salticus.types.arrays import Columns
-
-if TYPE_CHECKING:
-    import polars as pl
+from salticus.types.frames import pl
 
 KNOWN = (0, 1, 2, 5, 10, 30)
 """Where the groups by number of known observations begin."""

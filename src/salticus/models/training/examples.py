@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -49,12 +49,10 @@ from salticus.models.training.shards import (
 )
 from salticus.types import STEP, Bools, Floats
 from salticus.types.dates import HOUR_US
+from salticus.types.frames import pl
 from salticus.types.inputs import Bytes
 from salticus.types.state import State
 from salticus.version import VERSION
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Told = Callable[[str], None]
 
@@ -294,8 +292,6 @@ def _weights(work: _Work, rates: dict[str, int]) -> dict[str, Floats]:
 def _finished(
     folder: Path, work: _Work, counted: dict[str, tuple[int, int]], shards: list[Shard]
 ) -> Shards:
-    import polars as pl
-
     for old in {path.name for path in folder.glob("*.npz")} - {shard.file for shard in shards}:
         (folder / old).unlink()
     told = {"seen": pl.Series(work.seen), "uniform": pl.Series(work.uniform)}

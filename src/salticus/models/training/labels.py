@@ -6,7 +6,7 @@ Times are µs since 1970, UTC. A change at the very moment of the prediction is 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from salticus.models.training.recipe import TimeSpan, log_span
 from salticus.types import Bools, Columns, Floats, Ints
 from salticus.types.compiled import compiled
 from salticus.types.dates import DAY_US, HOUR_US
+from salticus.types.frames import pl
 from salticus.types.inputs import Bytes
-
-if TYPE_CHECKING:
-    import polars as pl
 
 FOREVER = np.iinfo(np.int64).max
 
@@ -96,8 +94,6 @@ def clips(log: Log, clip: bool | None) -> bool:
 
 def _rows(truth: Truth, pages: pl.DataFrame) -> Ints:
     """The row in `pages` of each page of the truth."""
-    import polars as pl
-
     wanted = pl.DataFrame({"page_id": truth.names.cast(pl.String)})
     rows = pages.select(pl.col("page_id").cast(pl.String)).with_row_index("row")
     found = wanted.join(rows, on="page_id", how="left", maintain_order="left")["row"]
@@ -207,8 +203,6 @@ class ClickedDays:
         return labels
 
     def _on(self, day: int) -> Bools:
-        import polars as pl
-
         if day not in self._days:
             start = pl.lit(day * DAY_US).cast(pl.Datetime("us", "UTC"))
             within = (pl.col("at") >= start) & (pl.col("at") < start + pl.duration(days=1))
@@ -225,8 +219,6 @@ def clicks_of(
     log: Log, pages: pl.DataFrame, points: ChangePoints, span: TimeSpan
 ) -> tuple[Floats, Floats]:
     """Over pages: clicks within a span of time, and how many days of it the page lived."""
-    import polars as pl
-
     low, high = (pl.lit(each).cast(pl.Datetime("us", "UTC")) for each in (span.start, span.stop))
     rows = pages.lazy().select("page_id").with_row_index("row")
     within = log.scan("demand").filter((pl.col("at") >= low) & (pl.col("at") < high))

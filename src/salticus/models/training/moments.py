@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from salticus.models.training.recipe import PARTS, Recipe, TimeSpan
 from salticus.types import ANSWERED, Bools, Ints
 from salticus.types.compiled import compiled
 from salticus.types.dates import DAY_US, HOUR_US
-
-if TYPE_CHECKING:
-    import polars as pl
+from salticus.types.frames import pl
 
 SPACING_US = 15 * 60 * 1_000_000
 BINS = 2**20
@@ -45,8 +43,6 @@ class VisitsByDay:
         self.days: set[int] = set()
 
     def spill(self, log: Log, pages: pl.DataFrame) -> Self:
-        import polars as pl
-
         if len(pages) > _PAGES:
             raise InputError(f"{log.folder}: more than {_PAGES:,} pages; take a sample of them")
         ids = pages.lazy().select("page_id").with_row_index("row")

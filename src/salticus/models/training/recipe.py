@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +21,7 @@ from salticus.features.names import EDGES
 from salticus.types import Bools, Floats, instant
 from salticus.types.coins import coins
 from salticus.types.dates import DAY_US
-
-if TYPE_CHECKING:
-    import polars as pl
+from salticus.types.frames import pl
 
 PARTS = ("train", "validation", "test")
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -23,10 +23,8 @@ from numpy.typing import NDArray
 from salticus.errors import InputError
 from salticus.models.training.recipe import PARTS
 from salticus.types import Examples, Inputs, Ints
+from salticus.types.frames import pl
 from salticus.types.state import State
-
-if TYPE_CHECKING:  # polars takes a tenth of a second to import, so it is imported where used
-    import polars as pl
 
 FORMAT = 2
 MANIFEST = "manifest.json"
@@ -65,8 +63,6 @@ class Shards:
     @cached_property
     def pages(self) -> pl.DataFrame:
         """The pages of the log, row by row as `Inputs.page` counts them."""
-        import polars as pl
-
         return pl.read_parquet(self.folder / "pages.parquet")
 
     def rows(self, part: str) -> int:

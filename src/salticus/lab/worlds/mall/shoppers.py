@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import aiohttp
 import numpy as np
@@ -19,9 +19,7 @@ from salticus.lab.worlds.mall.server import Mall
 from salticus.lab.worlds.mall.stock import Stock
 from salticus.types import Columns, Ints, Times, instant
 from salticus.types.coins import coins
-
-if TYPE_CHECKING:
-    import polars as pl
+from salticus.types.frames import pl
 
 _STEP_S = 0.2  # wall seconds in which shoppers who come are sent together
 _SEARCHING = 50  # the clicks on one page in so many are searched for first
@@ -49,8 +47,6 @@ def shopping_of(folder: Path, stock: Stock, *, seed: int = 0) -> Shopping:
     Clicks are the log's requests if it has them, else those of its demand. Nothing if it has
     neither.
     """
-    import polars as pl
-
     log, row_of = Log(folder), {page.page_id: row for row, page in enumerate(stock.pages)}
     columns = pl.Schema({"page_id": pl.String(), "at": pl.Datetime("us", "UTC")})
     columns |= {"clicks": pl.Int64(), "impressions": pl.Int64()}
@@ -69,8 +65,6 @@ def shopping_of(folder: Path, stock: Stock, *, seed: int = 0) -> Shopping:
 
 def _spread(log: Log, *, with_clicks: bool, seed: int) -> pl.DataFrame:
     """The counts of each page and bucket, at a time within it that is a hash."""
-    import polars as pl
-
     table = log.scan("demand").collect()
     bucket = log.about.demand_bucket or timedelta(days=1)
     place = coins(seed, np.arange(len(table)), 0) * (bucket / timedelta(microseconds=1))

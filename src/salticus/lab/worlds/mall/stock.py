@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unicodedata import normalize
 from zlib import crc32
 
@@ -17,9 +17,7 @@ import numpy as np
 
 from salticus.exchange.truth import read_pages, read_values, times_of
 from salticus.types import DAY, Instant, Ints, Times, instant, moment
-
-if TYPE_CHECKING:
-    import polars as pl
+from salticus.types.frames import pl
 
 _MEAN_RATE = 0.5  # changes an offer and day
 _SPREAD = 1.5  # of the logarithm of the rates: half of the offers change once a week or less
@@ -249,8 +247,6 @@ def fold(names: list[str], shops: int) -> Ints:
 
 def _complete(pages: pl.DataFrame, shops: int) -> pl.DataFrame:
     """Add the columns that the log lacks, as nulls, and the shop."""
-    import polars as pl
-
     optional = ("kind", "merchant", "brand", "category", "condition", "language", "title", "host")
     absent = [pl.lit(None, pl.String).alias(name) for name in optional if name not in pages.columns]
     pages = pages.with_columns(absent)
@@ -260,8 +256,6 @@ def _complete(pages: pl.DataFrame, shops: int) -> pl.DataFrame:
 
 def _points(pages: pl.DataFrame, values: pl.DataFrame, currency: str) -> pl.DataFrame:
     """Change points as `row`, `at`, `text`, `offer`, by row and time; repeated values dropped."""
-    import polars as pl
-
     distinct = values["value"].drop_nulls().unique().to_list()
     known = pl.DataFrame(
         {
