@@ -58,9 +58,17 @@ class PageState(msgspec.Struct):
     @property
     def state(self) -> str:
         """One word for people, the first of `STATES` that fits."""
-        new, failing = self.status is None, self.status not in ("ok", "not_modified")
-        reasons = (self.moved, self.paused, self.unlisted, new, self.idle, failing, True)
-        return next(word for word, reason in zip(STATES, reasons, strict=True) if reason)
+        if self.moved:
+            return "moved"
+        if self.paused:
+            return "paused"
+        if self.unlisted:
+            return "unlisted"
+        if self.status is None:
+            return "new"
+        if self.idle:
+            return "gone"
+        return "well" if self.status in ("ok", "not_modified") else "failing"
 
 
 class Hit(msgspec.Struct, frozen=True):
