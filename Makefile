@@ -23,7 +23,7 @@ demo: $(VENV)/core
 unexport PYTHONDONTWRITEBYTECODE
 
 test: $(VENV)/dev browser
-	@$(MAKE) --no-print-directory --output-sync=line -j2 check tests
+	@$(MAKE) --no-print-directory -j2 check tests
 
 # Threads that wait for one another spin, where there are fewer cores than tests.
 laws tests soak: export OMP_NUM_THREADS := 1

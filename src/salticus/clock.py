@@ -81,6 +81,8 @@ class SystemClock:
         wall_origin: datetime | None = None,
     ) -> None:
         self.speed = speed
+        self.world_origin = world_origin
+        self.wall_origin = wall_origin
         self._wall_zero = wall_origin.timestamp() if wall_origin else 0.0
         self._world_zero = world_origin.timestamp() if world_origin else self._wall_zero
 

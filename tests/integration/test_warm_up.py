@@ -67,6 +67,21 @@ asyncio.run(main())
 print(*sorted(compiled() - before[0]), sep="\\n")
 assert before[0] or policy == "uniform"
 """
+REFUSED = """
+from salticus.config import parse
+from salticus.crawl.assembly import crawler
+from salticus.errors import StoreError
+
+async def main():
+    settings = {"store": sys.argv[1], "fetch": {"contact": "a@example.org"}}
+    async with crawler(parse(settings)):
+        raise AssertionError("there is no such folder")
+
+try:
+    asyncio.run(main())
+except StoreError:
+    print(*sorted(compiled()), sep="\\n")
+"""
 DEMO = """
 from salticus.config import Budget
 from salticus.lab import demo
@@ -100,6 +115,10 @@ def said(code: str, *words: str) -> list[str]:
 @pytest.mark.parametrize("policy", ["leap", "lambdacrawl", "uniform"])
 def test_nothing_is_compiled_once_the_clock_of_a_crawl_runs(tmp_path: Path, policy: str) -> None:
     assert said(CRAWL, policy, str(tmp_path)) == ["", ""]
+
+
+def test_a_store_that_cannot_be_is_refused_before_anything_is_compiled(tmp_path: Path) -> None:
+    assert said(REFUSED, str(tmp_path / "nowhere" / "a.db")) == ["", ""]
 
 
 def test_all_is_compiled_before_the_mall_of_a_demo_opens(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from datetime import UTC, datetime, timedelta
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -557,5 +558,5 @@ def test_the_command_tells_what_it_wrote(tmp_path: Path, run: Any) -> None:
 
 
 def test_the_command_names_every_format() -> None:
-    option = log_convert.__annotations__["format_"]
-    assert all(name in option for name in BUILTIN)
+    option = signature(log_convert).parameters["format_"].default
+    assert all(name in option.help for name in BUILTIN)
