@@ -127,7 +127,7 @@ def as_days(pages: list[History]) -> bool:
     return all(minute % (24 * 60) == 0 for page in pages for minute in page.values)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(histories)
 def test_counting_without_listing_downloads_is_counting(pages: list[History]) -> None:
     if as_days(pages):
@@ -151,7 +151,7 @@ def every_share(found: Analysis) -> list[ChangeShare]:
     return [found.overall, *week, *found.groups["merchant"].rows]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(histories)
 def test_the_parts_add_up(pages: list[History]) -> None:
     found = studied(pages)
@@ -175,7 +175,7 @@ def test_the_parts_add_up(pages: list[History]) -> None:
     assert sum(b.share for b in found.rates.bins) + never == pytest.approx(1.0)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(histories, st.lists(st.integers(0, 99), min_size=1, max_size=30))
 def test_the_order_of_rows_and_pages_changes_nothing(
     pages: list[History], order: list[int]
@@ -185,7 +185,7 @@ def test_the_order_of_rows_and_pages_changes_nothing(
     assert names[0] == names[1]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(histories, st.integers(-11, 11))
 def test_another_zone_turns_the_week(pages: list[History], shift: int) -> None:
     """`Etc/GMT-3` is three hours ahead of UTC."""

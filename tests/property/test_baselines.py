@@ -173,7 +173,7 @@ def test_the_first_are_those_that_sorting_puts_first(
 WEIGHTS = st.just(0.0) | st.floats(0.01, 100) | st.floats(1e-100, 1e100)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(WEIGHTS, max_size=40), st.floats(1e-3, 45) | st.integers(1, 45).map(float))
 def test_water_filling_is_exact(found: list[float], visits: float) -> None:
     weights = np.array(found, dtype=np.float64)

@@ -34,7 +34,7 @@ def rates(model: PointRates) -> Floats:
 
 
 @estimates
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(histories)
 def test_a_batch_teaches_what_its_visits_teach_one_by_one(make: Make, visits: Visits) -> None:
     every = outcomes(visits)
@@ -46,7 +46,7 @@ def test_a_batch_teaches_what_its_visits_teach_one_by_one(make: Make, visits: Vi
 
 
 @estimates
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(histories, st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(make: Make, visits: Visits, random: Random) -> None:
     every = outcomes(visits)
@@ -59,7 +59,7 @@ def test_the_order_of_rows_does_not_matter(make: Make, visits: Visits, random: R
 
 
 @estimates
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(histories, st.integers(0, 60))
 def test_a_restored_estimate_goes_on_alike(make: Make, visits: Visits, cut: int) -> None:
     every = outcomes(visits)
@@ -96,7 +96,7 @@ def root(intervals: list[tuple[float, int]], still: float) -> float:
     return float(likeliest(columns[None, :, 0], columns[None, :, 1], np.array([still]))[0])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(changed, days)
 def test_the_solver_finds_the_root(intervals: list[tuple[float, int]], still: float) -> None:
     found = root(intervals, still)
@@ -109,7 +109,7 @@ def test_the_solver_finds_the_root(intervals: list[tuple[float, int]], still: fl
     assert left(found * (1 - 1e-10)) >= still >= left(found * (1 + 1e-10))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(changed, days, days)
 def test_more_changes_raise_the_rate_and_more_rest_lowers_it(
     intervals: list[tuple[float, int]], still: float, more: float
@@ -119,7 +119,7 @@ def test_more_changes_raise_the_rate_and_more_rest_lowers_it(
     assert root(intervals, still + more) <= found * (1 + 1e-12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(changed, days, st.floats(1e-3, 1e3))
 def test_the_unit_of_time_does_not_matter(
     intervals: list[tuple[float, int]], still: float, unit: float

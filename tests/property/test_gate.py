@@ -52,7 +52,7 @@ def test_built_in_gates_obey_the_laws(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", HOLDING)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(scores=streams(), share=SHARES, seed=st.integers(0, 100))
 def test_the_share_is_held_whatever_the_scores_do(
     kind: Any, scores: Floats, share: float, seed: int
@@ -91,7 +91,7 @@ def test_no_request_is_hopeless(scores: Floats, share: float, n: int) -> None:
     assert gate.send(scores, coins(3, np.arange(N), 0)).propensity.min() > 0.999 * share / (2 * n)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     scores=st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.5, 0.9]) | st.floats(-1, 1), max_size=60),
     memory=st.integers(1, 20),

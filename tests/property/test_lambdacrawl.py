@@ -38,7 +38,7 @@ WORTH = st.sampled_from([0.0, 1.0, 1.0, 2.0]) | SCALE
 CHANGES = st.sampled_from([0.0, 0.5, 0.5, 3.0, np.inf]) | SCALE
 ROWS = st.lists(st.tuples(WORTH, CHANGES), min_size=1, max_size=25)
 VISITS = st.floats(0, 27) | st.integers(0, 27).map(float) | st.floats(1e-12, 1e-3)
-LAWS = settings(max_examples=60, deadline=None)
+LAWS = settings(max_examples=40, deadline=None)
 
 
 def made(name: str) -> Policy:

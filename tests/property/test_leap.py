@@ -16,7 +16,7 @@ from salticus.testing import START, a_step, blank_pages
 from salticus.types import NEVER, Bools, Floats, Pages, Survival, instant
 from salticus.types.state import pack, unpack
 
-law = settings(deadline=None, max_examples=150)  # a first call may have to compile
+law = settings(deadline=None, max_examples=80)  # a first call may have to compile
 
 
 @st.composite

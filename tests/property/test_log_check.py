@@ -196,7 +196,7 @@ def crawl_rows(draw: Draw, ids: list[Any]) -> pl.DataFrame:
     return pl.DataFrame({"host": ["a.example"] * len(rows["at"]), "at": rows["at"]})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(made=logs())
 def test_a_sound_log_passes(made: Made) -> None:
     with made.written() as folder:
@@ -492,7 +492,7 @@ def test_a_flipped_byte_is_named_or_harmless(
 # ----------------------------------------------------------------------------------------- order
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     rows=st.lists(
         st.tuples(st.integers(0, 3), st.integers(0, 5), st.sampled_from("ab")), max_size=30

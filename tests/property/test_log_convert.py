@@ -95,7 +95,7 @@ ANY = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(GOOD, min_size=1, max_size=5, unique=True), st.lists(ANY, max_size=8))
 def test_every_row_is_kept_or_counted(good: list[Any], rest: list[Any]) -> None:
     text = "".join(

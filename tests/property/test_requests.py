@@ -112,7 +112,7 @@ def plainly(world: Any, truth: Truth, requests: Asked, sent: Any) -> list[bool]:
     return fresh
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(worlds(), st.integers(0, 2**20))
 def test_the_plain_loop_finds_the_same(
     tmp_path_factory: pytest.TempPathFactory, world: Any, bits: int

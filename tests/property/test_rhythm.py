@@ -12,7 +12,7 @@ from salticus.predict.rhythm import HOUR_US, HOURS, RhythmSurvival, Week
 from salticus.predict.worth import gamma_worth
 from salticus.types import DAY, Floats, Ints
 
-law = settings(deadline=None, max_examples=60)
+law = settings(deadline=None, max_examples=40)
 DAY_US, WEEK_US = 24 * HOUR_US, HOURS * HOUR_US
 times = st.integers(-3 * 365 * DAY_US, 60 * 365 * DAY_US)  # from 1967 to 2030
 seeds = st.integers(0, 2**32 - 1)

@@ -71,7 +71,7 @@ def difference(path: Path) -> set[Any]:
         return kept ^ set(db.execute("SELECT page, title, about, url FROM words"))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(STEPS, max_size=8))
 @example([("tell", 0, 1, Value("offer", "1")), ("visit", (0, 2, "ok", None), None)])
 def test_the_index_is_what_a_new_one_would_be(steps: list[tuple[Any, ...]]) -> None:

@@ -51,7 +51,7 @@ LISTED = st.lists(
     PATHS.map(lambda path: canonical("https://www.shop.example/p/" + path)[0]), unique=True
 )
 
-FUZZ = settings(deadline=None, max_examples=150)
+FUZZ = settings(deadline=None, max_examples=80)
 
 
 def obeys(read: Callable[[], tuple[Entry, ...]], most: int, url: str) -> None:

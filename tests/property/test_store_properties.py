@@ -223,7 +223,7 @@ async def agree(store: Store, plain: Store) -> None:
         np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(STEPS, max_size=6), TIMES, QUERIES, CAPS)
 def test_sqlite_and_memory_agree(
     steps: list[tuple[Any, ...]], before: int, query: Query, caps: Caps
@@ -244,7 +244,7 @@ def test_sqlite_and_memory_agree(
     asyncio.run(main())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(PLAIN_RECORDS, max_size=8), max_size=4))
 def test_every_new_value_is_a_change_with_the_next_number(batches: list[list[Record]]) -> None:
     stored: dict[int, Observation] = {}

@@ -132,6 +132,6 @@ CHARSETS = st.sampled_from([None, "utf-8", "latin1", "utf-16", "gbk", "nonsense"
 @given(
     st.builds(Content, st.just(URL) | st.text(max_size=12), BODIES, st.just("text/html"), CHARSETS)
 )
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 def test_markup_obeys_its_laws_on_any_bytes(content: Content) -> None:
     check_content(Markup(), content)

@@ -133,7 +133,7 @@ def test_a_value_that_comes_back_is_fresh_but_not_untouched() -> None:
 change = st.tuples(st.integers(0, 4), st.integers(0, 40), st.integers(0, 3))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     changes=st.lists(change, max_size=40),
     visits=st.lists(st.lists(st.integers(0, 4), unique=True), min_size=20, max_size=20),
@@ -176,7 +176,7 @@ def test_the_running_score_is_what_a_recount_gives(
         assert copies.age_days(now) == pytest.approx(age, abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(changes=st.lists(change, max_size=30))
 def test_full_observation_tells_what_a_visit_at_every_step_would(
     changes: list[tuple[int, int, int]],
