@@ -36,7 +36,7 @@ laws: $(VENV)/dev
 # More at once than most machines have cores, because many tests wait. In the order in which they
 # are collected: by default files of few tests come last, and those take long.
 tests: laws
-	$(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder -m "not soak" tests/integration tests/property tests/unit
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m "not soak" tests/integration tests/property tests/unit
 
 soak: $(VENV)/dev
 	$(BIN)/pytest -m soak

@@ -169,14 +169,14 @@ def test_the_saving_at_equal_freshness_is_reported(report: dict[str, Any]) -> No
 
 
 def test_without_the_uniform_gate_there_is_nothing_to_save_against(market: Path) -> None:
-    short = replace(RULES, warmup=DAY, days=2)
+    short = replace(RULES, warmup=DAY, days=1)
     report = replay_requests(Log(market), short, (0.2, 0.5), ["threshold"])
     assert [r["gate"] for r in report["rows"]] == ["threshold"] * 2
     assert report["savings"] == []
 
 
 def test_one_seed_gives_one_result_whatever_else_is_asked(market: Path) -> None:
-    short = replace(RULES, warmup=DAY, days=2)
+    short = replace(RULES, warmup=DAY, days=1)
     alone = replay_requests(Log(market), short, (0.2,), ["instacrawl"])
     among = replay_requests(Log(market), short, (0.1, 0.2), ["uniform", "instacrawl"])
     assert alone["rows"][0] == row(among, "instacrawl", "0.2")
@@ -185,14 +185,14 @@ def test_one_seed_gives_one_result_whatever_else_is_asked(market: Path) -> None:
 def test_the_command_shows_gates(market: Path, tmp_path: Path) -> None:
     out, plot = tmp_path / "gates.json", tmp_path / "gates.html"
     words = ["simulate", str(market), "--requests", "--gate", "uniform", "--gate", "instacrawl"]
-    words += ["--budget", "10%", "--budget", "20%", "--budget", "50%", "--tick", "6h"]
-    spans = ["--history", "15d", "--warmup", "1d", "--days", "3"]
+    words += ["--budget", "10%", "--budget", "50%", "--tick", "6h"]
+    spans = ["--history", "15d", "--warmup", "1d", "--days", "1"]
     told = CliRunner().invoke(app, [*words, *spans, "--json", str(out), "--plot", str(plot)])
     assert told.exit_code == 0, told.output
     assert "instacrawl" in told.output
     found = json.loads(out.read_text())
     assert {r["gate"] for r in found["rows"]} == {"uniform", "instacrawl"}
-    assert [r["budget"] for r in found["rows"]] == ["0.1", "0.2", "0.5"] * 2
+    assert [r["budget"] for r in found["rows"]] == ["0.1", "0.5"] * 2
     assert "Freshness against the share sent" in plot.read_text()
 
 

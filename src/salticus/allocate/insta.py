@@ -60,7 +60,8 @@ class Insta:
             return [], self._plan(clicked[:0], no_tick, now, np.empty(0))
         rows, known = places(pages.ids, clicked)
         rows, clicked, first = rows[known], clicked[known], self.number_ + 1
-        stale = np.nan_to_num(pages.outdated(now, rows), nan=1.0)  # 1 where nothing is known
+        stale = pages.outdated(now, rows)
+        stale[np.isnan(stale)] = 1.0  # where nothing is known
         scores = stale * pages.answering(now, rows)
         decided, at = self._sent(scores), int(now.astype(np.int64))
         chosen = self._paid(pages, rows, decided.sent, now)

@@ -45,7 +45,7 @@ async def crawler(
     settings that cannot be kept.
     """
     check_contact(config)
-    async with stored(config) as store, store.lock():
+    async with stored(config):
         pass  # what is wrong with it is said now, not after half a minute of compiling
     await warm_up(config)
     clock = clock_of(config)
