@@ -420,7 +420,7 @@ def test_what_is_broken_is_named_and_nothing_else(how: str, data: st.DataObject)
     assert str(found[0]).startswith(where[0])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=7, deadline=None)
 @given(data=st.data())
 def test_odd_labels_are_warnings(data: st.DataObject) -> None:
     made = data.draw(logs(full=True))
@@ -468,7 +468,7 @@ flips = st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255))
 @given(
     made=logs(full=True),
     table=st.sampled_from(list(TABLES)),
-    flipped=st.lists(flips, min_size=20, max_size=40),
+    flipped=st.lists(flips, min_size=10, max_size=25),
 )
 def test_a_flipped_byte_is_named_or_harmless(
     made: Made, table: str, flipped: list[tuple[float, int]]
