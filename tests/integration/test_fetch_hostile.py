@@ -5,6 +5,7 @@ import time
 
 import msgspec
 import pytest
+from effort import within
 
 from salticus.checks.fetch import settings
 from salticus.checks.fetch_server import (
@@ -172,9 +173,8 @@ def test_every_trouble_ends_in_its_status_and_its_words() -> None:
 
 @pytest.mark.parametrize("name", ["interim", "endless header", "many headers", "trailers"])
 def test_floods_are_cut_off_at_once(name: str) -> None:
-    start = time.process_time()
-    asyncio.run(exchange(TROUBLE[name][0]))
-    assert time.process_time() - start < 0.5
+    with within(25):
+        asyncio.run(exchange(TROUBLE[name][0]))
 
 
 @pytest.mark.parametrize(

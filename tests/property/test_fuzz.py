@@ -18,6 +18,7 @@ import brotli
 import polars as pl
 import pytest
 import zstandard
+from effort import within
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from yarl import URL
@@ -169,11 +170,10 @@ def test_no_robots_file_is_slow() -> None:
     """A check stays within milliseconds, whatever the rules and the path are."""
     rules = b"".join(b"Disallow: /%b*b$\nAllow: /%d*a*a\n" % (b"*a" * 9, n) for n in range(9000))
     robots = Robots()
-    start = time.process_time()
-    robots.learn(Answer("", Status.OK, 0.0, code=200, body=b"User-agent: *\n" + rules), 0.0)
-    for length in range(100, 2000, 100):
-        robots.refusal("https://a.org/" + "a" * length, 1.0)
-    assert time.process_time() - start < 2.0
+    with within(100):
+        robots.learn(Answer("", Status.OK, 0.0, code=200, body=b"User-agent: *\n" + rules), 0.0)
+        for length in range(100, 2000, 100):
+            robots.refusal("https://a.org/" + "a" * length, 1.0)
 
 
 HEADERS = {
@@ -385,10 +385,9 @@ def test_spoilt_tables_of_a_log(data: st.DataObject) -> None:
 @pytest.mark.parametrize("name", ODD)
 def test_what_runs_in_the_loop_costs_little_whatever_the_page(name: str) -> None:
     content = Content(SHOP, ODD[name], "text/html")
-    start = time.process_time()
-    Offer().extract(content)
-    canonical_link(content)
-    assert time.process_time() - start < 0.5
+    with within(25):
+        Offer().extract(content)
+        canonical_link(content)
 
 
 DEADLINE_S = 1.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from decimal import Decimal
 
+from effort import within
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,6 +75,5 @@ def test_long_texts_take_no_time(kinds: int, others: int) -> None:
     for size in (MOST // 2 - 2, 100_000):
         old = "a " + " ".join(f"w{n % kinds}" for n in range(size)) + " a"
         new = "b " + " ".join(f"w{n % (kinds + others)}" for n in range(size)) + " b"
-        start = time.process_time()
-        pieces(old, new)
-        assert time.process_time() - start < 5
+        with within(250):
+            pieces(old, new)

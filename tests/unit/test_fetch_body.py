@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import time
 import tracemalloc
 import zlib
 from functools import partial
@@ -10,6 +9,7 @@ from functools import partial
 import brotli
 import pytest
 import zstandard
+from effort import within
 
 from salticus.fetch.codecs import Inflater, TooLarge, Undecodable, read, start_of
 
@@ -143,15 +143,13 @@ BOMBS = {
 def test_a_bomb_is_stopped_early(encoding: str, bomb: bytes) -> None:
     stream = Chunks(bomb)
     tracemalloc.start()
-    start = time.process_time()
     try:
-        with pytest.raises(TooLarge):
+        with within(25), pytest.raises(TooLarge):
             asyncio.run(read(stream, encoding, 1_000_000))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 6_000_000, f"{peak:,} bytes were held for a limit of a million"
-    assert time.process_time() - start < 0.5
 
 
 def test_a_window_that_takes_too_much_memory_is_refused() -> None:

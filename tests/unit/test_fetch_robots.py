@@ -1,8 +1,7 @@
 """What robots.txt allows, and for how long its word holds."""
 
-import time
-
 import pytest
+from effort import within
 
 from salticus.fetch.base import Answer
 from salticus.fetch.robots import Robots
@@ -208,9 +207,8 @@ def test_a_file_of_many_agents_with_many_rules_is_read_in_no_time() -> None:
     agents = "".join(f"User-agent: a{i}\n" for i in range(15_000))
     rules = "".join(f"Disallow: /{i}\n" for i in range(15_000))
     robots = learned(answer(body=(agents + rules).encode()))
-    start = time.process_time()
-    assert allowed(robots)
-    assert time.process_time() - start < 2.0, "it would be minutes if rules were multiplied"
+    with within(100):  # it would be minutes if rules were multiplied
+        assert allowed(robots)
 
 
 # -------------------------------------------------------------------------------- hostile files
@@ -262,12 +260,9 @@ def test_no_file_makes_a_check_slow(name: str) -> None:
     robots = learned(answer(body=SLOW[name][:512_001]))
     robots.refusal(URL, 1.0)  # the rules are read at the first
     long = "http://a.org/" + "a" * 1000
-    times = []
-    for i in range(5):
-        start = time.process_time()
-        robots.refusal(f"{long}{i}", 1.0)
-        times.append(time.process_time() - start)
-    assert min(times) < 0.005, times
+    with within(3):
+        for i in range(5):
+            robots.refusal(f"{long}{i}", 1.0)
 
 
 def test_what_was_checked_once_is_known_for_a_long_file() -> None:

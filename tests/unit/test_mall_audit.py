@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from time import process_time
 
 import numpy as np
 import pytest
+from effort import within
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -142,10 +142,9 @@ def test_disallowed_paths_are_found(path: str) -> None:
 
 def test_a_long_log_is_audited_in_seconds() -> None:
     entries = [entry(n * 0.5, n * 0.5 + 0.7, host=str(n % 20)) for n in range(100_000)]
-    began = process_time()
-    found = audit(entries, delay=5.0, kills=[T + 100 * n for n in range(100)])
+    with within(150):
+        found = audit(entries, delay=5.0, kills=[T + 100 * n for n in range(100)])
     assert found.clean
-    assert process_time() - began < 3
 
 
 # ------------------------------------------------------------------------------------- freshness
@@ -237,9 +236,7 @@ def test_freshness_of_many_visits_takes_seconds() -> None:
     rows = rng.integers(0, 20_000, 300_000)
     when = np.datetime64("2026-01-01", "us") + rng.integers(0, 10 * 86_400, 300_000).astype("m8[s]")
     values = rng.choice(np.array(["1 EUR InStock", "2 EUR InStock"], dtype=object), 300_000)
-    began = process_time()
-    found = freshness_over(
-        stock, AnsweredVisits(rows, when, list(values)), START, START + timedelta(days=10)
-    )
+    visits = AnsweredVisits(rows, when, list(values))
+    with within(250):
+        found = freshness_over(stock, visits, START, START + timedelta(days=10))
     assert found < 0.05
-    assert process_time() - began < 5
