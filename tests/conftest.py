@@ -6,6 +6,7 @@ have no deadline: how long an example takes says more of the machine than of the
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -15,10 +16,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer.testing
 from hypothesis import settings
+
+from salticus.exchange import probe
 
 settings.register_profile("brief", max_examples=40, deadline=None)
 settings.load_profile("brief")
+
+# A test that runs commands would have all of them made anew for each.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 LONG = {"docs", "render", "store_trouble", "showing", "gate", "simulate", "baselines"}
 LONG |= {"learning", "calibration", "kill", "scrapy", "zoo", "desk", "deep", "planted"}
@@ -48,3 +55,11 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     finally:
         os.killpg(server.pid, signal.SIGTERM)
         server.wait()
+
+
+@pytest.fixture(scope="module")
+def read_here() -> Iterator[None]:
+    """Tables are read in this process, not in one of their own; for files that are sound."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(probe, "_child", lambda questions: list(probe._answers(questions)))
+        yield

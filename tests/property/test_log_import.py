@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ from salticus.observe import observe
 from salticus.store.sqlite.store import SqliteStore
 from salticus.types import Fetched, NewPage, Observation, Reading, Record, Status, Value
 
+pytestmark = pytest.mark.usefixtures("read_here")
 URLS = [f"http://shop{n % 2}.example/{n}" for n in range(3)]
 NOON = 1_767_268_800_123_457
 

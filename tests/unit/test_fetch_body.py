@@ -4,7 +4,8 @@ import asyncio
 import gzip
 import tracemalloc
 import zlib
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 
 import brotli
 import pytest
@@ -129,26 +130,34 @@ def zstd_of_many_blocks() -> bytes:
     return b"\x28\xb5\x2f\xfd" + b"\x00\x58" + block * 100_000
 
 
-BOMBS = {
-    "gzip": gzipped(bytes(50_000_000), 1),
-    "deflate": zlib.compress(bytes(50_000_000), 1),
-    "br": brotli.compress(bytes(50_000_000), quality=5),
-    "zstd": zstandard.compress(bytes(50_000_000)),
+def peak_of_refusal(stream: Chunks, encoding: str) -> int:
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooLarge):
+            asyncio.run(read(stream, encoding, 1_000_000))
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+BOMBS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": lambda text: gzipped(text, 1),
+    "deflate": lambda text: zlib.compress(text, 1),
+    "br": lambda text: brotli.compress(text, quality=5),
+    "zstd": zstandard.compress,
 }
 
 
-@pytest.mark.parametrize(
-    ("encoding", "bomb"), [*BOMBS.items(), ("zstd", zstd_of_many_blocks())], ids=str
-)
-def test_a_bomb_is_stopped_early(encoding: str, bomb: bytes) -> None:
-    stream = Chunks(bomb)
-    tracemalloc.start()
-    try:
-        with within(25), pytest.raises(TooLarge):
-            asyncio.run(read(stream, encoding, 1_000_000))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+@cache
+def bomb(encoding: str) -> bytes:
+    return BOMBS[encoding](bytes(50_000_000))
+
+
+@pytest.mark.parametrize("encoding", [*BOMBS, "zstd of many blocks"])
+def test_a_bomb_is_stopped_early(encoding: str) -> None:
+    stream = Chunks(bomb(encoding) if encoding in BOMBS else zstd_of_many_blocks())
+    with within(25):
+        peak = peak_of_refusal(stream, encoding.split()[0])
     assert peak < 6_000_000, f"{peak:,} bytes were held for a limit of a million"
 
 
@@ -161,7 +170,7 @@ def test_a_window_that_takes_too_much_memory_is_refused() -> None:
 
 @pytest.mark.parametrize("encoding", [None, *BOMBS])
 def test_the_start_of_a_body_that_is_too_large(encoding: str | None) -> None:
-    packed = bytes(50_000_000) if encoding is None else BOMBS[encoding]
+    packed = bytes(50_000_000) if encoding is None else bomb(encoding)
     found = asyncio.run(start_of(Chunks(packed), encoding, 100_000))
     assert found == b"" or found == bytes(100_000), "what was read so far, never more"
     assert asyncio.run(start_of(Chunks(TEXT[:9], TEXT[9:]), None, 100)) == TEXT[:100]

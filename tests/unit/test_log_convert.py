@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from salticus.cli.exchange import log_convert
 from salticus.errors import InputError, PluginError
-from salticus.exchange.check import check
+from salticus.exchange.check import examine
 from salticus.exchange.convert import BUILTIN
 from salticus.exchange.convert.base import COMPLAINTS, ConvertOptions, Problem
 from salticus.exchange.convert.build import convert_log
@@ -47,7 +47,7 @@ def convert(source: Path | list[Path], format: str, **options: Any) -> Made:
     sources = source if isinstance(source, list) else [source]
     out = sources[0].parent / "out" / "log"
     told = convert_log(sources, out, format, ConvertOptions(**options))
-    assert check(out) == []
+    assert examine(out) == []
     return Made(out, told)
 
 

@@ -27,6 +27,7 @@ from salticus.store.sqlite.store import SqliteStore
 from salticus.types import NewPage, Observation, Record, Target, Value
 from salticus.types.state import unpack
 
+pytestmark = pytest.mark.usefixtures("read_here")
 T = TypeVar("T")
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)

@@ -2,6 +2,7 @@
 
 Every figure takes weights: a row that was sampled with probability q stands for 1/q rows.
 scikit-learn computes what it has; it is imported where it is used, because that takes a second.
+The AUC is our own: it is taken over many small subsets, and theirs takes 5 ms for the least of them.
 """
 
 from __future__ import annotations
@@ -31,9 +32,11 @@ def auc(scores: Floats, positive: Bools, weight: Floats | None = None) -> float:
     """
     if not (_weighs(positive, weight) and _weighs(~positive, weight)):
         return float("nan")
-    from sklearn.metrics import roc_auc_score
-
-    return float(roc_auc_score(positive, scores, sample_weight=weight))
+    heavy = np.ones(len(scores)) if weight is None else weight
+    _, tie = np.unique(scores, return_inverse=True)
+    above, below = (np.bincount(tie, np.where(kind, heavy, 0.0)) for kind in (positive, ~positive))
+    outranked = np.cumsum(below) - below / 2
+    return float(above @ outranked / (above.sum() * below.sum()))
 
 
 def pr_auc(scores: Floats, positive: Bools, weight: Floats | None = None) -> float:
