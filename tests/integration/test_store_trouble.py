@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
+import calling
 import pytest
 
 from salticus.store.sqlite.store import SqliteStore
@@ -25,26 +26,6 @@ URL = "http://shop.example/0"
 READS = ("status", "show", "export", "backup")
 _NO_DROP = 77  # exit code of a child that could not give up its rights
 COMMANDS = ("add", "run", *READS)
-
-# runs commands one after the other in one process, which starts once and not six times
-CHILD = """
-import contextlib, io, json, sys, traceback
-from salticus.cli import main
-
-def call(words):
-    sys.argv, out, err = ["salticus", *words], io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            code = main()
-        except SystemExit as ended:
-            code = ended.code
-        except BaseException:
-            code = traceback.print_exc() or 1
-    return code or 0, err.getvalue()
-
-print(json.dumps([call(words) for words in json.loads(sys.argv[1])]))
-"""
-
 
 class Answer:
     """What a command said."""
@@ -83,20 +64,10 @@ class Shop:
         self.settings.write_text(settings)
 
     def call(self, *commands: str, under: Callable[[], None] | None = None) -> dict[str, Answer]:
-        """Let a process with fewer rights than ours run commands."""
+        """Run commands; in a process that has fewer rights than ours, if there is to be one."""
         words = [[*self._words(command), "-c", str(self.settings)] for command in commands]
-        child = subprocess.run(
-            [sys.executable, "-c", CHILD, json.dumps(words)],
-            preexec_fn=under,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if child.returncode == _NO_DROP:
-            pytest.skip("root's rights cannot be given up here")
-        assert child.stderr == ""
-        answers = [Answer(*answer) for answer in json.loads(child.stdout)]
-        return dict(zip(commands, answers, strict=True))
+        told = calling.answers(words) if under is None else told_under(under, words)
+        return {name: Answer(*each) for name, each in zip(commands, told, strict=True)}
 
     def _words(self, command: str) -> list[str]:
         self.calls += 1
@@ -118,6 +89,20 @@ class Shop:
             return tuple(
                 db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables
             )
+
+
+def told_under(under: Callable[[], None], words: list[list[str]]) -> list[tuple[int, str]]:
+    child = subprocess.run(
+        [sys.executable, calling.__file__, json.dumps(words)],
+        preexec_fn=under,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if child.returncode == _NO_DROP:
+        pytest.skip("root's rights cannot be given up here")
+    assert child.stderr == ""
+    return [(code, said) for code, said in json.loads(child.stdout)]
 
 
 async def fill(path: Path, numbers: range) -> None:

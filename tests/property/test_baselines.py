@@ -80,7 +80,7 @@ def mixed(n: int, *, hosts: int = 3) -> Pages:
 @cache
 def usual(drop: float) -> list[int]:
     """Visits of each tick under the uniform policy, which spends all it is given."""
-    world = crawl(mixed(90), *made("uniform", "even"), budget=50, days=6, drop=drop)
+    world = crawl(mixed(90), *made("uniform", "even"), budget=50, days=4, drop=drop)
     return [len(rows) for rows in world.rows]
 
 
@@ -89,7 +89,7 @@ def usual(drop: float) -> list[int]:
 @pytest.mark.parametrize("policy", allocate.BUILTIN)
 def test_every_tick_spends_what_it_is_given(policy: str, spacing: str, drop: float) -> None:
     parts = made(policy, spacing)
-    world = crawl(mixed(90), *parts, budget=50, days=6, drop=drop)
+    world = crawl(mixed(90), *parts, budget=50, days=4, drop=drop)
     visits = [len(rows) for rows in world.rows]
     assert all(len(np.unique(rows)) == len(rows) for rows in world.rows), "a page twice in a tick"
     if getattr(parts[0], "spends", True):
@@ -104,12 +104,12 @@ def test_every_tick_spends_what_it_is_given(policy: str, spacing: str, drop: flo
 def test_no_policy_goes_beyond_what_hosts_can_take(policy: str, spacing: str) -> None:
     room = np.array([1.0, 0.5, 40.0])
     pages = replace(mixed(90), capacity=room)
-    world = crawl(pages, *made(policy, spacing), budget=120, days=4)
+    world = crawl(pages, *made(policy, spacing), budget=120, days=2)
     for rows in world.rows:
         load = np.bincount(pages.host[rows], minlength=3)
         assert np.all(load <= np.ceil(room))
     if policy != "fixed_interval":
-        assert sum(map(len, world.rows)) == 480
+        assert sum(map(len, world.rows)) == 240
 
 
 @pytest.mark.parametrize("spacing", [Even, Coin])

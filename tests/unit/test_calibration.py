@@ -216,7 +216,7 @@ def test_a_log_ends_with_its_span_or_its_last_change(
 # --------------------------------------------------------------------------------- a small market
 
 
-SMALL = {"han2019": MarketSize(12_000, days=75), "han2020": MarketSize(6_000, days=40)}
+SMALL = {"han2019": MarketSize(12_000, days=50), "han2020": MarketSize(6_000, days=40)}
 
 
 @pytest.fixture(scope="module")
