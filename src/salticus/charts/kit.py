@@ -35,7 +35,16 @@ def plot(rows: Iterable[Any], **channels: Any) -> Any:
     """A chart of rows that has no mark yet; channels are columns (see `by`), values or lists."""
     import altair as alt
 
-    return alt.Chart(data(rows)).encode(**channels)
+    said = {name: _channel(name, channel) for name, channel in channels.items()}
+    return alt.Chart(data(rows), encoding=alt.FacetedEncoding(**said))  # quicker than `encode`
+
+
+def _channel(name: str, said: Any) -> Any:
+    """A channel in the words of Vega-Lite: the end of a span (x2, y2) has the type of its start."""
+    if isinstance(said, list | tuple):
+        return [_channel(name, each) for each in said]
+    column = by(said) if isinstance(said, str) else said
+    return {key: column[key] for key in column if not (key == "type" and name in ("x2", "y2"))}
 
 
 def by(column: str, **more: Any) -> dict[str, Any]:
