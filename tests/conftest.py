@@ -25,7 +25,7 @@ settings.register_profile("brief", max_examples=40, deadline=None)
 settings.load_profile("brief")
 
 # A test that runs commands would have all of them made anew for each.
-typer.testing._get_command = functools.cache(typer.testing._get_command)
+typer.main.get_command = typer.testing._get_command = functools.cache(typer.main.get_command)
 
 LONG = {"docs", "render", "store_trouble", "showing", "gate", "simulate", "baselines"}
 LONG |= {"learning", "calibration", "kill", "scrapy", "zoo", "desk", "deep", "planted"}

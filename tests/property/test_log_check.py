@@ -409,7 +409,7 @@ def named(found: list[Violation], level: str = "violation") -> list[Where]:
 
 
 @pytest.mark.parametrize("how", BREAKAGES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=9, deadline=None)
 @given(data=st.data())
 def test_what_is_broken_is_named_and_nothing_else(how: str, data: st.DataObject) -> None:
     made = data.draw(logs(full=True))
