@@ -27,6 +27,7 @@ READS = ("status", "show", "export", "backup")
 _NO_DROP = 77  # exit code of a child that could not give up its rights
 COMMANDS = ("add", "run", *READS)
 
+
 class Answer:
     """What a command said."""
 

@@ -95,8 +95,9 @@ class Referee:
         late = outcomes.made & (outcomes.at >= instant(self.start))
         self.score.visits += int(np.count_nonzero(late))
         self.score.failed += int(np.count_nonzero(late & _FAILED[outcomes.status]))
-        purposes = zip(Purpose, np.bincount(outcomes.purpose[late]).tolist(), strict=False)
-        self.score.purposes.update({purpose.label: visits for purpose, visits in purposes if visits})
+        for purpose, visits in enumerate(np.bincount(outcomes.purpose[late]).tolist()):
+            if visits:
+                self.score.purposes[Purpose(purpose).label] += visits
         self.score.visited = _counted(self.score.visited, outcomes.page[late])
         waited = days_between(outcomes.since[late], outcomes.at[late])
         self._gaps += int(np.count_nonzero(~np.isnan(waited)))
