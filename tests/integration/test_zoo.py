@@ -174,8 +174,10 @@ def misjudged(street: Street, plot: Plot) -> list[tuple[str, list[tuple[str, str
 
 
 def _as_it_should(name: str, visits: list[tuple[str, str]]) -> bool:
-    # a host may be left alone for its other pages' sake: that says nothing of this page
-    told = [(status, fault) for status, fault in visits if status != "busy"]
+    # a host may be left alone for its other pages' sake, or its robots.txt come too late on a busy
+    # machine: that says nothing of this page
+    silent = "robots.txt could not be reached"
+    told = [(how, why) for how, why in visits if how != "busy" and not why.startswith(silent)]
     if name in READ:
         return any(status in ("ok", "not_modified") for status, _ in told)
     statuses, word = NAMED.get(name, ({status for status, _ in told}, ""))
