@@ -67,8 +67,10 @@ class Shop:
     def call(self, *commands: str, under: Callable[[], None] | None = None) -> dict[str, Answer]:
         """Run commands; in a process that has fewer rights than ours, if there is to be one."""
         words = [[*self._words(command), "-c", str(self.settings)] for command in commands]
-        told = calling.answers(words) if under is None else told_under(under, words)
-        return {name: Answer(*each) for name, each in zip(commands, told, strict=True)}
+        told = [calling.call(*each) for each in words] if under is None else said(under, words)
+        return {
+            name: Answer(code, err) for name, (code, _, err) in zip(commands, told, strict=True)
+        }
 
     def _words(self, command: str) -> list[str]:
         self.calls += 1
@@ -92,7 +94,7 @@ class Shop:
             )
 
 
-def told_under(under: Callable[[], None], words: list[list[str]]) -> list[tuple[int, str]]:
+def said(under: Callable[[], None], words: list[list[str]]) -> list[calling.Said]:
     child = subprocess.run(
         [sys.executable, calling.__file__, json.dumps(words)],
         preexec_fn=under,
@@ -103,7 +105,7 @@ def told_under(under: Callable[[], None], words: list[list[str]]) -> list[tuple[
     if child.returncode == _NO_DROP:
         pytest.skip("root's rights cannot be given up here")
     assert child.stderr == ""
-    return [(code, said) for code, said in json.loads(child.stdout)]
+    return [calling.Said(*each) for each in json.loads(child.stdout)]
 
 
 async def fill(path: Path, numbers: range) -> None:

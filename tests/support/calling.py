@@ -1,37 +1,37 @@
-"""Commands one after the other in one process, which starts once and not once for each."""
+"""Commands in this process, which starts once and not once for each; or, run as a script, in one
+of their own."""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import sys
-import traceback
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from typing import NamedTuple
 from unittest import mock
 
 from salticus.cli import main
 
 
-def answers(commands: list[list[str]]) -> list[tuple[int, str]]:
-    """The exit code of each command, and what it said on standard error."""
-    return [_answer(words) for words in commands]
+class Said(NamedTuple):
+    """How a command ended, and what it printed."""
+
+    code: int
+    out: str
+    err: str
 
 
-def _answer(words: list[str]) -> tuple[int, str]:
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        mock.patch.object(sys, "argv", ["salticus", *words]),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
+def call(*words: str) -> Said:
+    """Run `salticus` with these words. Errors that are not ours are raised."""
+    code, out, err = 0, StringIO(), StringIO()
+    named = mock.patch.object(sys, "argv", ["salticus", *words])
+    with named, redirect_stdout(out), redirect_stderr(err):
         try:
-            code: object = main()
-        except SystemExit as ended:
-            code = ended.code
-        except BaseException:
-            code = traceback.print_exc() or 1
-    return int(code or 0), err.getvalue()  # type: ignore[call-overload]
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return Said(code, out.getvalue(), err.getvalue())
 
 
 if __name__ == "__main__":
-    print(json.dumps(answers(json.loads(sys.argv[1]))))
+    print(json.dumps([call(*words) for words in json.loads(sys.argv[1])]))

@@ -5,15 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from typer.main import get_command
+from calling import Said, call
 
-from salticus.cli import app
-from salticus.errors import SalticusError
 from salticus.observe import digest
 from salticus.store.sqlite.store import SqliteStore
 from salticus.types import Alert, Entry, NewPage, Observation, Record, Value
@@ -45,14 +41,6 @@ PAGES = (
 TEXT = " ".join(f"word{n}" for n in range(60))
 
 
-class Said(NamedTuple):
-    """What a command left."""
-
-    code: int
-    out: str
-    err: str
-
-
 class Stage:
     """A folder with settings, and with a store once it is given one."""
 
@@ -64,10 +52,7 @@ class Stage:
 
     def run(self, *words: str) -> Said:
         """Run a command in this process."""
-        out, err = StringIO(), StringIO()
-        with redirect_stdout(out), redirect_stderr(err):
-            code = _code([*words])
-        return Said(code, out.getvalue(), err.getvalue())
+        return call(*words)
 
     def ok(self, *words: str) -> str:
         said = self.run(*words, "-c", str(self.file))
@@ -91,20 +76,6 @@ class Stage:
 
     def record(self, *records: Record) -> None:
         asyncio.run(_record(self.store, list(records)))
-
-
-def _code(words: list[str]) -> int:
-    """The exit code, as `salticus.cli.main` would give it."""
-    import sys
-
-    try:
-        get_command(app)(words, prog_name="salticus")
-    except SystemExit as end:
-        return int(end.code or 0)
-    except SalticusError as error:
-        sys.stderr.write(f"salticus: {error}\n")
-        return 2
-    return 0
 
 
 async def _furnish(path: Path, records: list[Record]) -> None:
