@@ -168,8 +168,11 @@ def test_settings_outweigh_the_file(tmp_path: Path) -> None:
     assert cookies(identities, "http://shop.example/p") == {"session=new"}
 
 
+FAR_OFF = b"# Netscape HTTP Cookie File\n#" + b" " * 9000 + b"\xff"
+
+
 @pytest.mark.parametrize(
-    "text", [b"", b"not cookies\n", b"\xff\xfe\0", b"a\tb\n", b"# Netscape x\na\n"]
+    "text", [b"", b"not cookies\n", b"\xff\xfe\0", b"a\tb\n", b"# Netscape x\na\n", FAR_OFF]
 )
 def test_a_file_that_is_no_cookies_txt_is_refused(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "c.txt").write_bytes(text)

@@ -198,6 +198,7 @@ def cookies_txt(path: str) -> list[Cookie]:
     """
     jar = MozillaCookieJar(path)
     try:
+        Path(path).read_text("utf-8")  # the jar stumbles over bytes that are no text
         with warnings.catch_warnings():  # it shows a traceback for a line that it cannot read
             warnings.simplefilter("ignore")
             jar.load(ignore_discard=True, ignore_expires=True)
