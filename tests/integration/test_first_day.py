@@ -146,6 +146,7 @@ def watch(user: User) -> dict[str, str]:
         said = user.reads("doctor")
         assert f"a crawl is running (process {crawl.pid})" in said
         assert "was not tried: a crawl is running" in said
+        wait_for(lambda: "never visited 0" in user.reads("status"), "every page to be visited")
     finally:
         for process in (follow, crawl):
             process.send_signal(signal.SIGINT)
