@@ -152,23 +152,23 @@ def at_least_one(expected: Floats) -> Floats:
 
 
 def pooled_priors(
-    changes: Floats, days: Floats, merchant: Ints, category: Ints
+    changes: Floats, days: Floats, merchant: Ints, category: Ints, *, rate: float = 0.25
 ) -> tuple[Floats, Floats]:
     """A Gamma(a, b) for every page: its category at its merchant, drawn to the merchant, drawn to
     all (empirical Bayes, ALGORITHMS §5).
 
     `changes` are those supposed to have happened in the `days` watched. Mean and spread of the
     rates by moments: with X changes in T days of a page E[X]/T = m and E[X(X − 1)]/T² = m² + v, so
-    that a = m²/v and b = m/v. -1 is a group of its own kind: unknown.
-    Cost: linear.
+    that a = m²/v and b = m/v. -1 is a group of its own kind: unknown. All together are drawn to the
+    given rate. Cost: linear.
     """
     n = len(merchant)
     everything = np.zeros(n, dtype=np.int64)
     cell = (merchant + 1) * (int(category.max(initial=-1)) + 2) + category + 1
-    rate, shape = np.full(n, 0.25), np.full(n, 0.5)
+    mean, shape = np.full(n, rate), np.full(n, 0.5)
     for group in (everything, merchant + 1, cell):
-        rate, shape = _draw((changes, days), group, rate, shape)
-    return shape, shape / rate
+        mean, shape = _draw((changes, days), group, mean, shape)
+    return shape, shape / mean
 
 
 def _draw(
@@ -185,7 +185,7 @@ def _draw(
     )
     trust = (pages / (pages + _PAGES))[at]
     mean = changes / np.maximum(days, 1e-12)
-    spread = np.maximum(pairs / np.maximum(squares, 1e-12) - mean**2, 1e-300)
+    spread = np.maximum(pairs / np.maximum(squares, 1e-12) - mean**2, 1e-9 * mean**2 + 1e-300)
     found = np.clip(mean**2 / spread, *_SHAPES)[at]
     own = np.maximum((changes[at] + _CHANGES) / (days[at] + _CHANGES / rate), 1e-9)
     return _mixed(own, rate, trust), _mixed(found, shape, trust)

@@ -1,0 +1,122 @@
+"""How long people want the pages of a source: from the clicks on them, by age.
+
+The clicks that a page has had at age t are taken to be P(1 − e^(−mt)) on average: P in all, and of
+these P·e^(−mt) still to come (Lefortier et al. 2013, §2; ALGORITHMS §1.4). Clicks are counted in
+bins of age, and with them how many pages were watched through each bin, so that pages that are
+still young, or were lost from sight, bias nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from salticus.types import Floats
+from salticus.types.compiled import compiled
+
+CLICKS = 5.0  # what the other sources together say counts for as many
+_SLOWEST, _FASTEST = 1e-4, 1e4  # a day
+_EXACT, _STEPS = 1e-7, 100  # of the logarithm of a decay
+
+
+class Interest(NamedTuple):
+    """Of each source the clicks that a new page of it gets in all, by which factor e^−`decay` they
+    become fewer in a day, and the relative standard error of both."""
+
+    profit: Floats
+    decay: Floats
+    error: Floats
+
+
+class Prior(NamedTuple):
+    """What is supposed where nothing is known: few clicks, so that no source without a history is
+    visited too often, but some, or it would never be visited (Lefortier et al. 2013, §5)."""
+
+    profit: float
+    decay: float
+
+
+def ages(resolution: float, last: float = 14.0) -> Floats:
+    """Edges of bins of age, days: the finest as long as times are known to, older ones longer.
+
+    >>> (ages(1 / 24, 1.0) * 24).round(6).tolist()
+    [0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0]
+    """
+    edges, step = [0.0], 1.0
+    while edges[-1] * resolution < last:
+        edges.append(edges[-1] + step)
+        if edges[-1] >= 4.0 and math.log2(edges[-1]).is_integer():
+            step = edges[-1] / 2.0
+    return np.array(edges) * resolution
+
+
+def interest(clicks: Floats, pages: Floats, edges: Floats, prior: Prior) -> Interest:
+    """P and m of each source, a row each: clicks in each bin of age, and pages watched through it.
+
+    The likeliest P and m if clicks are Poisson's: for any m the best P is Σ clicks / Σ pages·q, q
+    the share of a page's clicks that falls into the bin, so that there is one number to look for.
+    Every source is drawn to what all together say, as if that were `CLICKS` clicks of its own, and
+    all together to the prior. Cost: linear in sources, about ten passes over their bins.
+
+    >>> edges = ages(1 / 24, 4.0)
+    >>> share = -np.diff(np.exp(-2.0 * edges))
+    >>> told = interest(3000 * share[None], np.full((1, len(share)), 600.0), edges, Prior(1.0, 1.0))
+    >>> told.profit.round(2), told.decay.round(2)
+    (array([5.]), array([2.]))
+    """
+    every = _drawn(clicks.sum(axis=0)[None], pages.sum(axis=0)[None], edges, prior)
+    common = Prior(float(every.profit[0]), float(every.decay[0]))
+    return _drawn(clicks, pages, edges, common)
+
+
+def _drawn(clicks: Floats, pages: Floats, edges: Floats, prior: Prior) -> Interest:
+    """The same, with the prior as so many clicks more."""
+    share = -np.diff(np.exp(-prior.decay * edges))
+    clicks, pages = clicks + CLICKS * share, pages + CLICKS / prior.profit
+    profit, decay = _likeliest(clicks, pages, edges)
+    return Interest(profit, decay, 1.0 / np.sqrt(clicks.sum(axis=1)))
+
+
+@compiled
+def _likeliest(clicks: Floats, pages: Floats, edges: Floats) -> tuple[Floats, Floats]:
+    profit, decay = np.empty(len(clicks)), np.empty(len(clicks))
+    for i in range(len(clicks)):
+        lo, hi = math.log(_SLOWEST), math.log(_FASTEST)
+        low, high, at = 0.0, 0.0, 0.5 * (lo + hi)
+        for k in range(_STEPS):
+            off, profit[i] = _slope(clicks[i], pages[i], edges, math.exp(at))
+            before = at
+            if off > 0.0:
+                lo, low, high = at, off, 0.5 * high  # halved, or one end would never move
+            else:
+                hi, high, low = at, off, 0.5 * low
+            line = k > 5 and low > 0.0 > high
+            at = lo + (hi - lo) * low / (low - high) if line else 0.5 * (lo + hi)
+            if abs(at - before) < _EXACT:
+                break
+        decay[i] = math.exp(at)
+    return profit, decay
+
+
+@compiled
+def _slope(clicks: Floats, pages: Floats, edges: Floats, decay: float) -> tuple[float, float]:
+    """How the likelihood grows with m if P is the best for it, and that P.
+
+    It is Σ clicks·ln q − Σ clicks·ln Σ pages·q. With q = e^(−ma) − e^(−mb) in the bin from a to b,
+    the slope of ln q is (b − a)/(e^(m(b−a)) − 1) − a: its mean over the clicks, less its mean over
+    all clicks that m would bring.
+    """
+    got, told, seen, meant, left = 0.0, 0.0, 0.0, 0.0, 1.0
+    for k in range(len(clicks)):
+        after = math.exp(-decay * edges[k + 1])
+        share, grows = left - after, -edges[k]
+        if share > 0.0:
+            grows += (edges[k + 1] - edges[k]) * after / share
+        got += clicks[k]
+        told += clicks[k] * grows
+        seen += pages[k] * share
+        meant += pages[k] * share * grows
+        left = after
+    return told / got - meant / seen, got / seen
