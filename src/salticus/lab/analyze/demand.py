@@ -62,7 +62,7 @@ def demand_of(log: Log, known: AnalyzedPages, record: Downloads | None) -> Deman
     if not log.has("demand"):
         reason = "demand.parquet is absent: nothing is known of clicks and impressions"
         return DemandSummary(notes=[reason])
-    rows = _rows(log, known)
+    rows = demand_rows(log, known)
     counted = rows.group_by("row").agg(pl.exclude("row", "at").sum()).collect()
     sums = known.frame.select("row").join(counted, on="row", how="left").fill_null(0)
     clicks = sums["clicks"].to_numpy()
@@ -84,7 +84,7 @@ def demand_of(log: Log, known: AnalyzedPages, record: Downloads | None) -> Deman
     )
 
 
-def _rows(log: Log, known: AnalyzedPages) -> pl.LazyFrame:
+def demand_rows(log: Log, known: AnalyzedPages) -> pl.LazyFrame:
     """The demand of known pages: `row`, `at` (µs), `clicks`, `impressions` if there."""
     counts = [c for c in ("clicks", "impressions") if c in log.columns("demand")]
     demand = log.scan("demand").select(

@@ -15,7 +15,9 @@ from salticus.exchange.folder import Log
 from salticus.exchange.write import iso, spelt
 from salticus.lab.analyze.demand import DemandSummary, demand_of, draw_demand
 from salticus.lab.analyze.groups import GroupShares, draw_groups, groups_of
+from salticus.lab.analyze.interest import InterestSummary, draw_interest, interest_of
 from salticus.lab.analyze.intervals import Intervals, draw_intervals, intervals_of, spoken
+from salticus.lab.analyze.links import MOST, LinkSummary, draw_links, links_of
 from salticus.lab.analyze.pages import AnalyzedPages, known_pages
 from salticus.lab.analyze.rates import Rates, draw_rates, rates_of
 from salticus.lab.analyze.record import Downloads
@@ -33,7 +35,8 @@ class Analysis:
     """Everything that `salticus analyze` says, as plain numbers.
 
     `source` is the table that told what changed (`values`, `visits` or `texts`), `download` what
-    counts as one. Without a source the sections on change are None, and `notes` say why.
+    counts as one. Without a source the sections on change are None, and `notes` say why. `links` is
+    None without links.parquet, `interest` also without clicks on the pages that they lead to.
     """
 
     log: dict[str, Any]
@@ -48,6 +51,8 @@ class Analysis:
     groups: dict[str, GroupShares] | None = None
     rates: Rates | None = None
     demand: DemandSummary
+    links: LinkSummary | None = None
+    interest: InterestSummary | None = None
     notes: list[str]
 
 
@@ -76,6 +81,8 @@ def _study(log: Log, tell: Tell) -> Analysis:
         pages=len(known),
         **sections,
         demand=demand_of(log, known, record),
+        links=links_of(log, known),
+        interest=interest_of(log, known),
         notes=notes,
     )
 
@@ -134,6 +141,14 @@ def _chief(study: Analysis) -> Iterator[tuple[str, Any]]:
     if study.demand.clicks is not None:
         yield "clicks", study.demand.clicks
         yield "clicks on the top 10 % of pages", percent(study.demand.top_10_percent)
+    if links := study.links:
+        yield "new links a day", f"{links.links_a_day:,.0f} on {links.sources:,} sources"
+        yield "new pages a day", f"{links.pages_a_day:,.0f}"
+        yield f"sources that show {percent(MOST)} of them", links.enough
+    if study.interest:
+        yield "clicks on a new page", f"{study.interest.profit:.3g}"
+        yield "half of them within", f"{study.interest.half_life_hours:.3g} h"
+        yield "ephemeral pages", percent(study.interest.ephemeral)
 
 
 def _most(shares: list[ChangeShare]) -> str | None:
@@ -167,4 +182,8 @@ def sheet_of(study: Analysis) -> Sheet:
     if study.rates is not None:
         draw_rates(sheet, study.rates)
     draw_demand(sheet, study.demand)
+    if study.links is not None:
+        draw_links(sheet, study.links)
+    if study.interest is not None:
+        draw_interest(sheet, study.interest)
     return sheet
