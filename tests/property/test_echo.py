@@ -10,23 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from salticus.allocate.echo import Revisits, Sources, quality, revisits, worth
+from salticus.allocate.echo import EchoIntervals, EchoSources, quality, revisits, worth
 from salticus.types import Bools, Floats
 
 seeds = st.integers(0, 2**32 - 1)
 shares = st.floats(0.02, 5.0)
 
 
-def drawn(seed: int, n: int) -> Sources:
+def drawn(seed: int, n: int) -> EchoSources:
     rng = np.random.default_rng(seed)
-    return Sources(rng.lognormal(1, 1.2, n), rng.lognormal(0, 1.2, n), rng.lognormal(0, 0.7, n))
+    return EchoSources(rng.lognormal(1, 1.2, n), rng.lognormal(0, 1.2, n), rng.lognormal(0, 0.7, n))
 
 
-def kept(sources: Sources, rows: Bools) -> Sources:
-    return Sources(*(column[rows] for column in sources))
+def kept(sources: EchoSources, rows: Bools) -> EchoSources:
+    return EchoSources(*(column[rows] for column in sources))
 
 
-def by_solver(sources: Sources, visits: float) -> float:
+def by_solver(sources: EchoSources, visits: float) -> float:
     """Clicks a day that SLSQP finds for visits to these sources alone, their pages free."""
     full, decay = sources.rate * sources.profit / sources.decay, sources.decay
 
@@ -76,7 +76,7 @@ def test_no_set_of_sources_earns_more(seed: int) -> None:
 
 
 def test_the_published_rule_loses() -> None:
-    """Sources whose pages are not worth their visits are kept (ALGORITHMS §1.3)."""
+    """EchoSources whose pages are not worth their visits are kept (ALGORITHMS §1.3)."""
     lost = []
     for seed in range(60):
         sources = drawn(seed, 12)
@@ -129,14 +129,14 @@ def test_the_order_of_sources_does_not_matter(seed: int, n: int, share: float) -
 
 def test_without_sources_there_is_nothing_to_visit() -> None:
     nothing = np.empty(0)
-    found = revisits(Sources(nothing, nothing, nothing), 5.0)
+    found = revisits(EchoSources(nothing, nothing, nothing), 5.0)
     assert len(found.interval) == 0
-    assert quality(Sources(nothing, nothing, nothing), found) == 0.0
+    assert quality(EchoSources(nothing, nothing, nothing), found) == 0.0
 
 
 def test_without_visits_no_source_is_visited() -> None:
     sources = drawn(1, 5)
     found = revisits(sources, 0.0)
-    assert isinstance(found, Revisits)
+    assert isinstance(found, EchoIntervals)
     assert quality(sources, found) == 0.0
     assert np.all(found.share == 0.0)

@@ -27,7 +27,7 @@ _PASSES = 200
 _SAMPLE = 4096
 
 
-class Sources(NamedTuple):
+class EchoSources(NamedTuple):
     """Of each source the new links a day, what one is worth when it appears (clicks), and by which
     factor e^−`decay` that falls in a day. All are above 0."""
 
@@ -36,7 +36,7 @@ class Sources(NamedTuple):
     decay: Floats
 
 
-class Revisits(NamedTuple):
+class EchoIntervals(NamedTuple):
     """Days between visits to each source, inf = never, and the share of the time in which it is
     revisited at all: 1, or less at the price at which it is all the same."""
 
@@ -50,7 +50,7 @@ class Revisits(NamedTuple):
         return np.where(kept, self.share * (1.0 / self.interval + page_cost * rate), 0.0)
 
 
-class Rule(NamedTuple):
+class EchoRule(NamedTuple):
     """What a visit to a found page costs, and whether to keep sources as published."""
 
     page_cost: float
@@ -58,8 +58,8 @@ class Rule(NamedTuple):
 
 
 def revisits(
-    sources: Sources, visits: float, *, page_cost: float = 1.0, published: bool = False
-) -> Revisits:
+    sources: EchoSources, visits: float, *, page_cost: float = 1.0, published: bool = False
+) -> EchoIntervals:
     """The intervals at which so many visits a day, to sources and to what is found on them, earn
     the most clicks; or those of the published rule. A visit to a page costs `page_cost`: 0 where
     the source itself says all, as a feed with whole articles does.
@@ -67,14 +67,14 @@ def revisits(
     At the price that spends all visits, a source may be about to be dropped; it is revisited for a
     share of the time, so that no visit is left. Cost: linear, some twenty passes.
 
-    >>> two = Sources(np.array([10.0, 1.0]), np.array([1.0, 5.0]), np.array([2.0, 2.0]))
+    >>> two = EchoSources(np.array([10.0, 1.0]), np.array([1.0, 5.0]), np.array([2.0, 2.0]))
     >>> found = revisits(two, 9.0)
     >>> found.interval.round(3), found.share.round(3), round(found.price, 3)
     (array([0.286, 0.448]), array([0.427, 1.   ]), 0.564)
     """
     if not len(sources.rate):
-        return Revisits(np.empty(0), np.empty(0), 0.0)
-    rule = Rule(float(page_cost), published)
+        return EchoIntervals(np.empty(0), np.empty(0), 0.0)
+    rule = EchoRule(float(page_cost), published)
     lo, hi = _close_in(sources, float(visits), rule)
     dear, cheap = _at(sources, hi, rule), _at(sources, lo, rule)
     few, many = _spent(sources, dear, rule), _spent(sources, cheap, rule)
@@ -83,24 +83,24 @@ def revisits(
     mixed = 1.0 / ((1.0 - part) / dear[both] + part / cheap[both])
     interval, share = cheap.copy(), np.where(np.isfinite(cheap), part, 0.0)
     interval[both], share[both] = mixed, 1.0
-    return Revisits(interval, share, lo)
+    return EchoIntervals(interval, share, lo)
 
 
-def quality(sources: Sources, found: Revisits) -> float:
+def quality(sources: EchoSources, found: EchoIntervals) -> float:
     """Clicks a day that a crawl earns with these revisits (ALGORITHMS §1.1)."""
     x = np.where(found.share > 0.0, sources.decay * found.interval, np.inf)
     each = np.where(np.isfinite(x), -np.expm1(-x) / x, 0.0)
     return float((found.share * sources.rate * sources.profit * each).sum())
 
 
-def worth(sources: Sources, ages: Floats, price: float) -> Floats:
+def worth(sources: EchoSources, ages: Floats, price: float) -> Floats:
     """V of a visit to each source so many days after the last, in clicks.
 
     Pages found count for what they are worth beyond the price of visiting them, and not at all once
     they are worth less: V = w·g(min(mτ, ln(P/Λ))). A source is due when V reaches the price; that
     is the corrected rule, page by page.
 
-    >>> two = Sources(np.array([10.0, 1.0]), np.array([1.0, 5.0]), np.array([2.0, 2.0]))
+    >>> two = EchoSources(np.array([10.0, 1.0]), np.array([1.0, 5.0]), np.array([2.0, 2.0]))
     >>> worth(two, np.array([0.134, 0.579]), 0.814).round(2)
     array([0.09, 0.81])
     """
@@ -113,7 +113,7 @@ def _g(x: float) -> float:
 
 
 @compiled
-def _worth(sources: Sources, ages: Floats, price: float) -> Floats:
+def _worth(sources: EchoSources, ages: Floats, price: float) -> Floats:
     rate, profit, decay = sources
     out = np.zeros(len(rate))
     for i in range(len(rate)):
@@ -125,7 +125,7 @@ def _worth(sources: Sources, ages: Floats, price: float) -> Floats:
 
 
 @compiled
-def _interval(rate: float, profit: float, decay: float, price: float, rule: Rule) -> float:
+def _interval(rate: float, profit: float, decay: float, price: float, rule: EchoRule) -> float:
     """Days between visits at a price; inf if the source is not worth any."""
     full = rate * profit / decay
     if not price < full:
@@ -138,7 +138,7 @@ def _interval(rate: float, profit: float, decay: float, price: float, rule: Rule
 
 
 @compiled
-def _at(sources: Sources, price: float, rule: Rule) -> Floats:
+def _at(sources: EchoSources, price: float, rule: EchoRule) -> Floats:
     rate, profit, decay = sources
     out = np.empty(len(rate))
     for i in range(len(rate)):
@@ -147,7 +147,7 @@ def _at(sources: Sources, price: float, rule: Rule) -> Floats:
 
 
 @compiled
-def _spent(sources: Sources, interval: Floats, rule: Rule) -> float:
+def _spent(sources: EchoSources, interval: Floats, rule: EchoRule) -> float:
     """Visits a day to the sources that are visited, and to what is found there."""
     total = 0.0
     for i in range(len(interval)):
@@ -157,7 +157,7 @@ def _spent(sources: Sources, interval: Floats, rule: Rule) -> float:
 
 
 @compiled
-def _used(sources: Sources, price: float, rule: Rule) -> float:
+def _used(sources: EchoSources, price: float, rule: EchoRule) -> float:
     rate, profit, decay = sources
     total = 0.0
     for i in range(len(rate)):
@@ -168,7 +168,7 @@ def _used(sources: Sources, price: float, rule: Rule) -> float:
 
 
 @compiled
-def _bracket(sources: Sources, visits: float, rule: Rule) -> tuple[float, float]:
+def _bracket(sources: EchoSources, visits: float, rule: EchoRule) -> tuple[float, float]:
     """A price at which more than the visits are used, and one at which none are."""
     rate, profit, decay = sources
     hi = 0.0
@@ -178,7 +178,7 @@ def _bracket(sources: Sources, visits: float, rule: Rule) -> tuple[float, float]
     lo, stride = hi, len(rate) // _SAMPLE
     some = sources
     if stride > 8:
-        some = Sources(rate[::stride].copy(), profit[::stride].copy(), decay[::stride].copy())
+        some = EchoSources(rate[::stride].copy(), profit[::stride].copy(), decay[::stride].copy())
     goal = visits * len(some.rate) / len(rate)
     while lo > 1e-300 and _used(some, lo, rule) < goal:
         lo, hi = lo / 4.0, lo
@@ -186,7 +186,7 @@ def _bracket(sources: Sources, visits: float, rule: Rule) -> tuple[float, float]
 
 
 @compiled
-def _close_in(sources: Sources, visits: float, rule: Rule) -> tuple[float, float]:
+def _close_in(sources: EchoSources, visits: float, rule: EchoRule) -> tuple[float, float]:
     """A price at which too many visits are used, and one close above it at which too few are.
 
     Secant steps, and a geometric halving whenever a step leaves the bracket or did not halve what
