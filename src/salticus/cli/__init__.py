@@ -38,7 +38,14 @@ def _main(
 
 
 _PANELS: dict[str, tuple[Command, ...]] = {
-    "A crawl": (running.init, pages.add, running.doctor, running.run, running.status),
+    "A crawl": (
+        running.init,
+        pages.add,
+        pages.discover,
+        running.doctor,
+        running.run,
+        running.status,
+    ),
     "What it found": (
         showing.changes,
         showing.search,

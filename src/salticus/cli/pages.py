@@ -66,6 +66,46 @@ def add(
         raise typer.Exit(1)
 
 
+def discover(
+    hosts: list[str] = arg(REQUIRED, "Hosts, such as news.example.org."),
+    tag: Texts = options.LABELS,
+    sections: int = opt(20, "Pages linked from the main page to look at, of each host.", min=0),
+    dry_run: bool = opt(False, "Show them, and add nothing.", "--dry-run"),
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
+) -> None:
+    """Find where hosts show their new pages, and add these sources.
+
+    Looks at the main page and its sections, at feeds and at sitemaps, politely
+    and not on the budget. Exit code 1 if a host could not be looked at.
+    """
+    from salticus.crawl.discovery import discover
+    from salticus.crawl.manual import NewPage
+    from salticus.crawl.manual import add as add_pages
+    from salticus.views.times import counted
+
+    with output.steps() as told:
+        looked = discover(settings(config), hosts, sections=sections, told=told)
+        found = asyncio.run(looked)
+    wanted = [NewPage(each.url, kind="source", tags=tuple(tag or ())) for each in found.sources]
+    added = 0
+    if wanted and not dry_run:
+        added = ask(config, add_pages, wanted).new
+    if json:
+        output.json(output.facts_of(found) | {"added": added})
+    else:
+        head = ("source", "format", "links", "newest", "found by")
+        rows = [(each.url, each.format, each.links, each.newest, each.by) for each in found.sources]
+        if rows:
+            output.columns(head, rows)
+        said = f", {added:,} of them new; the crawl will read them" if wanted and not dry_run else ""
+        typer.echo(f"{counted(len(rows), 'source')} found{said}")
+        for host, fault in found.failed.items():
+            output.wrapped(f"{host} could not be looked at: {fault}")
+    if found.failed:
+        raise typer.Exit(1)
+
+
 def _days(name: str, text: str | None) -> float | None:
     """The length of time given to the flag `name`, if any, in days."""
     length = span(name, text)

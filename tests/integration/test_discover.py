@@ -1,0 +1,157 @@
+"""Sources of hosts are found from their names alone, politely, and by whatever they are there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from salticus.checks.fetch import settings
+from salticus.checks.fetch_server import Route, Server, reply
+from salticus.config import Config
+from salticus.crawl.discovery import Discovered, discover
+from salticus.errors import ConfigError, InputError
+
+from .conftest import Street, finished
+
+RSS = (
+    b"<rss><channel><item><link>/a/1</link>"
+    b"<pubDate>Mon, 01 Jun 2026 10:00:00 GMT</pubDate></item></channel></rss>"
+)
+ATOM = b'<feed><entry><link href="/a/2"/></entry></feed>'
+MAP = b"<urlset><url><loc>/a/1</loc></url><url><loc>/a/2</loc></url></urlset>"
+
+
+def html(*paths: str, head: str = "") -> bytes:
+    links = "".join(f'<a href="{path}">{path}</a>' for path in paths)
+    page = f"<html><head>{head}</head><body>{links}</body></html>"
+    return reply(page.encode(), Content_Type="text/html")
+
+
+def alternate(path: str) -> str:
+    return f'<link rel="alternate" type="application/rss+xml" href="{path}">'
+
+
+def polite(tmp_path: Path) -> Config:
+    config = settings(timeout=60.0)
+    fetch = msgspec.structs.replace(config.fetch, contact="me@example.org")
+    store = f"sqlite:{tmp_path / 'none.db'}"
+    return msgspec.structs.replace(config, fetch=fetch, store=store, folder=str(tmp_path))
+
+
+def found(
+    tmp_path: Path, routes: dict[str, Route], sections: int = 20
+) -> tuple[Discovered, list[str]]:
+    """What is discovered on a host with these pages, and the paths that were asked for."""
+
+    async def main() -> tuple[Discovered, list[str]]:
+        async with Server(routes) as server:
+            told = await discover(polite(tmp_path), [f"http://{server.host}"], sections=sections)
+            return told, [path for path, _ in server.arrivals]
+
+    return asyncio.run(main())
+
+
+def by_path(told: Discovered) -> dict[str, tuple[str, int, str]]:
+    return {
+        "/" + each.url.split("/", 3)[3]: (each.format, each.links, each.by) for each in told.sources
+    }
+
+
+ARTICLES = tuple(f"/a/{n}" for n in range(8))
+SPORT = tuple(f"/s/{n}" for n in range(8))
+
+
+def test_all_that_a_site_says_of_its_sources_is_found(tmp_path: Path) -> None:
+    told, asked = found(
+        tmp_path,
+        {
+            "/robots.txt": reply(b"Sitemap: /map.xml\nUser-agent: *\nDisallow: /no/"),
+            "/": html(*ARTICLES, "/sport/", "/no/", "/about", head=alternate("/all.rss")),
+            "/sport/": html(*SPORT, head=alternate("/sport/rss")),
+            "/about": html(*ARTICLES[:3]),
+            "/all.rss": reply(RSS),
+            "/sport/rss": reply(ATOM),
+            "/map.xml": reply(MAP),
+        },
+    )
+    assert told.failed == {}
+    home = told.sources[0].url
+    assert by_path(told) == {
+        "/": ("html", 11, "the main page"),
+        "/map.xml": ("sitemap", 2, "robots.txt"),
+        "/sport/": ("html", 8, "one hop from the main page"),
+        "/all.rss": ("rss", 1, "announced by the main page"),
+        "/sport/rss": ("atom", 1, f"announced by {home}sport/"),
+    }
+    assert "/no/" not in asked, "law: robots.txt is obeyed"
+    assert len(asked) == len(set(asked)), "law: nothing is asked for twice"
+    newest = {each.url.rpartition("/")[2]: each.newest for each in told.sources}
+    assert newest["all.rss"] == "2026-06-01T10:00:00Z"
+
+
+def test_usual_places_are_tried_where_nothing_is_announced(tmp_path: Path) -> None:
+    told, asked = found(
+        tmp_path,
+        {"/": html(*ARTICLES), "/rss.xml": reply(RSS), "/sitemap.xml": reply(MAP)},
+    )
+    assert by_path(told) == {
+        "/": ("html", 8, "the main page"),
+        "/rss.xml": ("rss", 1, "a usual place"),
+        "/sitemap.xml": ("sitemap", 2, "a usual place"),
+    }
+    assert "/atom.xml" not in asked, "one is enough"
+
+
+def test_a_page_that_is_there_for_every_address_is_no_feed(tmp_path: Path) -> None:
+    same = html(*ARTICLES)
+    paths = ("/", "/feed", "/rss", "/rss.xml", "/sitemap.xml", "/sitemap_index.xml")
+    told, _ = found(tmp_path, dict.fromkeys(paths, same))
+    assert list(by_path(told)) == ["/"]
+
+
+def test_no_more_sections_are_looked_at_than_asked_for(tmp_path: Path) -> None:
+    names = [f"/{c}/" for c in "abcdefgh"]
+    routes: dict[str, Route] = {name: html(*(f"{name}{n}" for n in range(9))) for name in names}
+    told, asked = found(tmp_path, {"/": html(*names), **routes}, sections=3)
+    assert len([path for path in asked if path in names]) == 3
+    assert len(told.sources) == 4
+
+
+def test_a_host_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    told, _ = found(tmp_path, {})
+    assert told.sources == []
+    assert list(told.failed.values()) == ["gone: the server answered 404"]
+
+
+@pytest.mark.parametrize("name", ["", "news.example/sport", "ftp://news.example", "no host"])
+def test_what_is_no_host_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError):
+        asyncio.run(discover(polite(tmp_path), [name]))
+
+
+def test_someone_must_be_there_to_turn_to() -> None:
+    with pytest.raises(ConfigError, match=r"fetch\.contact is empty"):
+        asyncio.run(discover(Config(), ["news.example"]))
+
+
+def test_the_command_adds_what_it_finds(street: Street) -> None:
+    street.open(shops=1, offers=30, days=30, speed=3600.0, delay=0.01)
+    home = "/".join((street.folder / "urls.txt").read_text().split()[0].split("/")[:3])
+    words = ("discover", home, "-c", street.settings)
+    code, out, err = finished(street.start(*words, "--dry-run", "--json"))
+    assert code == 0, err
+    told = json.loads(out)
+    assert told["added"] == 0
+    assert {each["format"] for each in told["sources"]} >= {"sitemap"}
+    code, out, err = finished(street.start(*words, "--tag", "mall"))
+    assert code == 0, err
+    assert f"{len(told['sources'])} of them new; the crawl will read them" in out
+    kept = street.sql("SELECT url FROM pages WHERE kind = 'source'")
+    assert {url for (url,) in kept} == {each["url"] for each in told["sources"]}
+    code, out, _ = finished(street.start(*words, "--json"))
+    assert (code, json.loads(out)["added"]) == (0, 0)
+    assert all(each["known"] for each in json.loads(out)["sources"])
