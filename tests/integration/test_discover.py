@@ -121,6 +121,22 @@ def test_no_more_sections_are_looked_at_than_asked_for(tmp_path: Path) -> None:
     assert len(told.sources) == 4
 
 
+def test_a_site_that_names_too_many_is_not_asked_for_all(tmp_path: Path) -> None:
+    """A main page, its robots.txt and its sections each name hundreds of feeds and sitemaps."""
+    names = [f"/{c}/" for c in "abcdef"]
+    heads = {name: "".join(alternate(f"{name}{n}.rss") for n in range(300)) for name in names}
+    maps = b"".join(b"Sitemap: /%d.xml\n" % n for n in range(300))
+    _, asked = found(
+        tmp_path,
+        {
+            "/robots.txt": reply(maps),
+            "/": html(*names, head=alternate("/x.rss") * 300),
+            **{name: html(*ARTICLES, head=heads[name]) for name in names},
+        },
+    )
+    assert len(asked) < 130
+
+
 def test_a_host_that_does_not_answer_is_named(tmp_path: Path) -> None:
     told, _ = found(tmp_path, {})
     assert told.sources == []

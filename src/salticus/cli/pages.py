@@ -98,7 +98,9 @@ def discover(
         rows = [(each.url, each.format, each.links, each.newest, each.by) for each in found.sources]
         if rows:
             output.columns(head, rows)
-        said = f", {added:,} of them new; the crawl will read them" if wanted and not dry_run else ""
+        said = (
+            f", {added:,} of them new; the crawl will read them" if wanted and not dry_run else ""
+        )
         typer.echo(f"{counted(len(rows), 'source')} found{said}")
         for host, fault in found.failed.items():
             output.wrapped(f"{host} could not be looked at: {fault}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urljoin, urlsplit
 
@@ -15,8 +15,8 @@ from protego import Protego
 from salticus.clock import Clock, passing
 from salticus.config import Config
 from salticus.crawl.assembly import check_contact, fetching
-from salticus.crawl.opening import clock_of, stored
-from salticus.errors import ExtractError, InputError, PluginError, StoreMissing, UnknownPage
+from salticus.crawl.opening import alone, clock_of
+from salticus.errors import ExtractError, InputError, PluginError, UnknownPage
 from salticus.extract.announced import announced_feeds
 from salticus.extract.base import Content
 from salticus.extract.pool import Extraction
@@ -29,6 +29,7 @@ SECTIONS = 20  # pages one hop from the main page that are looked at
 _USUAL_FEEDS = ("/feed", "/rss", "/rss.xml", "/feed.xml", "/atom.xml", "/feed.json")
 _USUAL_MAPS = ("/sitemap.xml", "/sitemap_index.xml", "/news-sitemap.xml")
 _FEED_FORMATS = frozenset({"rss", "rss 1.0", "atom", "json feed"})
+_MOST = 50  # feeds of a host that are looked at, and sitemaps
 _HUB = 5  # links that a section must have which the main page has not
 _PATIENCE_S = 600.0  # wall seconds for the turn of one request
 _AT_ONCE = 16  # hosts
@@ -64,20 +65,13 @@ async def discover(
     the sitemaps of robots.txt, and the sections that it links to (Lefortier et al. 2013, §3.2).
 
     Nothing is stored. Requests are as polite as visits, and not taken from the budget. Raises
-    StoreLocked if a crawler runs on the store: two would not be polite.
+    StoreLocked if a crawler runs on the store.
     """
     check_contact(config)
     mains = [_main(host) for host in dict.fromkeys(hosts)]
     clock, gate = clock_of(config), asyncio.Semaphore(_AT_ONCE)
     extraction = Extraction(config.extract, rules=config.pages)
-    async with AsyncExitStack() as held:
-        store: Store | None = None
-        with suppress(StoreMissing):
-            store = await held.enter_async_context(stored(config, create=False))
-            await held.enter_async_context(store.lock())
-        fetcher = await held.enter_async_context(fetching(config, clock))
-        held.push_async_callback(extraction.close)
-        await held.enter_async_context(passing(clock))
+    async with alone(config) as store, fetching(config, clock) as fetcher, passing(clock):
         if store is not None:
             fetcher.restore(await store.hosts())
         looks = [Look(fetcher, extraction, clock, store, main, sections) for main in mains]
@@ -87,7 +81,10 @@ async def discover(
                 told(f"looking at {each.main}")
                 await each.run()
 
-        await asyncio.gather(*map(look, looks))
+        try:
+            await asyncio.gather(*map(look, looks))
+        finally:
+            await extraction.close()
     return Discovered(
         [source for each in looks for source in each.found.values()],
         {each.main: each.fault for each in looks if each.fault},
@@ -128,11 +125,11 @@ class Look:
         top = _content(page)
         front = {entry.url for entry in await self._try(page, "the main page")}
         feeds = dict.fromkeys(announced_feeds(top), "announced by the main page")
-        for url in self._in_robots(page.url):
+        for url in self._in_robots(page.url)[:_MOST]:
             await self._visit(url, "robots.txt")
         for url in sorted(filter(_is_section, front), key=len)[: self.sections]:
             feeds |= dict.fromkeys(await self._section(url, front), f"announced by {url}")
-        for url, by in feeds.items():
+        for url, by in list(feeds.items())[:_MOST]:
             await self._visit(url, by)
         await self._usual(page.url)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -56,6 +56,18 @@ async def stored(config: Config, *, create: bool = True) -> AsyncIterator[Store]
         yield store
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def alone(config: Config) -> AsyncIterator[Store | None]:
+    """The store that the settings name, None if there is none, with no crawler on it meanwhile: for
+    a command that asks hosts. StoreLocked if one runs; two would not be polite."""
+    async with AsyncExitStack() as held:
+        store = None
+        with suppress(StoreMissing):
+            store = await held.enter_async_context(stored(config, create=False))
+            await held.enter_async_context(store.lock())
+        yield store
 
 
 async def holder_of(config: Config) -> str | None:

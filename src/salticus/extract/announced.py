@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from salticus.extract.base import Content
 from salticus.extract.document import document_of
 from salticus.extract.links import address
@@ -12,6 +14,7 @@ _FEEDS = (
     "link[rel~=alternate][type='application/feed+json' i]"
 )
 _MOST = 20
+_HEAD = 200_000  # bytes in which a page has its head
 
 
 def announced_feeds(content: Content) -> list[str]:
@@ -21,6 +24,7 @@ def announced_feeds(content: Content) -> list[str]:
     >>> announced_feeds(Content("http://news.example/", page))
     ['http://news.example/rss']
     """
-    found = (node.attributes.get("href") or "" for node in document_of(content).nodes.css(_FEEDS))
+    head = document_of(replace(content, body=content.body[:_HEAD])).nodes
+    found = (node.attributes.get("href") or "" for node in head.css(_FEEDS))
     places = (address(raw, content.url) for raw in found)
     return list(dict.fromkeys(place.url for place in places if place))[:_MOST]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from textwrap import shorten
 from typing import Literal
@@ -15,13 +15,12 @@ from msgspec.structs import replace
 from salticus.clock import passing
 from salticus.config import Config
 from salticus.crawl.assembly import fetching
-from salticus.crawl.opening import clock_of, stored
+from salticus.crawl.opening import alone, clock_of
 from salticus.errors import (
     ExtractError,
     PluginError,
     SalticusError,
     StoreLocked,
-    StoreMissing,
     UnknownPage,
 )
 from salticus.extract.base import Content
@@ -136,7 +135,7 @@ async def trial(config: Config, url: str) -> AsyncIterator[Finding]:
         yield doubtful("trial", f"{url} was not tried: fetch.contact is empty")
         return
     try:
-        async with _alone(config) as store:
+        async with alone(config) as store:
             async for finding in _tried(config, url, store):
                 yield finding
     except StoreLocked:
@@ -147,17 +146,6 @@ async def trial(config: Config, url: str) -> AsyncIterator[Finding]:
         )
     except SalticusError as error:
         yield bad("trial", str(error))
-
-
-@asynccontextmanager
-async def _alone(config: Config) -> AsyncIterator[Store | None]:
-    """The store, if there is one, with no other crawl on it."""
-    async with AsyncExitStack() as held:
-        store = None
-        with suppress(StoreMissing):
-            store = await held.enter_async_context(stored(config, create=False))
-            await held.enter_async_context(store.lock())
-        yield store
 
 
 async def _tried(config: Config, url: str, store: Store | None) -> AsyncIterator[Finding]:
