@@ -168,6 +168,8 @@ def test_the_command_adds_what_it_finds(street: Street) -> None:
     assert f"{len(told['sources'])} of them new; the crawl will read them" in out
     kept = street.sql("SELECT url FROM pages WHERE kind = 'source'")
     assert {url for (url,) in kept} == {each["url"] for each in told["sources"]}
+    code, out, _ = finished(street.start("sources", "-c", street.settings, "--json"))
+    assert {each["url"] for each in json.loads(out)} == {url for (url,) in kept}
     code, out, _ = finished(street.start(*words, "--json"))
     assert (code, json.loads(out)["added"]) == (0, 0)
     assert all(each["known"] for each in json.loads(out)["sources"])

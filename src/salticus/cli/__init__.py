@@ -54,6 +54,7 @@ _PANELS: dict[str, tuple[Command, ...]] = {
         showing.get,
         explaining.fresh,
         explaining.why,
+        showing.sources,
         showing.alerts,
         explaining.freshness,
         explaining.insta,

@@ -139,6 +139,22 @@ def alerts(
         typer.echo("no alerts" if all_ else "no open alerts; all hosts are as they should be")
 
 
+def sources(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
+    """List the sources, and how many new pages each brings."""
+    from salticus.views.sources import HEADER, SourceFacts, as_row, sources_of
+
+    async def listed(crawl: Crawl) -> tuple[list[SourceFacts], datetime]:
+        return await sources_of(crawl), crawl.now()
+
+    found, now = ask(config, listed)
+    if json:
+        output.json(found)
+    elif found:
+        output.columns(HEADER, [as_row(source, now) for source in found])
+    else:
+        typer.echo("no sources; `salticus discover HOST` finds those of a site")
+
+
 def search(
     words: list[str] = arg(REQUIRED, "Words, all of which must be there."),
     limit: int = opt(20, "Show at most so many.", min=1),
