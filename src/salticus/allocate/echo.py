@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from salticus.allocate.rates import g_root
+from salticus.allocate.rates import g_inverse
 from salticus.types import Floats
 from salticus.types.compiled import compiled
 
@@ -124,25 +124,22 @@ def _worth(sources: EchoSources, ages: Floats, price: float) -> Floats:
     return out
 
 
-@compiled
-def _interval(rate: float, profit: float, decay: float, price: float, rule: EchoRule) -> float:
-    """Days between visits at a price; inf if the source is not worth any."""
-    full = rate * profit / decay
-    if not price < full:
-        return math.inf
-    least = 0.0 if rule.published else rule.page_cost * price  # that a page must be worth
-    if least > 0.0 and (profit <= least or full * _g(math.log(profit / least)) <= price):
-        return math.inf
-    x = g_root(-math.log1p(-price / full))
-    return x / decay if x > 0.0 else math.inf
-
-
-@compiled
 def _at(sources: EchoSources, price: float, rule: EchoRule) -> Floats:
+    """Days between visits to each source at a price; inf if it is not worth any."""
+    return g_inverse(_shares(sources, price, rule)) / sources.decay
+
+
+@compiled
+def _shares(sources: EchoSources, price: float, rule: EchoRule) -> Floats:
+    """g(mI) = ω/w of each source; 1 where it is to be dropped."""
     rate, profit, decay = sources
-    out = np.empty(len(rate))
+    least = 0.0 if rule.published else rule.page_cost * price  # that a page must be worth
+    out = np.ones(len(rate))
     for i in range(len(rate)):
-        out[i] = _interval(rate[i], profit[i], decay[i], price, rule)
+        full = rate[i] * profit[i] / decay[i]
+        best = 1.0 if least <= 0.0 else _g(math.log(max(profit[i] / least, 1.0)))
+        if price < full * best:
+            out[i] = price / full
     return out
 
 
@@ -156,36 +153,22 @@ def _spent(sources: EchoSources, interval: Floats, rule: EchoRule) -> float:
     return total
 
 
-@compiled
 def _used(sources: EchoSources, price: float, rule: EchoRule) -> float:
-    rate, profit, decay = sources
-    total = 0.0
-    for i in range(len(rate)):
-        days = _interval(rate[i], profit[i], decay[i], price, rule)
-        if days < math.inf:
-            total += 1.0 / days + rule.page_cost * rate[i]
-    return total
+    return float(_spent(sources, _at(sources, price, rule), rule))
 
 
-@compiled
 def _bracket(sources: EchoSources, visits: float, rule: EchoRule) -> tuple[float, float]:
-    """A price at which more than the visits are used, and one at which none are."""
-    rate, profit, decay = sources
-    hi = 0.0
-    for i in range(len(rate)):
-        hi = max(hi, rate[i] * profit[i] / decay[i])
-    hi *= 1.0 + 1e-9
-    lo, stride = hi, len(rate) // _SAMPLE
-    some = sources
-    if stride > 8:
-        some = EchoSources(rate[::stride].copy(), profit[::stride].copy(), decay[::stride].copy())
-    goal = visits * len(some.rate) / len(rate)
+    """A price at which about the visits are used or more, and one at which fewer are; by a sample
+    if there are many sources."""
+    hi = float((sources.rate * sources.profit / sources.decay).max()) * (1.0 + 1e-9)
+    step = max(len(sources.rate) // _SAMPLE, 1)
+    some = EchoSources(*(np.ascontiguousarray(column[::step]) for column in sources))
+    lo, goal = hi, visits * len(some.rate) / len(sources.rate)
     while lo > 1e-300 and _used(some, lo, rule) < goal:
         lo, hi = lo / 4.0, lo
     return lo, hi
 
 
-@compiled
 def _close_in(sources: EchoSources, visits: float, rule: EchoRule) -> tuple[float, float]:
     """A price at which too many visits are used, and one close above it at which too few are.
 

@@ -158,7 +158,7 @@ def _g_inverse(y: Floats) -> Floats:
         if y[k] >= 1.0:
             x[k] = math.inf
         elif y[k] > 0.0:
-            x[k] = g_root(-math.log1p(-y[k]))
+            x[k] = _root(-math.log1p(-y[k]))
     return x
 
 
@@ -181,13 +181,11 @@ def intervals(rates: Floats, demand: Floats, price: float) -> Floats:
 def inverse_g(z: float) -> float:
     """x with g(x) = 1/z², for z > 1: exact also where 1/z² is nearly 1."""
     near = z < 1.5
-    return g_root(
-        math.log(z / (z - 1.0) * (z / (z + 1.0))) if near else -math.log1p(-1.0 / (z * z))
-    )
+    return _root(math.log(z / (z - 1.0) * (z / (z + 1.0))) if near else -math.log1p(-1.0 / (z * z)))
 
 
 @compiled
-def g_root(goal: float) -> float:
+def _root(goal: float) -> float:
     """The x at which x − ln(1+x) = `goal`, so that 1 − g(x) = e^(−goal).
 
     The start is the series of W around its branch point, or x = goal + ln(1+x) far from it; one or
