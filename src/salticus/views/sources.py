@@ -25,9 +25,9 @@ _LABELS = frozenset(status.label for status in ANSWERED)
 
 
 class SourceFacts(msgspec.Struct, frozen=True):
-    """A source: the `links` that stand there, how many new ones appear a day by its last seven
-    visits, the relative standard error of that, and when the last new one was seen. Before a
-    second visit its rate is that of others like it."""
+    """A source: its `links` (of a sitemap those that stand there, of others all ever named), how
+    many new ones appear a day by its last seven visits, the relative standard error of that, and
+    when the last new one was seen. Before a second visit its rate is that of others like it."""
 
     url: str
     state: str

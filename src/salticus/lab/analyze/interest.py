@@ -18,7 +18,7 @@ from salticus.lab.analyze.links import names_of, read_links
 from salticus.lab.analyze.pages import AnalyzedPages
 from salticus.lab.analyze.shares import percent
 from salticus.predict.interest import Prior, ages, interest
-from salticus.types import Bools, Floats, Ints
+from salticus.types import Floats, Ints
 from salticus.types.dates import DAY_US
 
 PATTERNS, DAYS = 6, 14  # as in Lefortier et al. 2013, §3.1
@@ -104,6 +104,7 @@ def interest_of(log: Log, known: AnalyzedPages) -> InterestSummary | None:
     whole = interest(clicks.sum(axis=0)[None], seen.sum(axis=0)[None], edges, Prior(1.0, 1.0))
     patterns, notes = _patterns(pages)
     many, named = np.bincount(of_page), names_of(log, known)
+    had = _sums(pages.place, pages.counts["clicks"], len(pages.row))
     most = np.lexsort((sources, -clicks.sum(axis=1)))[:_SOURCES].tolist()
     return InterestSummary(
         pages=len(pages.row),
@@ -118,7 +119,7 @@ def interest_of(log: Log, known: AnalyzedPages) -> InterestSummary | None:
                 pages=int(many[k]),
                 profit=float(told.profit[k]),
                 half_life_hours=_half_life(told.decay[k]),
-                error=_error(pages, of_page == k),
+                error=_error(had[of_page == k]),
             )
             for k in most
         ],
@@ -126,9 +127,8 @@ def interest_of(log: Log, known: AnalyzedPages) -> InterestSummary | None:
     )
 
 
-def _error(pages: NewPages, some: Bools) -> float | None:
-    """By how much the mean clicks of these pages may be off, relative to it: one standard error."""
-    clicks = _sums(pages.place, pages.counts["clicks"], len(pages.row))[some]
+def _error(clicks: Floats) -> float | None:
+    """By how much the mean clicks of pages may be off, relative to it: one standard error."""
     if len(clicks) < 2 or not clicks.any():
         return None
     return float(clicks.std(ddof=1) / math.sqrt(len(clicks)) / clicks.mean())
