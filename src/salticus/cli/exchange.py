@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from salticus.cli import options, output
-from salticus.cli.options import REQUIRED, Texts, arg, ask, day, from_options, opt, settings, span
+from salticus.cli.options import (
+    REQUIRED,
+    Texts,
+    arg,
+    ask,
+    day,
+    from_options,
+    opt,
+    settings,
+    span,
+    waited,
+)
 from salticus.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,7 +46,7 @@ def import_(
     """Warm the store with the pages, visits and clicks of a log."""
     from salticus.crawl.importing import import_log
 
-    new = asyncio.run(import_log(settings(config), log, values=not without_values))
+    new = waited(import_log(settings(config), log, values=not without_values))
     facts = {f"new {what}": count for what, count in new.items()}
     told = {"log": str(log), "new": new}
     output.answer(told, json, lambda _: output.facts(f"imported {log}", facts))
@@ -147,7 +157,7 @@ def feed_import(
     from salticus.crawl.importing import FeedTerms, import_feed
 
     terms = FeedTerms(merchant, day("at", at), tuple(tag or ()), known_only, keep_tracking)
-    done = asyncio.run(import_feed(settings(config), file, terms))
+    done = waited(import_feed(settings(config), file, terms))
     if json:
         output.json(done)
         return

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from inspect import signature
@@ -95,7 +94,14 @@ def ask(
         async with open_crawl(settings(config)) as crawl:
             return await question(crawl, *given, **named)
 
-    return asyncio.run(asked())
+    return waited(asked())
+
+
+def waited(work: Coroutine[Any, Any, T]) -> T:
+    """What comes of work that waits for others. `--help` does not, and is to be quick."""
+    import asyncio
+
+    return asyncio.run(work)
 
 
 def span(name: str, text: str | None) -> timedelta | None:

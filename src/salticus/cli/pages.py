@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import typer
 
 from salticus.cli import options, output
-from salticus.cli.options import REQUIRED, PageKind, Texts, arg, ask, opt, settings, span
+from salticus.cli.options import REQUIRED, PageKind, Texts, arg, ask, opt, settings, span, waited
 from salticus.config import Config
 from salticus.errors import InputError, StoreLocked
 
@@ -86,7 +85,7 @@ def discover(
 
     with output.steps() as told:
         looked = discover(settings(config), hosts, sections=sections, told=told)
-        found = asyncio.run(looked)
+        found = waited(looked)
     wanted = [NewPage(each.url, kind="source", tags=tuple(tag or ())) for each in found.sources]
     added = 0
     if wanted and not dry_run:
@@ -122,7 +121,7 @@ def _read(config: Config, sources: list[str], *, json: bool) -> tuple[dict[str, 
     try:
         with output.steps() as step:
             step("reading")
-            read, found, waiting = asyncio.run(read_sources(config, sources))
+            read, found, waiting = waited(read_sources(config, sources))
     except StoreLocked:
         if not json:
             typer.echo("a crawl is running: it will read them at its next tick")
@@ -161,7 +160,7 @@ def visit(
     chosen = settings(config)
     with output.steps() as told:
         told("visiting")
-        visited = asyncio.run(visit_now(chosen, given_urls(urls)))
+        visited = waited(visit_now(chosen, given_urls(urls)))
     if json:
         output.json([as_json(page) for page in visited])
     for page in () if json else visited:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tomllib
 from collections import Counter
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from salticus.cli import options, output
-from salticus.cli.options import REQUIRED, arg, ask, opt, settings, span
+from salticus.cli.options import REQUIRED, arg, ask, opt, settings, span, waited
 from salticus.config import Config, parse
 from salticus.config.file import default_text
 from salticus.errors import InputError
@@ -118,7 +117,7 @@ def config_check(
     """
     from salticus.views.settings import settings_of
 
-    found = [each for each in asyncio.run(settings_of(file))[1] if each.level == "fail"]
+    found = [each for each in waited(settings_of(file))[1] if each.level == "fail"]
     if json:
         output.json({"file": str(file), "ok": not found, "problems": found})
     elif not found:
@@ -158,7 +157,7 @@ def doctor(
     robots.txt says, what comes back, and what would be read of it. Exit code 1
     if anything fails.
     """
-    found = asyncio.run(_examined(config, url, json=json))
+    found = waited(_examined(config, url, json=json))
     counts = Counter(finding.level for finding in found)
     said = f"{counts['ok']} ok, {counts['warn']} to look at, {counts['fail']} failed"
     output.answer({"ok": not counts["fail"], "findings": found}, json, said)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import select
 import signal
@@ -22,6 +21,8 @@ from salticus.cli.options import REQUIRED, PageKind, arg, ask, from_options, mom
 from salticus.errors import InputError
 
 if TYPE_CHECKING:
+    import asyncio
+
     from salticus.crawl.opening import Crawl
     from salticus.views.diff import Piece
     from salticus.views.page import HeldValue, PageView, Seen
@@ -245,6 +246,8 @@ def changes(
 @asynccontextmanager
 async def _until_stopped() -> AsyncIterator[asyncio.Event]:
     """An event that is set by a signal to end, and when nobody reads our output any more."""
+    import asyncio
+
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
@@ -256,6 +259,8 @@ async def _until_stopped() -> AsyncIterator[asyncio.Event]:
 
 
 async def _watch(stopped: asyncio.Event) -> None:
+    import asyncio
+
     stdout = select.poll()
     stdout.register(sys.stdout.fileno(), 0)
     while not stdout.poll(0):  # noqa: ASYNC110 the kernel tells nobody that a reader has left
