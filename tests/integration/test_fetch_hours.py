@@ -49,7 +49,7 @@ def config(delay: float = 0.0, concurrency: int = 256) -> Config:
 
 
 def fast(speed: float = SPEED) -> SystemClock:
-    return SystemClock(speed=speed, world_origin=NOON, wall_origin=datetime.now(UTC))
+    return SystemClock(speed=speed, world_origin=NOON, wall_origin=SystemClock().now())
 
 
 def test_nothing_is_asked_outside_of_the_hours_robots_included() -> None:

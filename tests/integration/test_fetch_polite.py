@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from salticus.checks.fetch import settings
 from salticus.checks.fetch_server import Route, Server, hang, reply, reset
-from salticus.clock import SystemClock
+from salticus.clock import SystemClock, wall_time
 from salticus.config import Config, Host, Span
 from salticus.fetch.http import HttpEngine
 from salticus.fetch.polite import PoliteFetcher
@@ -55,7 +55,7 @@ def late(before: float, answer: bytes) -> Route:
     """A route that answers when a time has passed."""
 
     async def route(headers: Headers, writer: asyncio.StreamWriter) -> bytes:
-        await asyncio.sleep(before - time.time())
+        await asyncio.sleep(before - wall_time())
         return answer
 
     return route
@@ -69,12 +69,12 @@ def several(*answers: bytes) -> Callable[[Headers, asyncio.StreamWriter], bytes]
 
 def test_a_visit_tells_what_came_when() -> None:
     async def main(fetcher: PoliteFetcher, server: Server) -> None:
-        start = datetime.now(UTC).timestamp() * 1e6
+        start = SystemClock().now().timestamp() * 1e6
         fetched = await visit(fetcher, server.target("/p"))
         assert fetched.status is Status.OK
         assert fetched.body == b"<html>page</html>"
         assert fetched.content_type == "text/html"
-        assert start <= fetched.at <= datetime.now(UTC).timestamp() * 1e6
+        assert start <= fetched.at <= SystemClock().now().timestamp() * 1e6
         assert fetched.fault is None
 
     with_fetcher(main)
@@ -91,7 +91,7 @@ def test_elapsed_time_is_that_of_the_exchange_alone() -> None:
 def test_world_time_may_run_faster() -> None:
     async def main(fetcher: PoliteFetcher, server: Server) -> None:
         origin = datetime(2000, 1, 1, tzinfo=UTC)
-        fetcher.clock = SystemClock(speed=1.0, world_origin=origin, wall_origin=datetime.now(UTC))
+        fetcher.clock = SystemClock(speed=1.0, world_origin=origin, wall_origin=SystemClock().now())
         fetched = await visit(fetcher, server.target("/p"))
         assert 0 <= fetched.at / 1e6 - origin.timestamp() < 10
 
@@ -178,7 +178,7 @@ def test_time_outs_are_not_tried_again() -> None:
 
 def test_retries_end_when_time_is_up_with_the_last_failure() -> None:
     async def main(fetcher: PoliteFetcher, server: Server) -> None:
-        before = time.time() + ROOM_S
+        before = wall_time() + ROOM_S
         server.routes["/always"] = late(before, reply(status="500 Oops"))
         fetched = await visit(fetcher, server.target("/always"), before)
         assert fetched.status is Status.HTTP
@@ -192,7 +192,7 @@ def test_a_busy_host_ends_the_visit_and_is_left_alone_as_long_as_it_asked() -> N
         server.routes["/busy"] = several(reply(status="503 Wait", Retry_After="1"), PAGE)
         fetched = await visit(fetcher, server.target("/busy"))
         assert (fetched.status, fetched.code) == (Status.BUSY, 503)
-        assert fetcher.host(server.target("/busy").host).next_at >= time.time() + 0.9
+        assert fetcher.host(server.target("/busy").host).next_at >= wall_time() + 0.9
         assert (await visit(fetcher, server.target("/busy"))).status is Status.OK
         first, second = server.times("/busy")
         assert second - first >= 0.999
@@ -220,7 +220,7 @@ def test_a_pause_is_heeded_by_those_who_wait_for_one_of_the_seats_that_all_hosts
             ]
             await server.asked("/busy")
             await other.asked("/slow")
-            late = asyncio.create_task(fetcher.fetch(server.target("/late"), time.time() + 1800))
+            late = asyncio.create_task(fetcher.fetch(server.target("/late"), wall_time() + 1800))
             await asyncio.sleep(0)  # it has its turn, and waits for a seat
             busy.set()
             assert await late is None
@@ -269,7 +269,7 @@ def test_a_redirect_obeys_the_other_hosts_robots_and_turns() -> None:
 
 def test_a_redirect_that_must_wait_too_long_ends_as_busy() -> None:
     async def main(fetcher: PoliteFetcher, server: Server) -> None:
-        before = time.time() + ROOM_S
+        before = wall_time() + ROOM_S
         server.routes["/r"] = late(before, reply(status="302 Found", Location="/p"))
         fetched = await visit(fetcher, server.target("/r"), before)
         assert fetched.status is Status.BUSY
@@ -336,7 +336,7 @@ def test_robots_out_of_reach_closes_the_host_without_asking_again() -> None:
 
 def test_known_robots_is_not_asked_for_and_stale_rules_hold() -> None:
     async def main(fetcher: PoliteFetcher, server: Server) -> None:
-        rules, now = "User-agent: *\nDisallow: /p\n", time.time()
+        rules, now = "User-agent: *\nDisallow: /p\n", wall_time()
         state = HostState(server.host, robots=rules, robots_code=200, robots_until=now + 60)
         fetcher.restore([state])
         assert (await visit(fetcher, server.target("/p"))).status is Status.DISALLOWED
@@ -370,7 +370,7 @@ def test_patterns_set_delay_and_concurrency() -> None:
     )
 
     async def main(fetcher: PoliteFetcher, server: Server) -> None:
-        now = time.time()
+        now = wall_time()
         assert fetcher.concurrency("x.org") == 1
         assert fetcher.concurrency("a.net") == 7
         assert 9 <= fetcher.capacity("x.org", now + 3, 30) <= 10
@@ -408,7 +408,7 @@ def test_waiting_for_a_seat_ends_in_time_and_frees_the_turn() -> None:
             await visit(fetcher, server.target("/p"))
             task = asyncio.create_task(visit(fetcher, other.target("/hang")))
             await other.asked("/hang")
-            assert await fetcher.fetch(server.target("/p"), time.time() + 0.05) is None
+            assert await fetcher.fetch(server.target("/p"), wall_time() + 0.05) is None
             assert not task.done(), "the seat was still taken"
             await task
             assert (await visit(fetcher, server.target("/p"))).status is Status.OK
@@ -419,10 +419,10 @@ def test_waiting_for_a_seat_ends_in_time_and_frees_the_turn() -> None:
 
 def test_a_visit_that_comes_too_late_is_not_made() -> None:
     async def main(fetcher: PoliteFetcher, server: Server) -> None:
-        assert await fetcher.fetch(server.target("/p"), time.time() - 1) is None
+        assert await fetcher.fetch(server.target("/p"), wall_time() - 1) is None
         assert not server.arrivals
         await visit(fetcher, server.target("/p"))
-        assert await fetcher.fetch(server.target("/p"), time.time() - 1) is None
+        assert await fetcher.fetch(server.target("/p"), wall_time() - 1) is None
         assert paths(server) == ["/robots.txt", "/p"]
 
     with_fetcher(main)
@@ -450,7 +450,7 @@ def test_cancellation_frees_the_turn_wherever_it_strikes() -> None:
 def test_a_new_process_waits_the_delay_before_its_first_request() -> None:
     async def main(fetcher: PoliteFetcher, server: Server) -> None:
         start = time.monotonic()
-        fetcher.restore([HostState(server.host, next_at=time.time() - 100)])
+        fetcher.restore([HostState(server.host, next_at=wall_time() - 100)])
         await visit(fetcher, server.target("/p"))
         assert server.times()[0] - start >= 0.099
 
@@ -463,9 +463,9 @@ def test_pauses_survive_a_restart() -> None:
         assert (await visit(fetcher, server.target("/busy"))).status is Status.BUSY
         again = fetcher_of(settings())
         again.restore([fetcher.host(server.host)])
-        assert await again.fetch(server.target("/p"), time.time() + 50) is None
+        assert await again.fetch(server.target("/p"), wall_time() + 50) is None
         assert again.host(server.host).strikes == 1
-        assert again.capacity(server.host, time.time(), 50) == 0.0
+        assert again.capacity(server.host, wall_time(), 50) == 0.0
         await again.close()
 
     with_fetcher(main)

@@ -1,14 +1,13 @@
 """Pages that are rendered: what the fetcher gives to a renderer, and what it takes from it."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 
 import msgspec
 
 from salticus.checks.fetch import settings
 from salticus.checks.fetch_server import Server, reply
-from salticus.clock import SystemClock
+from salticus.clock import SystemClock, wall_time
 from salticus.config import Config, Rule
 from salticus.fetch.base import Answer, Ask
 from salticus.fetch.http import HttpEngine
@@ -212,9 +211,9 @@ def test_the_turn_is_free_while_a_page_is_rendered_and_the_time_counts() -> None
         fetcher.renderer = fake = Fake(slow)
         task = asyncio.create_task(visit(fetcher, server, "/js"))
         await server.asked("/js")
-        start = time.time()
+        start = wall_time()
         assert (await visit(fetcher, server, "/plain")).status is Status.OK
-        waited = time.time() - start
+        waited = wall_time() - start
         done.set()
         assert (await task).elapsed_s >= waited / 2
         assert not fake.closed
@@ -229,10 +228,10 @@ def test_the_turn_is_free_while_a_page_is_rendered_and_the_time_counts() -> None
 
 def test_a_page_may_ask_beyond_the_tick_that_it_began_in() -> None:
     found: list[Answer | None] = []
-    before = time.time() + 2.0  # room for it to begin, on a busy machine too
+    before = wall_time() + 2.0  # room for it to begin, on a busy machine too
 
     async def rendering(page: Answer, wait: str | None, ask: Ask) -> Answer:
-        await asyncio.sleep(before - time.time())
+        await asyncio.sleep(before - wall_time())
         found.append(await ask(f"{page.url}/more"))
         return page
 

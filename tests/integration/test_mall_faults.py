@@ -16,7 +16,7 @@ import aiohttp
 import pytest
 import uvloop
 
-from salticus.clock import VirtualClock
+from salticus.clock import VirtualClock, wall_time
 from salticus.lab.worlds.mall.audit import AccessEntry, audit
 from salticus.lab.worlds.mall.faults import Fault
 from salticus.lab.worlds.mall.server import Mall
@@ -89,7 +89,7 @@ def test_a_shop_that_asks_for_patience_stays_closed_until_then(fault: Fault) -> 
             assert await status(f"http://{mall.hosts[0]}/robots.txt") == (429, "1")
             last = mall.log[-1]
             assert last.ended is not None
-            await asyncio.sleep(max(0.0, last.ended + 1 - time.time()))
+            await asyncio.sleep(max(0.0, last.ended + 1 - wall_time()))
             assert await status(mall.urls[2]) == (200, None)
         assert [entry.fault for entry in mall.log] == [fault.kind, None, "early", "early", None]
         assert [entry.retry_after for entry in mall.log] == [1, None, 1, 1, None]

@@ -94,7 +94,7 @@ def test_pages_show_the_truth_of_their_time_on_a_clock_that_jumps(run: Run) -> N
 def test_pages_show_the_truth_of_their_arrival_on_a_clock_that_races(run: Run) -> None:
     async def main() -> None:
         stock = generate(shops=4, offers=60, days=30)
-        clock = SystemClock(speed=2_000_000, world_origin=START, wall_origin=datetime.now(UTC))
+        clock = SystemClock(speed=2_000_000, world_origin=START, wall_origin=SystemClock().now())
         mall = Mall(stock, clock)
         async with opened(mall) as session:
 

@@ -174,7 +174,7 @@ def test_its_crawl_goes_on(sql: Path, tmp_path: Path) -> None:
         build(sql, tmp_path / "times.db")
         last = rows(tmp_path / "times.db", "SELECT max(last_visit) AS at FROM pages")[0]["at"]
         world = datetime.fromtimestamp(last / 1e6, UTC) + timedelta(days=1)
-        clock = SystemClock(speed=1.0, world_origin=world, wall_origin=datetime.now(UTC))
+        clock = SystemClock(speed=1.0, world_origin=world, wall_origin=SystemClock().now())
         mall = Mall(generate(shops=3, offers=9, days=30, seed=7), clock)
         await mall.start()
         try:

@@ -7,7 +7,7 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import TypeVar
 from zoneinfo import ZoneInfo
@@ -234,12 +234,12 @@ async def _law_is_patient(make: Make) -> None:
         busy = await fetcher.fetch(server.target("/busy"))
         assert busy is not None, "law: without a deadline every visit is made"
         assert busy.status is Status.BUSY, "law: 429 is BUSY"
-        soon = time.time() + 20
+        soon = wall_time() + 20
         assert await fetcher.fetch(server.target("/p"), soon) is None, "law: Retry-After holds"
         assert await fetcher.fetch(server.target("/p"), 0.0) is None, "law: too late is too late"
-        assert fetcher.capacity(server.host, time.time(), 20) == 0, "law: no capacity meanwhile"
-        assert fetcher.capacity(server.host, time.time(), 40) > 0, "law: capacity comes back"
-        assert _next_at(fetcher, server) > time.time() + 25, "law: the host remembers"
+        assert fetcher.capacity(server.host, wall_time(), 20) == 0, "law: no capacity meanwhile"
+        assert fetcher.capacity(server.host, wall_time(), 40) > 0, "law: capacity comes back"
+        assert _next_at(fetcher, server) > wall_time() + 25, "law: the host remembers"
     assert len(server.times()) == 2, "law: a host that said Retry-After is left alone"
 
 
@@ -258,7 +258,7 @@ async def _law_is_patient_at_once(make: Make) -> None:
     routes = {"/429": dripping("429 Slow down", Retry_After="3600"), "/slow": slow}
     config = settings(per_host=2, timeout=4 * _PATIENCE_S)
     async with Server({**routes, "/p": reply(BODY)}) as server, _made(make, config) as fetcher:
-        soon = time.time() + 1800
+        soon = wall_time() + 1800
         begun = [asyncio.create_task(fetcher.fetch(server.target(path))) for path in routes]
         await server.asked("/429")
         await server.asked("/slow")
@@ -273,15 +273,15 @@ async def _law_is_patient_at_once(make: Make) -> None:
 
 
 async def _law_keeps_hours(make: Make) -> None:
-    now = datetime.now(UTC)
+    now = SystemClock().now()
     start, end = ((now + timedelta(hours=h)).time().replace(tzinfo=None) for h in (6, 7))
     closed = Host("*", hours=Hours(start, end, ZoneInfo("UTC")))
     config = msgspec.structs.replace(settings(delay=1.0), hosts=(closed,))
     async with Server({"/p": reply(BODY)}) as server, _made(make, config) as fetcher:
-        visit = await fetcher.fetch(server.target("/p"), time.time() + 3600)
+        visit = await fetcher.fetch(server.target("/p"), wall_time() + 3600)
         assert visit is None, "law: no visit outside of the hours"
-        assert fetcher.capacity(server.host, time.time(), 3600) == 0, "law: no capacity then"
-        room = fetcher.capacity(server.host, time.time(), 86_400)
+        assert fetcher.capacity(server.host, wall_time(), 3600) == 0, "law: no capacity then"
+        room = fetcher.capacity(server.host, wall_time(), 86_400)
         assert 3500 < room < 3700, f"law: the capacity is that of the hours, not {room}"
     assert not server.arrivals, "law: nothing is requested outside of the hours"
 
@@ -323,8 +323,8 @@ async def _law_remembers(make: Make) -> None:
         (again,) = await _visits(make, _patient(), [server.target("/p", first.etag)])
         assert again.status is Status.NOT_MODIFIED, "law: a conditional request is understood"
         async with _made(make, settings(delay=0.1)) as fetcher:
-            fetcher.restore([HostState(server.host, next_at=time.time() + 30)])
-            made = await fetcher.fetch(server.target("/p"), time.time() + 20)
+            fetcher.restore([HostState(server.host, next_at=wall_time() + 30)])
+            made = await fetcher.fetch(server.target("/p"), wall_time() + 20)
             assert made is None, "law: what was remembered of a host holds"
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from salticus.clock import Clock
+from salticus.clock import Clock, wall_time
 from salticus.errors import ConfigError
 from salticus.lab.worlds.mall import faults, render, zoo
 from salticus.lab.worlds.mall.audit import DISALLOWED, AccessEntry
@@ -104,7 +104,7 @@ class Mall:
     def end(self, entry: AccessEntry) -> None:
         """A request is over; only the first call counts."""
         if entry.ended is None:
-            entry.ended = time.time()
+            entry.ended = wall_time()
             if self._file is not None:
                 self._file.write(msgspec.json.encode(entry) + b"\n")
 
@@ -162,7 +162,7 @@ class Shop:
         for entry, earlier in list(self._open.values()):
             if earlier.transport is None or earlier.transport.is_closing():
                 self._end(entry)
-        now = time.time(), epoch_us(self.mall.clock.now())
+        now = wall_time(), epoch_us(self.mall.clock.now())
         request = Arrival(message, payload, protocol, writer, task, asyncio.get_running_loop())
         request.arrived, request.world = now
         return request
@@ -322,7 +322,7 @@ class Shop:
         wait = max(1, ceil(seconds))
         entry.fault = entry.fault or "early"
         entry.retry_after = wait
-        self._closed_until = max(self._closed_until, time.time() + wait)
+        self._closed_until = max(self._closed_until, wall_time() + wait)
         headers = {**_TEXT, "Retry-After": str(wait)}
         return _plain(status, b"Please come back later.\n", headers)
 
