@@ -28,3 +28,18 @@ BUILTIN = {
     "kab5_mixture": "salticus.allocate.kab:Kab5Mixture",
     "leap": "salticus.allocate.leap:Leap",
 }
+
+DISCOVERY = {
+    "echo_newpages": "salticus.allocate.discovery:EchoNewpages",
+    "echo_newpages_published": "salticus.allocate.discovery:EchoNewpagesPublished",
+    "echo_schedule": "salticus.allocate.discovery:EchoSchedule",
+    "echo_schedule_published": "salticus.allocate.discovery:EchoSchedulePublished",
+    "echo_greedy": "salticus.allocate.discovery:EchoGreedy",
+    "bfs": "salticus.allocate.discovery:Bfs",
+    "quota": "salticus.allocate.discovery:Quota",
+    "frequency": "salticus.allocate.discovery:Frequency",
+    "miniflux": "salticus.allocate.discovery:Miniflux",
+    "news_crawl": "salticus.allocate.discovery:NewsCrawl",
+    "fixed_sources": "salticus.allocate.discovery:FixedSources",
+}
+"""Policies that find new pages."""

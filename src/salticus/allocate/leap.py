@@ -7,16 +7,19 @@ import math
 import numpy as np
 
 from salticus.allocate.base import Policy, known
+from salticus.allocate.echo import EchoSources, revisits, worth_it
+from salticus.allocate.echo import worth as source_worth
 from salticus.allocate.rates import rows_by_host
-from salticus.allocate.share import first, ranked
+from salticus.allocate.share import first, in_turn, ranked
 from salticus.errors import ConfigError
-from salticus.types import Answering, Pages, Survival, Valued
+from salticus.types import Answering, Pages, Prospects, Survival, Valued
 from salticus.types.arrays import DAY, NEVER, Bools, Floats, Ints, instant
 from salticus.types.compiled import compiled
 from salticus.types.state import State
 
 _DAY_US = int(DAY.astype(np.int64))
 _NEVER = int(NEVER.astype(np.int64))
+_STEP = 0.1  # by which the price follows what is wanted at it, where new pages come and go
 
 
 class Leap(Policy):
@@ -57,6 +60,8 @@ class Leap(Policy):
         self._asked = (np.nan, np.nan)  # the prices of the last answer
 
     def expected(self, pages: Pages, visits: float) -> Floats:
+        if pages.prospects is not None:
+            return self._finding(pages, pages.prospects, visits)
         worth, alone = self.worth(pages)
         order, then = np.negative(worth, out=worth), np.negative(alone, out=alone)
         expected = first(order, visits, then)
@@ -69,6 +74,39 @@ class Leap(Policy):
                 expected[rows] = first(order[rows], share, then[rows])
         self._note_price(order, then, expected)
         return expected
+
+    def _finding(self, pages: Pages, prospects: Prospects, visits: float) -> Floats:
+        """The same where new pages are to be found: a source takes up its own visit, and those to
+        the pages on it that will be worth the price."""
+        level = self._level(prospects, visits / pages.tick.days)
+        worth, alone = self.worth(pages)
+        self._prospect(pages, prospects, worth, alone, level)
+        burden, rows = np.ones(len(pages)), np.flatnonzero(prospects.rate > 0.0)
+        burden[rows] += _finds(prospects, rows, _ages_of(pages, rows), level)
+        order = np.lexsort((-alone, -worth))
+        wanted = float(burden[worth >= level].sum())
+        off = math.log((wanted + 1.0) / (visits + 1.0))
+        self._asked = (level * math.exp(_STEP * min(max(off, -1.0), 1.0)), np.nan)
+        return in_turn(order, burden, visits)
+
+    def _level(self, prospects: Prospects, a_day: float) -> float:
+        """The visit price as it has been lately; before any plan, that of finding alone."""
+        if math.isfinite(self.price_):
+            return self.price_
+        return revisits(_sources(prospects, np.flatnonzero(prospects.rate > 0.0)), a_day).price
+
+    def _prospect(
+        self, pages: Pages, prospects: Prospects, worth: Floats, alone: Floats, level: float
+    ) -> None:
+        """Add what sources promise, and put what found pages promise instead of never visited."""
+        rows = np.flatnonzero(prospects.rate > 0.0)
+        told, vanish = _sources(prospects, rows), prospects.vanish[rows]
+        more = source_worth(told, _ages_of(pages, rows), level, vanish)
+        worth[rows] += more / pages.cost[rows]
+        alone[rows] += more
+        new = np.flatnonzero(~np.isnan(prospects.remaining))
+        worth[new] = prospects.remaining[new] / pages.cost[new]
+        alone[new] = prospects.remaining[new]
 
     def _note_price(self, order: Floats, then: Floats, expected: Floats) -> None:
         """The last page in the order that is chosen tells the price. Pages never visited have none:
@@ -127,6 +165,22 @@ class Leap(Policy):
 
     def restore(self, state: State) -> None:
         self.price_, self.unread_price_ = (float(price) for price in state["price"])
+
+
+def _sources(prospects: Prospects, rows: Ints) -> EchoSources:
+    return EchoSources(*(getattr(prospects, name)[rows] for name in EchoSources._fields))
+
+
+def _ages_of(pages: Pages, rows: Ints) -> Floats:
+    """Days since each was visited; 0 if never, as its links are old."""
+    last = pages.last_visit[rows].view(np.int64)
+    return _ages(last, int(instant(pages.tick.start).astype(np.int64)))
+
+
+def _finds(prospects: Prospects, rows: Ints, ages: Floats, price: float) -> Floats:
+    """How many pages each source has to show that are worth the price."""
+    last = worth_it(_sources(prospects, rows), prospects.vanish[rows], price)
+    return prospects.finds(rows, np.minimum(ages, last))
 
 
 def _index(survival: Survival | None, ages: Floats, step: float) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from salticus.types import Floats
+from salticus.types import Floats, Ints
 
 _SAMPLE = 4096
 
@@ -59,6 +59,20 @@ def _around(order: NDArray[Any], rank: int) -> tuple[Any, Any]:
     low, high = int(near - apart), int(near + apart)
     least = order.min() if low <= 0 else sample[low]
     return least, order.max() if high >= len(sample) else sample[high]
+
+
+def in_turn(order: Ints, burden: Floats, visits: float) -> Floats:
+    """A visit for each of the rows, in their order, until the visits are used up by their burdens;
+    for the last one what is left, if that is less.
+
+    >>> in_turn(np.array([2, 0, 1]), np.array([4.0, 1.0, 1.0]), 1.5)
+    array([0.5, 0. , 1. ])
+    >>> in_turn(np.array([0, 2, 1]), np.array([4.0, 1.0, 1.0]), 1.5)
+    array([1., 0., 0.])
+    """
+    expected, each = np.zeros(len(burden)), burden[order]
+    expected[order] = np.clip(visits - (np.cumsum(each) - each), 0.0, 1.0)
+    return expected
 
 
 def in_proportion(weights: Floats, visits: float) -> Floats:

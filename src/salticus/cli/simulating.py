@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import typer
 
 from salticus.cli import options, output
 from salticus.cli.options import Texts, arg, day, flag, from_options, opt, span
-from salticus.config import Budget, Share
+from salticus.config import Budget, CrawlRate, Share
 from salticus.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ def simulate(
         None, "A name, name@spacing, or file.py:Class; may be repeated. [default: the peers]"
     ),
     budget: Texts = opt(None, "Visits: 10%, 0.1 or 5000; may be repeated. [default: 10%]"),
+    rate: Texts = opt(
+        None, "Find new pages, with 0.1/s visits or 10% of the links that appear; may be repeated."
+    ),
     start: str | None = opt(None, "First day of the history."),
     pages: int | None = opt(None, "A random sample of so many.", min=1),
     tick: str | None = opt(None, "Planning step. [default: 2h, or the log's resolution]"),
@@ -96,7 +99,13 @@ def simulate(
     json: Path | None = options.JSON_FILE,
     plot: Path | None = options.CHARTS,
 ) -> None:
-    """Replay a log with several policies and budgets: how fresh would each have kept the copy?"""
+    """Replay a log with several policies and budgets: how fresh would each have kept the copy?
+
+    With --rate its links are replayed: how soon would each have found the new pages?
+    """
+    if rate:
+        _find(log, policy, rate, DiscoveryOptions(tick, warmup, days, seed, json, plot))
+        return
     from salticus.charts.freshness import (
         contest_table,
         requests_table,
@@ -141,6 +150,37 @@ def simulate(
         (write_requests if requests else write_contest)(report, plot)
     if output.write_json(report, json):
         output.table(report["log"]["name"], *table(report))
+        for note in report["notes"]:
+            typer.echo(f"note: {note}")
+
+
+class DiscoveryOptions(NamedTuple):
+    """The options that count where new pages are to be found."""
+
+    tick: str | None
+    warmup: str | None
+    days: int | None
+    seed: int
+    json: Path | None
+    plot: Path | None
+
+
+def _find(log: Path, policies: Texts, rates: list[str], given: DiscoveryOptions) -> None:
+    """Replay the links of a log."""
+    from salticus.charts.finding import discovery_table, write_discovery
+    from salticus.exchange.folder import Log
+    from salticus.lab.simulate.discovery import DISCOVERERS, DiscoverySettings, contest
+
+    rules = DiscoverySettings(
+        span("warmup", given.warmup), given.days, span("tick", given.tick), given.seed
+    )
+    wanted = [flag("rate", CrawlRate.parse, text) for text in rates]
+    with output.steps() as told:
+        report = contest(Log(log), rules, policies or DISCOVERERS, wanted, told)
+    if given.plot is not None:
+        write_discovery(report, given.plot)
+    if output.write_json(report, given.json):
+        output.table(report["log"]["name"], *discovery_table(report))
         for note in report["notes"]:
             typer.echo(f"note: {note}")
 

@@ -16,6 +16,7 @@ from salticus.config.sections import (
 )
 from salticus.config.units import (
     Budget,
+    CrawlRate,
     Hours,
     Share,
     Size,
@@ -27,7 +28,7 @@ from salticus.config.units import (
 )
 
 __all__ = [
-    "Budget", "Caps", "Config", "Desk", "Extract", "Fetch", "Hook", "Host", "Hours", "Models",
+    "Budget", "Caps", "Config", "CrawlRate", "Desk", "Extract", "Fetch", "Hook", "Host", "Hours", "Models",
     "Rule", "Scope", "Share", "Size", "Span", "Time", "Tolerance", "check_hours", "duration",
     "load", "matches", "parse", "size",
 ]  # fmt: skip

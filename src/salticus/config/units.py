@@ -71,6 +71,32 @@ class Budget:
         return self.amount * pages if self.per_page else self.amount
 
 
+class CrawlRate:
+    """Visits to sources and to what is found on them: so many a second, or a share of the links
+    that appear.
+
+    >>> CrawlRate.parse("0.1/s").per_day(links=500.0), CrawlRate.parse("10%").per_day(links=500.0)
+    (8640.0, 50.0)
+    """
+
+    def __init__(self, amount: float, *, per_link: bool) -> None:
+        self.amount = amount
+        self.per_link = per_link
+
+    @classmethod
+    def parse(cls, text: str) -> CrawlRate:
+        """``"0.1/s"`` or ``"10%"``."""
+        seconds = text.strip().endswith("/s")
+        amount, is_share = _number(text.strip().removesuffix("/s"), "rate; write 0.1/s or 10%")
+        if seconds == is_share or not 0 < amount < float("inf"):
+            raise ValueError(f"{text!r} is not a rate; write 0.1/s or 10%, more than 0")
+        return cls(amount if is_share else amount * 86_400, per_link=is_share)
+
+    def per_day(self, links: float) -> float:
+        """Visits a day where so many links appear in one."""
+        return self.amount * links if self.per_link else self.amount
+
+
 class Tolerance:
     """How far a number may move and still count as the same: ``"1%"``, or 0.5 in its own unit.
 

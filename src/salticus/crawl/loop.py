@@ -77,7 +77,7 @@ class Loop:
         async with self.door:
             said, plan = propose()
             if len(plan) and self.pages is not None and isinstance(self.world, UrgentWorld):
-                charge(self.parts, plan, self.pages)
+                charge(self.parts, plan, await self.world.costs(plan.page))
                 self.snapshot.opened(plan)
                 await self.world.urge(plan)
         return said, plan

@@ -14,6 +14,7 @@ import numpy as np
 from salticus import allocate, plugins, predict, schedule
 from salticus.allocate.base import Informed, Keeps, Policy, Proposer, Spaced, Stepwise, Urgent
 from salticus.allocate.capacity import less, within_capacity
+from salticus.allocate.discover import Discover
 from salticus.allocate.explore import Explore
 from salticus.allocate.gate import BUILTIN as GATES
 from salticus.allocate.gate.base import Gate
@@ -89,14 +90,15 @@ class Parts:
     planner: Planner
     panel: Panel = field(default_factory=Panel)
     insta: Insta = field(default_factory=Insta)
+    discover: Discover = field(default_factory=Discover)
     proposers: tuple[Proposer, ...] = (Limits(), Pins())
 
     @cached_property
     def all_proposers(self) -> tuple[Proposer, ...]:
         """Politeness > budget > maximum intervals > pins > exploration > policy; what pays for
-        itself, and what must be ready for what comes, before them."""
+        itself, and what must be ready for clicks, before them; pages that will be found, last."""
         policy = PolicyVisits(self.policy, self.spacing)
-        return (self.panel, self.insta, *self.proposers, policy)
+        return (self.panel, self.insta, *self.proposers, policy, self.discover)
 
     @cached_property
     def keeping(self) -> dict[int, Keeps]:

@@ -70,7 +70,8 @@ def keep(parts: Parts, decision: Decision) -> None:
 def advance(parts: Parts, decision: Decision) -> None:
     """Let budget and numbers be what they are once the plan is made."""
     parts.ledger.open(decision.grant, decision.tick)
-    charge(parts, decision.plan, decision.pages)
+    pages, plan = decision.pages, decision.plan
+    charge(parts, plan, pages.cost[pages.rows(plan.page)])
     parts.planner.number(decision.plan)
 
 
@@ -83,7 +84,7 @@ def apply(parts: Parts, decision: Decision) -> None:
         parts.stepwise.adopt()
 
 
-def charge(parts: Parts, visits: Plan | Outcomes, pages: Pages) -> None:
-    """Let the budget pay for visits, as far as it has to."""
-    paid = visits.take(parts.ledger.pays(visits.purpose))
-    parts.ledger.spend(paid.visit, pages.cost[pages.rows(paid.page)])
+def charge(parts: Parts, visits: Plan, cost: Floats) -> None:
+    """Let the budget pay for visits, of so much each, as far as it has to."""
+    paid = parts.ledger.pays(visits.purpose)
+    parts.ledger.spend(visits.visit[paid], cost[paid])

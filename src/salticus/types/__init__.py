@@ -30,6 +30,7 @@ from salticus.types.columns import (
     Outcomes,
     Pages,
     Plan,
+    Prospects,
     Sample,
     Tick,
 )
@@ -74,8 +75,8 @@ __all__ = [
     "Columns", "Count", "Counted", "Counts", "DAY", "Draw", "Entry", "Examples", "Fetched",
     "Findings", "Floats", "Floats32", "Gauge", "Grant", "HostState", "Inputs", "Instant", "Ints",
     "Ints32", "KINDS", "Mark", "Member", "Metadata", "NEVER", "NewPage", "Observation", "Outcomes",
-    "PURPOSE", "Pages", "Plan", "Purpose", "Reading", "Record", "Request", "STATUS", "STEP",
-    "Sample", "Sighting", "Signal", "Status", "Survival", "Target", "Tick", "Times", "Told",
-    "UNCHANGED", "UNKNOWN", "UNPLANNED", "Value", "Valued", "days_between", "distinct", "instant",
-    "moment", "unplanned",
+    "PURPOSE", "Pages", "Plan", "Prospects", "Purpose", "Reading", "Record", "Request", "STATUS",
+    "STEP", "Sample", "Sighting", "Signal", "Status", "Survival", "Target", "Tick", "Times",
+    "Told", "UNCHANGED", "UNKNOWN", "UNPLANNED", "Value", "Valued", "days_between", "distinct",
+    "instant", "moment", "unplanned",
 ]  # fmt: skip

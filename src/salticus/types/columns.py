@@ -46,6 +46,34 @@ class Tick:
         return (self.end - self.start).total_seconds() / 86_400
 
 
+@dataclass(frozen=True, slots=True)
+class Prospects(Columns):
+    """What finding new pages promises, a row a page.
+
+    On a source `rate` new links appear a day, 0 on other pages; a new page is worth `profit` clicks
+    when its link appears, and e^−`decay` of that a day later; of the links, the share `vanish` is
+    gone a day later. A found page that was never visited is expected to get `remaining` clicks from
+    now on; NaN for all others. Of a source's links,
+    `entries` are from the week before its last visit, over `span` days; a source of its form is
+    `usual`-ly revisited after so many days.
+    """
+
+    rate: Floats
+    profit: Floats
+    decay: Floats
+    vanish: Floats
+    remaining: Floats
+    entries: Floats
+    span: Floats
+    usual: Floats
+
+    def finds(self, rows: Ints, ages: Floats) -> Floats:
+        """New links that each source has to show so many days after a visit, if each vanishes alike
+        at any age: λ(1 − e^(−vτ))/v."""
+        x = np.maximum(self.vanish[rows] * ages, 1e-12)
+        return np.asarray(self.rate[rows] * ages * -np.expm1(-x) / x)
+
+
 @dataclass(frozen=True, repr=False)  # all its columns in print would take longer than a tick
 class Pages:
     """All pages as columns, ordered by id.
@@ -60,7 +88,8 @@ class Pages:
     `merchant` and `category` are numbers, -1 = unknown. `interval` is fixed by the user, in days;
     NaN where the policy decides. For `min_interval` days after a visit (0 = none) policies and
     exploration leave a page alone. Pages that are not `open` may not be visited in this tick.
-    `found` is True for pages that sources brought; nowhere if it is not given.
+    `found` is True for pages that sources brought; nowhere if it is not given. `prospects` are what
+    sources and found pages promise, None if nobody looks for new pages.
     """
 
     tick: Tick
@@ -83,6 +112,7 @@ class Pages:
     capacity: Floats
     survival: Survival | None = None
     found: Bools = field(default_factory=lambda: np.empty(0, dtype=np.bool_))
+    prospects: Prospects | None = None
 
     def __post_init__(self) -> None:
         if not len(self.found):
@@ -91,20 +121,26 @@ class Pages:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @classmethod
+    def columns(cls) -> list[str]:
+        """The names of those that have a row a page."""
+        whole = ("tick", "capacity", "survival", "prospects")
+        return [f.name for f in fields(cls) if f.name not in whole]
+
     def rows(self, ids: Ints) -> Ints:
         """Row of each id; every id must be present."""
         return np.searchsorted(self.ids, ids)
 
     def take(self, rows: Ints | Bools) -> Pages:
         """The given rows; host numbers and capacities stay as they are."""
-        whole = ("tick", "capacity", "survival")
         kept = np.flatnonzero(rows) if rows.dtype == np.bool_ else cast(Ints, rows)
-        per_page = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in whole}
+        per_page = {name: getattr(self, name) for name in self.columns()}
         once = {id(column): column for column in per_page.values()}  # a host may be a merchant, too
         done = {key: cut(column, kept) for key, column in once.items()}
         columns: dict[str, Any] = {name: done[id(column)] for name, column in per_page.items()}
         curves = None if self.survival is None else self.survival.take(kept)
-        return replace(self, **columns, survival=curves)
+        prospects = None if self.prospects is None else self.prospects.take(kept)
+        return replace(self, **columns, survival=curves, prospects=prospects)
 
     def answered(self, at: Times) -> Pages:
         """These pages, last visited at those times, and answering then."""

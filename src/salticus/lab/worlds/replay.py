@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -137,9 +137,7 @@ class Replay:
     async def pages(self, tick: Tick) -> Pages:
         n = int(np.searchsorted(self.truth.born, instant(tick.start), side="right"))
         if len(self._cut) != n:  # views of the first rows, so that they stay true
-            whole = {"tick", "capacity", "survival"}
-            names = [f.name for f in fields(Pages) if f.name not in whole]
-            columns = {name: getattr(self._whole, name)[:n] for name in names}
+            columns = {name: getattr(self._whole, name)[:n] for name in Pages.columns()}
             self._cut = replace(self._whole, **columns)
         clicks, impressions = self.demand.known(tick.start, n)
         return replace(self._cut, tick=tick, demand=clicks, impressions=impressions)

@@ -1,0 +1,64 @@
+"""What sources promise: how many new pages, and how much these are wanted, learnt as they come."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from salticus.predict.interest import Interest, Prior, ages, interest
+from salticus.predict.links import VISITS, Links, LinkRates, SourceVisits
+from salticus.types import Floats, Ints
+
+FIRST_DAY = Prior(profit=1.0, decay=1.0)
+"""Without clicks every new page is worth one, of which half come in 17 hours."""
+
+
+class Finder:
+    """Learns what visits to sources find, and how often people click on what was found.
+
+    Sources are numbered from 0. A page counts for the source on which it was seen first. Its age is
+    counted from the middle of the time in which its link appeared. Nothing is known of a page while
+    no copy of it is held: clicks are counted, and pages watched, only then.
+
+    Cost: linear in visits, clicks and pages watched; `solve` in sources.
+    """
+
+    def __init__(
+        self, sources: int, *, resolution: float, prior: Prior = FIRST_DAY, visits: int = VISITS
+    ) -> None:
+        self.prior = prior
+        self.edges = ages(resolution)
+        self.rates = LinkRates(visits=visits)
+        self.group: Ints = np.zeros(sources, dtype=np.int64)
+        bins = len(self.edges) - 1
+        self.clicks_: Floats = np.zeros((sources, bins))
+        self.watched_: Floats = np.zeros((sources, bins))
+        self.solve()
+
+    def visited(self, found: SourceVisits) -> None:
+        """Learn what visits to sources found."""
+        self.rates.learn(found)
+
+    def watch(self, source: Ints, age: Floats, clicks: Floats, days: float) -> None:
+        """Learn how often pages of that age, of these sources, were clicked in so many days."""
+        bins = np.searchsorted(self.edges, age, side="right") - 1
+        fits = np.flatnonzero((bins >= 0) & (bins < self.clicks_.shape[1]))
+        at = source[fits], bins[fits]
+        np.add.at(self.clicks_, at, clicks[fits])
+        np.add.at(self.watched_, at, days / np.diff(self.edges)[bins[fits]])
+
+    def solve(self) -> None:
+        """Work out what all that was learnt says of each source."""
+        every = np.arange(len(self.clicks_))
+        self.links_: Links = self.rates.links(every, self.group)
+        self.interest_: Interest = interest(self.clicks_, self.watched_, self.edges, self.prior)
+
+    def remaining(self, source: Ints, stood: Floats, since: Floats) -> Floats:
+        """Clicks that pages of these sources will get yet, whose links `stood` for so many days when
+        they were last seen, so many days ago: P·e^(−(m−v)·stood − m·since).
+
+        Of all pages P·e^(−mu) is left at the age u; of those whose links vanished, at the rate v,
+        next to nothing. So a link that still stands promises more than its age does.
+        """
+        profit, decay, _ = (column[source] for column in self.interest_)
+        outlive = np.maximum(decay - self.links_.vanish[source], 0.0)
+        return np.asarray(profit * np.exp(-outlive * stood - decay * since))

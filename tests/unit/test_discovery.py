@@ -1,0 +1,178 @@
+"""Finding new pages in the loop: what each policy visits, and what the purse pays for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from salticus import plugins
+from salticus.allocate import BUILTIN, DISCOVERY
+from salticus.allocate.discover import Discover
+from salticus.allocate.discovery import Miniflux, NewsCrawl, standing_of
+from salticus.exchange.linked import Clicked, LinkTruth, Shown
+from salticus.lab.simulate.discovery import DISCOVERERS, discover
+from salticus.testing import a_tick, blank_pages
+from salticus.types import CHANGED, NEVER, UNCHANGED, Floats, Ints, Outcomes, Pages, Prospects
+
+HOUR = np.timedelta64(3_600_000_000, "us")
+NOW = np.datetime64("2026-01-01T00:00", "us")  # the start of the first tick
+
+
+def prospects(pages: int, **columns: Floats) -> Prospects:
+    """Nothing to be found, but for the columns given."""
+    blank = {name: np.zeros(pages) for name in Prospects.__dataclass_fields__}
+    blank["remaining"] = np.full(pages, np.nan)
+    return Prospects(**(blank | columns))
+
+
+def three_sources(waiting: int = 0) -> Pages:
+    """Sources visited 1, 2 and 4 hours ago, 24 new links a day on each; and pages that wait."""
+    n = 3 + waiting
+    last = np.full(n, NEVER)
+    last[:3] = NOW - np.array([1, 2, 4]) * HOUR
+    remaining = np.full(n, np.nan)
+    remaining[3:] = 1.0
+    rate, one = np.zeros(n), np.ones(n)
+    rate[:3] = 24.0
+    told = prospects(n, rate=rate, profit=one, decay=one, remaining=remaining, usual=one)
+    added = np.full(n, NOW) - np.arange(n) * HOUR
+    return replace(blank_pages(n), last_visit=last, added=added, prospects=told)
+
+
+def test_found_pages_come_first_and_sources_leave_room_for_what_they_bring() -> None:
+    bfs = plugins.make("policy", "bfs", DISCOVERY, seed=0)
+    expected = bfs.expected(three_sources(waiting=2), 8.0)
+    assert expected.tolist() == [0.0, 1.0, 1.0, 1.0, 1.0]
+    assert bfs.expected(three_sources(waiting=2), 1.0).tolist() == [0.0, 0.0, 0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("name", DISCOVERERS)
+@given(visits=st.floats(0.0, 40.0), waiting=st.integers(0, 9))
+def test_no_policy_plans_more_than_the_visits(name: str, visits: float, waiting: int) -> None:
+    pages = three_sources(waiting)
+    policy = plugins.make("policy", name, BUILTIN | DISCOVERY, seed=0)
+    expected = policy.expected(pages, visits)
+    assert np.all((expected >= 0.0) & (expected <= 1.0))
+    assert expected.sum() <= visits + 1e-9
+    mixed = np.random.default_rng(1).permutation(len(pages))
+    again = policy.expected(pages.take(mixed), visits)
+    assert np.allclose(again, expected[mixed]), "the order of the rows does not matter"
+
+
+def test_a_schedule_leaves_sources_alone_until_they_are_due() -> None:
+    pages = three_sources(waiting=4)
+    fixed = plugins.make("policy", "fixed_sources", DISCOVERY, seed=0)  # once a day
+    assert fixed.expected(pages, 40.0)[:3].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_miniflux_divides_by_the_time_observed() -> None:
+    """50 entries in 30 hours are 275 in a week: every 36.7 minutes (miniflux issue 2166)."""
+    pages = three_sources()
+    assert pages.prospects is not None
+    entries, span = np.array([50.0, 1.0, 0.0]), np.array([30 / 24, 0.0, 0.0])
+    pages = replace(pages, prospects=replace(pages.prospects, entries=entries, span=span))
+    standing = standing_of(pages)
+    minutes = 1440 * Miniflux().intervals(pages, standing)
+    assert minutes[np.argsort(standing.sources)] == pytest.approx([10080 / 275, 1440.0, 1440.0])
+
+
+def test_the_news_crawler_waits_longer_after_nothing_new() -> None:
+    policy = NewsCrawl()
+    for changed in (UNCHANGED, UNCHANGED, CHANGED):
+        policy.learn(Outcomes.known(page=np.array([0]), at=NOW, changed=changed))
+    assert policy.interval_.values * 24 == pytest.approx([1.5 * 1.5 * 1.5 * 0.8])
+    for _ in range(20):
+        policy.learn(Outcomes.known(page=np.array([0]), at=NOW, changed=CHANGED))
+    assert policy.interval_.values * 24 == pytest.approx([1.5])
+
+
+@given(
+    worth=st.lists(st.floats(0.0, 10.0), max_size=12),
+    purse=st.integers(0, 8),
+    price=st.floats(0.0, 10.0),
+)
+def test_the_purse_pays_for_the_best_and_is_never_overdrawn(
+    worth: list[float], purse: int, price: float
+) -> None:
+    part, found = Discover(), 100 + np.arange(len(worth))
+    part.open(replace(blank_pages(1), tick=a_tick()), np.full(purse, NOW))
+    wait, plan = part.ask(found, np.array(worth), NOW, price=price)
+    assert sorted([*wait.tolist(), *plan.page.tolist()]) == found.tolist()
+    good = sorted((w for w in worth if w >= price), reverse=True)
+    assert sorted((worth[page - 100] for page in plan.page), reverse=True) == good[:purse]
+    assert len(part.ask(found, np.full(len(found), 99.0), NOW)[1]) <= purse - len(plan)
+    assert len(np.unique(plan.visit)) == len(plan)
+
+
+# ------------------------------------------------------------------------------------- the world
+
+
+def a_world(*, steps: int = 240, sources: int = 6, seed: int = 0, clicks: bool = True) -> LinkTruth:
+    """Sources with links at different rates that stand for some hours, and clicks that decay."""
+    rng = np.random.default_rng(seed)
+    rate = np.geomspace(0.05, 2.0, sources)  # links an hour
+    source = np.repeat(np.arange(sources), rng.poisson(rate * steps))
+    appeared = rng.integers(0, steps, len(source))
+    order = np.lexsort((appeared, source))
+    source, appeared = source[order], appeared[order]
+    vanished = np.minimum(appeared + rng.geometric(0.1, len(source)), steps - 1)
+    page = rng.permutation(len(source))
+    born = np.empty(len(source), dtype=np.int64)
+    born[page] = appeared
+    shown = Shown(page, appeared, vanished, len(page))
+    return LinkTruth(
+        names=[f"s{k}" for k in range(sources)],
+        pages=len(page),
+        first=np.searchsorted(source, np.arange(sources + 1)),
+        page=page,
+        appeared=appeared,
+        vanished=vanished,
+        born=born,
+        start=datetime(2026, 1, 1, tzinfo=UTC),
+        step=timedelta(hours=1),
+        steps=steps,
+        attention=_clicks(born, steps, rng) if clicks else shown,
+    )
+
+
+def _clicks(born: Ints, steps: int, rng: np.random.Generator) -> Clicked:
+    each = rng.poisson(5.0, len(born))
+    page = np.repeat(np.arange(len(born)), each)
+    step = born[page] + rng.geometric(0.2, len(page)) - 1
+    here = step < steps
+    return Clicked(page[here], step[here], np.ones(int(here.sum())), len(born))
+
+
+@pytest.mark.parametrize("name", DISCOVERERS)
+def test_every_policy_finds_pages_within_its_budget(name: str) -> None:
+    truth = a_world()
+    visits = 0.3 * truth.links_a_day
+    score = discover(truth, name, visits, warmup=48)
+    made = score.source_visits + score.page_visits
+    assert made <= visits * (truth.steps / 24 + 1) + 2
+    assert 0.0 < score.share < 1.0
+    assert discover(truth, name, visits, warmup=48).share == score.share, "the same seed, the same"
+
+
+@pytest.mark.parametrize("clicks", [True, False])
+def test_without_a_limit_every_page_is_held_from_its_first_step(clicks: bool) -> None:
+    score = discover(a_world(clicks=clicks), "bfs", 1e6, warmup=24)
+    assert (score.share, score.found, score.fetched, score.unseen) == (1.0, 1.0, 1.0, 0.0)
+    assert score.delay_hours == 0.0
+    assert all(day == pytest.approx(1.0) for day in score.daily)
+
+
+def test_clicks_after_a_step_are_those_of_all_later_steps() -> None:
+    for truth in (a_world(steps=60), a_world(steps=60, clicks=False)):
+        pages = np.arange(truth.pages)
+        steps = np.array([truth.attention.during(step, pages) for step in range(truth.steps)])
+        for step in (0, 7, 59):
+            after = truth.attention.after(pages, np.full(truth.pages, step))
+            assert after == pytest.approx(steps[step:].sum(axis=0))
+        truth.attention.rewind()
+        assert truth.attention.during(0, pages) == pytest.approx(steps[0])
