@@ -16,6 +16,7 @@ from salticus.allocate.discover import Discover
 from salticus.allocate.discovery import Miniflux, NewsCrawl, standing_of
 from salticus.exchange.linked import Clicked, LinkTruth, Shown
 from salticus.lab.simulate.discovery import DISCOVERERS, discover
+from salticus.lab.worlds.publishers import PublisherSettings, publishers
 from salticus.testing import a_tick, blank_pages
 from salticus.types import CHANGED, NEVER, UNCHANGED, Floats, Ints, Outcomes, Pages, Prospects
 
@@ -176,3 +177,32 @@ def test_clicks_after_a_step_are_those_of_all_later_steps() -> None:
             assert after == pytest.approx(steps[step:].sum(axis=0))
         truth.attention.rewind()
         assert truth.attention.during(0, pages) == pytest.approx(steps[0])
+
+
+# ---------------------------------------------------------------------------------- the publishers
+
+SMALL = PublisherSettings(sources=40, days=8, links=6.0, step=timedelta(hours=1))
+
+
+def test_a_world_of_publishers_has_the_rates_and_clicks_it_says() -> None:
+    truth, told = publishers(replace(SMALL, sources=200), seed=1)
+    assert truth.links_a_day == pytest.approx(told.rate.sum(), rel=0.05)
+    source = np.repeat(np.arange(truth.sources), np.diff(truth.first))
+    early = truth.appeared < 48  # whose clicks have almost all come
+    clicks = truth.attention.after(truth.page[early], truth.born[truth.page[early]])
+    assert clicks.sum() == pytest.approx(told.profit[source[early]].sum(), rel=0.1)
+
+
+@pytest.mark.parametrize("steady", [True, False])
+def test_links_of_a_source_are_in_order_and_stand_where_they_should(steady: bool) -> None:
+    truth, _ = publishers(replace(SMALL, steady=steady, shown=5), seed=2)
+    source = np.repeat(np.arange(truth.sources), np.diff(truth.first))
+    same = np.diff(source) == 0
+    assert np.all(np.diff(truth.appeared)[same] >= 0)
+    assert np.all(truth.vanished >= truth.appeared)
+    if steady:
+        assert np.all(truth.vanished == truth.steps - 1)
+    else:
+        standing = (truth.appeared <= 100) & (truth.vanished > 100)
+        assert np.bincount(source[standing]).max() <= 5
+        assert len(truth.page) > truth.pages, "some stand on two sources"

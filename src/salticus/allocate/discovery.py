@@ -97,7 +97,7 @@ class EchoNewpages(Discovery):
         if self.equal:
             sources = sources._replace(profit=np.full(len(sources.profit), sources.profit.mean()))
         found = revisits(sources, visits / pages.tick.days, published=self.published)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return found.interval / found.share
 
 

@@ -78,11 +78,19 @@ class Leap(Policy):
     def _finding(self, pages: Pages, prospects: Prospects, visits: float) -> Floats:
         """The same where new pages are to be found: a source takes up its own visit, and those to
         the pages on it that will be worth the price."""
-        level = self._level(prospects, visits / pages.tick.days)
+        if visits <= 0.0:
+            return np.zeros(len(pages))
+        a_day = visits / pages.tick.days
+        level = self._level(prospects, a_day)
         worth, alone = self.worth(pages)
-        self._prospect(pages, prospects, worth, alone, level)
-        burden, rows = np.ones(len(pages)), np.flatnonzero(prospects.rate > 0.0)
-        burden[rows] += _finds(prospects, rows, _ages_of(pages, rows), level)
+        rows = np.flatnonzero(prospects.rate > 0.0)
+        ages = _ages_of(pages, rows)
+        finds, each = _finds(prospects, rows, ages, level)
+        more = source_worth(_sources(prospects, rows), ages, level, prospects.vanish[rows])
+        more *= _in_queue(finds, each, prospects.decay[rows], level, a_day)
+        self._prospect(pages, prospects, worth, alone, rows, more)
+        burden = np.ones(len(pages))
+        burden[rows] += finds
         order = np.lexsort((-alone, -worth))
         wanted = float(burden[worth >= level].sum())
         off = math.log((wanted + 1.0) / (visits + 1.0))
@@ -96,12 +104,15 @@ class Leap(Policy):
         return revisits(_sources(prospects, np.flatnonzero(prospects.rate > 0.0)), a_day).price
 
     def _prospect(
-        self, pages: Pages, prospects: Prospects, worth: Floats, alone: Floats, level: float
+        self,
+        pages: Pages,
+        prospects: Prospects,
+        worth: Floats,
+        alone: Floats,
+        rows: Ints,
+        more: Floats,
     ) -> None:
         """Add what sources promise, and put what found pages promise instead of never visited."""
-        rows = np.flatnonzero(prospects.rate > 0.0)
-        told, vanish = _sources(prospects, rows), prospects.vanish[rows]
-        more = source_worth(told, _ages_of(pages, rows), level, vanish)
         worth[rows] += more / pages.cost[rows]
         alone[rows] += more
         new = np.flatnonzero(~np.isnan(prospects.remaining))
@@ -177,10 +188,33 @@ def _ages_of(pages: Pages, rows: Ints) -> Floats:
     return _ages(last, int(instant(pages.tick.start).astype(np.int64)))
 
 
-def _finds(prospects: Prospects, rows: Ints, ages: Floats, price: float) -> Floats:
-    """How many pages each source has to show that are worth the price."""
-    last = worth_it(_sources(prospects, rows), prospects.vanish[rows], price)
-    return prospects.finds(rows, np.minimum(ages, last))
+def _finds(
+    prospects: Prospects, rows: Ints, ages: Floats, price: float
+) -> tuple[Floats, Floats]:
+    """How many pages each source has to show that are worth the price, and how much each is."""
+    told, vanish = _sources(prospects, rows), prospects.vanish[rows]
+    ages = np.minimum(ages, worth_it(told, vanish, price))
+    outlive = np.maximum(told.decay - vanish, 0.0)
+    return prospects.finds(rows, ages), told.profit * np.exp(-0.5 * outlive * ages)
+
+
+def _in_queue(finds: Floats, each: Floats, decay: Floats, price: float, a_day: float) -> Floats:
+    """Of what found pages are worth beyond the price, the share that is left if no more than so
+    many of them can be visited in a day: the k-th is worth R·e^(−mk/b) when its turn comes.
+
+    >>> one = np.ones(1)
+    >>> _in_queue(10 * one, 5 * one, 2 * one, 1.0, 1e9).round(3)
+    array([1.])
+    >>> _in_queue(10 * one, 5 * one, 2 * one, 1.0, 4.0).round(3)
+    array([0.12])
+    """
+    gain = finds * np.maximum(each - price, 0.0)
+    faster = decay / a_day
+    last = finds
+    if price > 0.0:
+        last = np.minimum(finds, np.log(np.maximum(each / price, 1.0)) / faster)
+    got = each * -np.expm1(-faster * last) / faster - price * last
+    return np.where(gain > 0.0, np.minimum(got / np.maximum(gain, 1e-300), 1.0), 0.0)
 
 
 def _index(survival: Survival | None, ages: Floats, step: float) -> Floats:
