@@ -6,8 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from salticus.types import Draw, Floats, Grant, Instant, Ints, Pages, Plan, Purpose, Tick, Times
-from salticus.types import unplanned
+from salticus.types import (
+    Draw,
+    Floats,
+    Grant,
+    Instant,
+    Ints,
+    Pages,
+    Plan,
+    Purpose,
+    Tick,
+    Times,
+    unplanned,
+)
 from salticus.types.state import State
 
 

@@ -102,7 +102,7 @@ class EchoNewpages(Discovery):
 
 
 class EchoNewpagesPublished(EchoNewpages):
-    """The same with the published rule, by which sources are kept that are not worth their pages."""
+    """The same with the published rule, by which sources stay that are not worth their pages."""
 
     published = True
 

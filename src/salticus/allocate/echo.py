@@ -93,9 +93,7 @@ def quality(sources: EchoSources, found: EchoIntervals) -> float:
     return float((found.share * sources.rate * sources.profit * each).sum())
 
 
-def worth(
-    sources: EchoSources, ages: Floats, price: float, vanish: Floats | None = None
-) -> Floats:
+def worth(sources: EchoSources, ages: Floats, price: float, vanish: Floats | None = None) -> Floats:
     """V of a visit to each source so many days after the last, in clicks.
 
     Pages found count for what they are worth beyond the price of visiting them, and not at all once

@@ -91,7 +91,7 @@ class Leap(Policy):
         self._prospect(pages, prospects, worth, alone, rows, more)
         burden = np.ones(len(pages))
         burden[rows] += finds
-        order = np.lexsort((-alone, -worth))
+        order = np.lexsort((pages.ids, -alone, -worth))
         wanted = float(burden[worth >= level].sum())
         off = math.log((wanted + 1.0) / (visits + 1.0))
         self._asked = (level * math.exp(_STEP * min(max(off, -1.0), 1.0)), np.nan)
@@ -188,9 +188,7 @@ def _ages_of(pages: Pages, rows: Ints) -> Floats:
     return _ages(last, int(instant(pages.tick.start).astype(np.int64)))
 
 
-def _finds(
-    prospects: Prospects, rows: Ints, ages: Floats, price: float
-) -> tuple[Floats, Floats]:
+def _finds(prospects: Prospects, rows: Ints, ages: Floats, price: float) -> tuple[Floats, Floats]:
     """How many pages each source has to show that are worth the price, and how much each is."""
     told, vanish = _sources(prospects, rows), prospects.vanish[rows]
     ages = np.minimum(ages, worth_it(told, vanish, price))
@@ -209,7 +207,7 @@ def _in_queue(finds: Floats, each: Floats, decay: Floats, price: float, a_day: f
     array([0.12])
     """
     gain = finds * np.maximum(each - price, 0.0)
-    faster = decay / a_day
+    faster = decay / max(a_day, 1e-9)
     last = finds
     if price > 0.0:
         last = np.minimum(finds, np.log(np.maximum(each / price, 1.0)) / faster)

@@ -28,7 +28,7 @@ from salticus.config.units import (
 )
 
 __all__ = [
-    "Budget", "Caps", "Config", "CrawlRate", "Desk", "Extract", "Fetch", "Hook", "Host", "Hours", "Models",
-    "Rule", "Scope", "Share", "Size", "Span", "Time", "Tolerance", "check_hours", "duration",
-    "load", "matches", "parse", "size",
+    "Budget", "Caps", "Config", "CrawlRate", "Desk", "Extract", "Fetch", "Hook", "Host", "Hours",
+    "Models", "Rule", "Scope", "Share", "Size", "Span", "Time", "Tolerance", "check_hours",
+    "duration", "load", "matches", "parse", "size",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from salticus.allocate.capacity import less
 from salticus.crawl.parts import Parts
 from salticus.freshness.note import foretell, gauge_of
 from salticus.predict.base import Meets
-from salticus.types import Draw, Gauge, Grant, Outcomes, Pages, Plan, Sample, Tick, Times
+from salticus.types import Draw, Floats, Gauge, Grant, Pages, Plan, Sample, Tick, Times
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ class Clicked:
     def after(self, pages: Ints, steps: Ints) -> Floats:
         low = np.searchsorted(self._key, pages * self._many + np.minimum(steps, self._many - 1))
         high = np.searchsorted(self._key, (pages + 1) * self._many)
-        return self._sum[high] - self._sum[np.minimum(low, high)]
+        return np.asarray(self._sum[high] - self._sum[np.minimum(low, high)])
 
 
 class Shown:
@@ -149,7 +149,8 @@ class Shown:
         place = np.repeat(np.arange(len(pages)), many)
         link = np.arange(many.sum()) + np.repeat(first - (np.cumsum(many) - many), many)
         stood = self._vanished[link] - np.maximum(self._appeared[link], steps[place]) + 1
-        return np.bincount(place, weights=np.maximum(stood, 0), minlength=len(pages))
+        weights = np.maximum(stood, 0)
+        return np.asarray(np.bincount(place, weights, len(pages)), dtype=np.float64)
 
 
 def _by_step(page: Ints, step: Ints) -> tuple[Ints, Ints]:

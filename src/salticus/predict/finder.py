@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from salticus.predict.interest import Interest, Prior, ages, interest
-from salticus.predict.links import VISITS, Links, LinkRates, SourceVisits
+from salticus.predict.links import VISITS, LinkRates, Links, SourceVisits
 from salticus.types import Floats, Ints
 
 FIRST_DAY = Prior(profit=1.0, decay=1.0)
@@ -53,8 +53,8 @@ class Finder:
         self.interest_: Interest = interest(self.clicks_, self.watched_, self.edges, self.prior)
 
     def remaining(self, source: Ints, stood: Floats, since: Floats) -> Floats:
-        """Clicks that pages of these sources will get yet, whose links `stood` for so many days when
-        they were last seen, so many days ago: P·e^(−(m−v)·stood − m·since).
+        """Clicks that pages of these sources will get yet, whose links `stood` for so many days
+        when they were last seen, so many days ago: P·e^(−(m−v)·stood − m·since).
 
         Of all pages P·e^(−mu) is left at the age u; of those whose links vanished, at the rate v,
         next to nothing. So a link that still stands promises more than its age does.

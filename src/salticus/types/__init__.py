@@ -30,11 +30,11 @@ from salticus.types.columns import (
     Outcomes,
     Pages,
     Plan,
-    Prospects,
     Sample,
     Tick,
 )
 from salticus.types.inputs import STEP, Bytes, Examples, Floats32, Inputs, Ints32, Metadata
+from salticus.types.prospects import Prospects
 from salticus.types.rows import (
     Alert,
     Change,

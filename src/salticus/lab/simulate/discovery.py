@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 
@@ -204,8 +204,8 @@ def score_of(world: LinkReplay, warmup: int, seconds: float) -> DiscoveryScore:
 def _daily(
     truth: LinkTruth, got: tuple[Ints, Floats], wanted: tuple[Ints, Floats], warmup: int
 ) -> list[float]:
-    """Of each day after the warm-up, clicks on what was fetched in it over those on what was born.
-    """
+    """Of each day after the warm-up, clicks on what was fetched in it over those on what was born
+    in it."""
     long = _DAY / truth.step
     days = max(int((truth.steps - warmup) / long), 1)
     fetched, born = (
@@ -215,8 +215,8 @@ def _daily(
     return [_ratio(a, b) for a, b in zip(fetched[:days], born[:days], strict=True)]
 
 
-def _ratio(part: float, whole: float) -> float:
-    return float(part / whole) if whole else math.nan
+def _ratio(part: SupportsFloat, whole: SupportsFloat) -> float:
+    return float(part) / float(whole) if whole else math.nan
 
 
 def _known(figure: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A replayed log of links: sources show new pages for a while, and people want these for a while."""
+"""A replayed log of links: sources show new pages, and people want these for a while."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class LinkReplay:
         new = [self._look(int(page), step) for page in plan.page[source]]
         told = [visits for visits, _ in new]
         if told:
-            self.finder.visited(SourceVisits(*(np.array(column) for column in zip(*told))))
+            self.finder.visited(SourceVisits(*map(np.array, zip(*told, strict=True))))
         yield self._outcomes(plan, source, np.array([found[2] > 0 for found in told], dtype=bool))
         found = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(p for _, p in new)]))
         self._waiting = np.union1d(self._waiting, found)

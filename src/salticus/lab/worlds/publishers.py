@@ -91,7 +91,7 @@ def _by_day(at: Floats, phase: Floats, rng: np.random.Generator) -> Floats:
     hump = 0.25 * (rng.random((3, len(at))).sum(axis=0) - 1.5)  # days, about a bell
     quiet = rng.random(len(at)) < 0.2
     hour = np.where(quiet, rng.random(len(at)), (0.5 + 0.2 * (phase - 0.5) + hump) % 1.0)
-    return np.maximum(day, 0.0) + hour
+    return np.asarray(np.maximum(day, 0.0) + hour)
 
 
 def _clicks(
