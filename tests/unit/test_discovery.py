@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,17 @@ from salticus.exchange.linked import Clicked, LinkTruth, Shown
 from salticus.lab.simulate.discovery import DISCOVERERS, discover
 from salticus.lab.worlds.publishers import PublisherSettings, publishers
 from salticus.testing import a_tick, blank_pages
-from salticus.types import CHANGED, NEVER, UNCHANGED, Floats, Ints, Outcomes, Pages, Prospects
+from salticus.types import (
+    CHANGED,
+    NEVER,
+    UNCHANGED,
+    Floats,
+    Harvest,
+    Ints,
+    Outcomes,
+    Pages,
+    Prospects,
+)
 
 HOUR = np.timedelta64(3_600_000_000, "us")
 NOW = np.datetime64("2026-01-01T00:00", "us")  # the start of the first tick
@@ -26,8 +37,12 @@ NOW = np.datetime64("2026-01-01T00:00", "us")  # the start of the first tick
 
 def prospects(pages: int, **columns: Floats) -> Prospects:
     """Nothing to be found, but for the columns given."""
-    blank = {name: np.zeros(pages) for name in Prospects.__dataclass_fields__}
+    rate = columns.get("rate", np.zeros(pages))
+    blank: dict[str, Any] = {name: np.zeros(pages) for name in Prospects.__dataclass_fields__}
     blank["remaining"] = np.full(pages, np.nan)
+    blank["row"] = np.where(rate > 0.0, np.arange(pages), -1)
+    gaps = 2.0 ** np.arange(8) / 24.0
+    blank["harvest"] = Harvest(gaps, rate[:, None] * gaps, np.ones((pages, len(gaps))))
     return Prospects(**(blank | columns))
 
 

@@ -93,31 +93,18 @@ def quality(sources: EchoSources, found: EchoIntervals) -> float:
     return float((found.share * sources.rate * sources.profit * each).sum())
 
 
-def worth(sources: EchoSources, ages: Floats, price: float, vanish: Floats | None = None) -> Floats:
+def worth(sources: EchoSources, ages: Floats, price: float) -> Floats:
     """V of a visit to each source so many days after the last, in clicks.
 
     Pages found count for what they are worth beyond the price of visiting them, and not at all once
     they are worth less: V = w·g(min(mτ, ln(P/Λ))). A source is due when V reaches the price; that
     is the corrected rule, page by page.
 
-    If links vanish at the rate v, a link of age u still stands with the chance e^(−vu), and its
-    page is then worth R(u) = P·e^(−(m−v)u): of all pages P·e^(−mu) is left, as of those that have
-    vanished nothing is. With f(u) = e^(−vu)·max(R(u) − Λ, 0), V = λ[∫₀^τ f − τf(τ)].
-
     >>> two = EchoSources(np.array([10.0, 1.0]), np.array([1.0, 5.0]), np.array([2.0, 2.0]))
     >>> worth(two, np.array([0.134, 0.579]), 0.814).round(2)
     array([0.09, 0.81])
     """
-    gone = np.zeros(len(ages)) if vanish is None else vanish
-    return _worth(sources, np.ascontiguousarray(ages, dtype=np.float64), float(price), gone)
-
-
-def worth_it(sources: EchoSources, vanish: Floats, price: float) -> Floats:
-    """Up to which age, days, the page of a link that stands is worth the price."""
-    outlive = np.maximum(sources.decay - vanish, 1e-9)
-    if price <= 0.0:
-        return np.full(len(vanish), np.inf)
-    return np.asarray(np.log(np.maximum(sources.profit / price, 1.0)) / outlive)
+    return _worth(sources, np.ascontiguousarray(ages, dtype=np.float64), float(price))
 
 
 @compiled
@@ -126,21 +113,14 @@ def _g(x: float) -> float:
 
 
 @compiled
-def _worth(sources: EchoSources, ages: Floats, price: float, vanish: Floats) -> Floats:
+def _worth(sources: EchoSources, ages: Floats, price: float) -> Floats:
     rate, profit, decay = sources
     out = np.zeros(len(rate))
     for i in range(len(rate)):
-        age, gone = max(ages[i], 0.0), min(vanish[i], decay[i])
-        last, outlive = age, decay[i] - gone
-        if price > 0.0 and outlive * age > math.log(max(profit[i] / price, 1.0)):
-            last = math.log(max(profit[i] / price, 1.0)) / outlive
-        if last < age:  # the oldest of them are worth less than the price
-            stand = last if gone * last < 1e-9 else -math.expm1(-gone * last) / gone
-            sum_ = profit[i] / decay[i] * -math.expm1(-decay[i] * last) - price * stand
-            out[i] = rate[i] * max(sum_, 0.0)
-        else:
-            seen = 0.5 * gone * age * age if gone * age < 1e-6 else _g(gone * age) / gone
-            out[i] = rate[i] * max(profit[i] / decay[i] * _g(decay[i] * age) - price * seen, 0.0)
+        x = max(decay[i] * ages[i], 0.0)
+        if price > 0.0:
+            x = min(x, math.log(max(profit[i] / price, 1.0)))
+        out[i] = rate[i] * profit[i] / decay[i] * _g(x)
     return out
 
 

@@ -7,19 +7,19 @@ import math
 import numpy as np
 
 from salticus.allocate.base import Policy, known
-from salticus.allocate.echo import EchoSources, revisits, worth_it
-from salticus.allocate.echo import worth as source_worth
+from salticus.allocate.finding import page_worth, source_worth
 from salticus.allocate.rates import rows_by_host
 from salticus.allocate.share import first, in_turn, ranked
 from salticus.errors import ConfigError
-from salticus.types import Answering, Pages, Prospects, Survival, Valued
+from salticus.types import Answering, Pages, Prospects, Survival, Tick, Valued
 from salticus.types.arrays import DAY, NEVER, Bools, Floats, Ints, instant
 from salticus.types.compiled import compiled
 from salticus.types.state import State
 
 _DAY_US = int(DAY.astype(np.int64))
 _NEVER = int(NEVER.astype(np.int64))
-_STEP = 0.1  # by which the price follows what is wanted at it, where new pages come and go
+_FOLLOWS = 2.4  # a day: how fast the price follows what is wanted at it, where new pages come
+_FIRST, _LEAST = 0.5, 0.01  # of what a new page is worth: the price at first, and the lowest
 
 
 class Leap(Policy):
@@ -80,28 +80,22 @@ class Leap(Policy):
         the pages on it that will be worth the price."""
         if visits <= 0.0:
             return np.zeros(len(pages))
-        a_day = visits / pages.tick.days
-        level = self._level(prospects, a_day)
         worth, alone = self.worth(pages)
-        rows = np.flatnonzero(prospects.rate > 0.0)
-        ages = _ages_of(pages, rows)
-        finds, each = _finds(prospects, rows, ages, level)
-        more = source_worth(_sources(prospects, rows), ages, level, prospects.vanish[rows])
-        more *= _in_queue(finds, each, prospects.decay[rows], level, a_day)
+        rows = np.flatnonzero(prospects.row >= 0)
+        level = self._level(page_worth(prospects.harvest))
+        more, finds = source_worth(prospects, rows, _ages_of(pages, rows), level)
         self._prospect(pages, prospects, worth, alone, rows, more)
         burden = np.ones(len(pages))
         burden[rows] += finds
         order = np.lexsort((pages.ids, -alone, -worth))
-        wanted = float(burden[worth >= level].sum())
-        off = math.log((wanted + 1.0) / (visits + 1.0))
-        self._asked = (level * math.exp(_STEP * min(max(off, -1.0), 1.0)), np.nan)
+        order = order[worth[order] >= level]
+        self._asked = (_next_price(level, float(burden[order].sum()), visits, pages.tick), np.nan)
         return in_turn(order, burden, visits)
 
-    def _level(self, prospects: Prospects, a_day: float) -> float:
-        """The visit price as it has been lately; before any plan, that of finding alone."""
-        if math.isfinite(self.price_):
-            return self.price_
-        return revisits(_sources(prospects, np.flatnonzero(prospects.rate > 0.0)), a_day).price
+    def _level(self, each: float) -> float:
+        """The visit price as it has been lately, if new pages are worth so much on average."""
+        known = self.price_ if math.isfinite(self.price_) else _FIRST * each
+        return max(known, _LEAST * each)
 
     def _prospect(
         self,
@@ -178,41 +172,17 @@ class Leap(Policy):
         self.price_, self.unread_price_ = (float(price) for price in state["price"])
 
 
-def _sources(prospects: Prospects, rows: Ints) -> EchoSources:
-    return EchoSources(*(getattr(prospects, name)[rows] for name in EchoSources._fields))
-
-
 def _ages_of(pages: Pages, rows: Ints) -> Floats:
     """Days since each was visited; 0 if never, as its links are old."""
     last = pages.last_visit[rows].view(np.int64)
     return _ages(last, int(instant(pages.tick.start).astype(np.int64)))
 
 
-def _finds(prospects: Prospects, rows: Ints, ages: Floats, price: float) -> tuple[Floats, Floats]:
-    """How many pages each source has to show that are worth the price, and how much each is."""
-    told, vanish = _sources(prospects, rows), prospects.vanish[rows]
-    ages = np.minimum(ages, worth_it(told, vanish, price))
-    outlive = np.maximum(told.decay - vanish, 0.0)
-    return prospects.finds(rows, ages), told.profit * np.exp(-0.5 * outlive * ages)
-
-
-def _in_queue(finds: Floats, each: Floats, decay: Floats, price: float, a_day: float) -> Floats:
-    """Of what found pages are worth beyond the price, the share that is left if no more than so
-    many of them can be visited in a day: the k-th is worth R·e^(−mk/b) when its turn comes.
-
-    >>> one = np.ones(1)
-    >>> _in_queue(10 * one, 5 * one, 2 * one, 1.0, 1e9).round(3)
-    array([1.])
-    >>> _in_queue(10 * one, 5 * one, 2 * one, 1.0, 4.0).round(3)
-    array([0.12])
-    """
-    gain = finds * np.maximum(each - price, 0.0)
-    faster = decay / max(a_day, 1e-9)
-    last = finds
-    if price > 0.0:
-        last = np.minimum(finds, np.log(np.maximum(each / price, 1.0)) / faster)
-    got = each * -np.expm1(-faster * last) / faster - price * last
-    return np.where(gain > 0.0, np.minimum(got / np.maximum(gain, 1e-300), 1.0), 0.0)
+def _next_price(price: float, wanted: float, visits: float, tick: Tick) -> float:
+    """The price for the next tick: higher if more visits were wanted at this one than there were,
+    lower if less, by a factor of e in ten hours at most."""
+    off = math.log((wanted + 1.0) / (visits + 1.0))
+    return price * math.exp(_FOLLOWS * tick.days * min(max(off, -1.0), 1.0))
 
 
 def _index(survival: Survival | None, ages: Floats, step: float) -> Floats:

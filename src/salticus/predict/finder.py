@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from salticus.predict.harvest import GAPS, Finds, Yields
 from salticus.predict.interest import Interest, Prior, ages, interest
 from salticus.predict.links import VISITS, LinkRates, Links, SourceVisits
-from salticus.types import Floats, Ints
+from salticus.types import Floats, Harvest, Ints
 
 FIRST_DAY = Prior(profit=1.0, decay=1.0)
 """Without clicks every new page is worth one, of which half come in 17 hours."""
@@ -32,33 +33,35 @@ class Finder:
         bins = len(self.edges) - 1
         self.clicks_: Floats = np.zeros((sources, bins))
         self.watched_: Floats = np.zeros((sources, bins))
+        self.finds = Finds(sources, resolution=resolution)
+        self.yields = Yields(sources, resolution=resolution, prior=prior)
         self.solve()
 
-    def visited(self, found: SourceVisits) -> None:
-        """Learn what visits to sources found."""
-        self.rates.learn(found)
+    def met(self, source: Ints, shown: Floats) -> None:
+        """Learn how many links sources showed at their first visits; these are old."""
+        self.finds.met(source, shown)
 
-    def watch(self, source: Ints, age: Floats, clicks: Floats, days: float) -> None:
-        """Learn how often pages of that age, of these sources, were clicked in so many days."""
+    def visited(self, found: SourceVisits) -> None:
+        """Learn what visits to sources found; no source twice."""
+        self.rates.learn(found)
+        self.finds.learn(found.source, found.days, found.new)
+
+    def watch(
+        self, source: Ints, age: Floats, standing: Ints, since: Floats, clicks: Floats, days: float
+    ) -> None:
+        """Learn how often held pages of these sources were clicked in so many days: by age, and by
+        how long ago their links were last seen before the visit, and how long they stood then."""
         bins = np.searchsorted(self.edges, age, side="right") - 1
         fits = np.flatnonzero((bins >= 0) & (bins < self.clicks_.shape[1]))
         at = source[fits], bins[fits]
         np.add.at(self.clicks_, at, clicks[fits])
         np.add.at(self.watched_, at, days / np.diff(self.edges)[bins[fits]])
+        self.yields.watch(source, standing, since, clicks, days)
 
     def solve(self) -> None:
         """Work out what all that was learnt says of each source."""
         every = np.arange(len(self.clicks_))
         self.links_: Links = self.rates.links(every, self.group)
         self.interest_: Interest = interest(self.clicks_, self.watched_, self.edges, self.prior)
-
-    def remaining(self, source: Ints, stood: Floats, since: Floats) -> Floats:
-        """Clicks that pages of these sources will get yet, whose links `stood` for so many days
-        when they were last seen, so many days ago: P·e^(−(m−v)·stood − m·since).
-
-        Of all pages P·e^(−mu) is left at the age u; of those whose links vanished, at the rate v,
-        next to nothing. So a link that still stands promises more than its age does.
-        """
-        profit, decay, _ = (column[source] for column in self.interest_)
-        outlive = np.maximum(decay - self.links_.vanish[source], 0.0)
-        return np.asarray(profit * np.exp(-outlive * stood - decay * since))
+        self.yields.solve()
+        self.harvest_ = Harvest(self.finds.gaps, self.finds.solve(), self.yields.by_gap(GAPS))

@@ -19,9 +19,10 @@ class Ledger:
     """Accrues the budget continuously and hands it out tick by tick.
 
     Laws: any 24 hours of world time hold at most the budget (a budget that does not pay for a visit
-    a day: at most one); what is left over is carried for at most `carry` (one tick if not given)
-    or up to one visit, the dearest if they differ, and a new ledger opens with as much; a dropped
-    visit is refunded, one that failed is not. The first law is kept exactly: a visit that would be
+    a day: at most one); what is left over is carried for at most `carry` (if not given, one tick,
+    or a day where new pages are to be found, which do not come evenly) or up to one visit, the
+    dearest if they differ, and a new ledger opens with as much; a dropped visit is refunded, one
+    that failed is not. The first law is kept exactly: a visit that would be
     one too many is released when the visit that is a whole budget older is a day past. A visit that
     costs more than 1 counts as so many. What the user orders by hand does not count. A budget per
     page grows with pages that were found only as far as `caps` say.
@@ -45,7 +46,7 @@ class Ledger:
         counted = self.caps.budgeted(len(pages), int(np.count_nonzero(pages.found)))
         rate = self.budget.per_day(counted)
         start, end = instant(tick.start), instant(tick.end)
-        keep = tick.days if self.carry is None else self.carry.total_seconds() / 86_400
+        keep = self._keep(pages, tick)
         one = float(pages.cost.max(initial=1.0))
         until, balance = self.until_, self.balance_
         if np.isnat(until):
@@ -57,6 +58,12 @@ class Ledger:
         return Grant(
             release[release < end], rate * tick.days, balance=balance, until=max(until, end)
         )
+
+    def _keep(self, pages: Pages, tick: Tick) -> float:
+        """Days for which what is left over is carried."""
+        if self.carry is not None:
+            return self.carry.total_seconds() / 86_400
+        return tick.days if pages.prospects is None else max(tick.days, 1.0)
 
     def open(self, grant: Grant, tick: Tick) -> None:
         """Give the grant: the budget has accrued up to the end of its tick."""

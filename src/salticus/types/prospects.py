@@ -10,6 +10,38 @@ from salticus.types.arrays import Columns, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
+class Harvest:
+    """What visits to sources bring, a row a source, by how long ago the last one was.
+
+    After `gaps` days, each twice the one before, a visit finds `finds` new links, and each of their
+    pages gets `each` clicks from then on.
+    """
+
+    gaps: Floats
+    finds: Floats
+    each: Floats
+
+    def at(self, rows: Ints, ages: Floats) -> tuple[Floats, Floats]:
+        """Both after so many days, between gaps in proportion to their logarithms; after less than
+        the shortest, links in proportion to the days.
+
+        >>> one = Harvest(np.array([1.0, 2.0]), np.array([[3.0, 5.0]]), np.array([[8.0, 4.0]]))
+        >>> one.at(np.zeros(3, dtype=int), np.array([0.5, 2**0.5, 9.0]))
+        (array([1.5, 4. , 5. ]), array([8., 6., 4.]))
+        """
+        short = np.minimum(ages / self.gaps[0], 1.0)
+        last = len(self.gaps) - 1
+        place = np.clip(np.log2(np.maximum(ages, 1e-12) / self.gaps[0]), 0.0, last)
+        low = np.minimum(place.astype(np.int64), last - 1)
+        part = place - low
+        finds, each = (
+            (1.0 - part) * curves[rows, low] + part * curves[rows, low + 1]
+            for curves in (self.finds, self.each)
+        )
+        return finds * short, each
+
+
+@dataclass(frozen=True, slots=True)
 class Prospects(Columns):
     """What finding new pages promises, a row a page.
 
@@ -18,6 +50,7 @@ class Prospects(Columns):
     gone a day later. A found page that was never visited is expected to get `remaining` clicks from
     now on; NaN for all others. Of a source's links, `entries` are from the week before its last
     visit, over `span` days; a source of its form is `usual`-ly revisited after so many days.
+    `row` is that of a source in the `harvest`, -1 for other pages.
     """
 
     rate: Floats
@@ -28,9 +61,9 @@ class Prospects(Columns):
     entries: Floats
     span: Floats
     usual: Floats
+    row: Ints
+    harvest: Harvest
 
     def finds(self, rows: Ints, ages: Floats) -> Floats:
-        """New links that each source has to show so many days after a visit, if each vanishes alike
-        at any age: λ(1 − e^(−vτ))/v."""
-        x = np.maximum(self.vanish[rows] * ages, 1e-12)
-        return np.asarray(self.rate[rows] * ages * -np.expm1(-x) / x)
+        """New links that each source has to show so many days after a visit."""
+        return self.harvest.at(self.row[rows], ages)[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 
@@ -51,6 +52,7 @@ class LinkReplay:
     def __init__(self, truth: LinkTruth, finder: Finder) -> None:
         self.truth = truth
         self.finder = finder
+        self._day = truth.step / timedelta(days=1)
         self.fetched_: Ints = np.full(truth.pages, _UNSEEN)  # the step of each page's visit
         self.seen_: Ints = np.full(truth.pages, _UNSEEN)  # the step in which it was found
         self.via_: Ints = np.full(truth.pages, -1)
@@ -58,6 +60,8 @@ class LinkReplay:
         self.looked_: Bools = np.zeros(len(truth.page), dtype=np.bool_)  # links that were seen
         self._stands = np.full(truth.pages, _UNSEEN)  # the step in which its link was last seen
         self._gap = np.zeros(truth.pages)  # steps in which the link of each may have appeared
+        self._left = np.zeros(truth.pages, dtype=np.int64)  # the same at its visit
+        self._standing = np.zeros(truth.pages, dtype=np.int64)  # and the class of its standing
         self._last = np.full(truth.sources, -1)  # the step of each source's last visit
         self._next = truth.first[:-1].copy()  # the first link of each that has not been looked at
         self._shown = [np.empty(0, dtype=np.int64)] * truth.sources  # links seen at the last visit
@@ -66,9 +70,11 @@ class LinkReplay:
         self._held = np.empty(0, dtype=np.int64)
         self._news: list[Outcomes] = []
         self.asks: Asks | None = None
+        shown = np.zeros(truth.sources)
         for source in range(truth.sources):
-            _, old = self._look(source, 0)
-            self.fetched_[old] = _OLD
+            told, old = self._look(source, 0)
+            self.fetched_[old], shown[source] = _OLD, told[1]
+        finder.met(np.arange(truth.sources), shown)
 
     def step(self, tick: Tick) -> int:
         """The number of a tick's step in the log."""
@@ -77,7 +83,7 @@ class LinkReplay:
     # ------------------------------------------------------------------------------ the contract
 
     async def pages(self, tick: Tick) -> Pages:
-        truth, waiting, day = self.truth, self._waiting, self.truth.step.total_seconds() / 86_400
+        truth, waiting, day = self.truth, self._waiting, self._day
         self.finder.solve()
         many, step, start = truth.sources, self.step(tick), instant(tick.start)
         n = many + len(waiting)
@@ -97,6 +103,8 @@ class LinkReplay:
             entries=np.concatenate([self._entries, none]),
             span=np.concatenate([self._span * day, none]),
             usual=np.concatenate([np.full(many, 0.5), none]),
+            row=np.concatenate([np.arange(many), np.full(len(waiting), -1)]),
+            harvest=self.finder.harvest_,
         )
         return replace(
             blank_pages(n),
@@ -117,15 +125,16 @@ class LinkReplay:
         new = [self._look(int(page), step) for page in plan.page[source]]
         told = [visits for visits, _ in new]
         if told:
-            self.finder.visited(SourceVisits(*map(np.array, zip(*told, strict=True))))
-        yield self._outcomes(plan, source, np.array([found[2] > 0 for found in told], dtype=bool))
+            columns = (np.array(column) for column in zip(*told, strict=True))
+            self.finder.visited(SourceVisits(plan.page[source], *columns))
+        yield self._outcomes(plan, source, np.array([found[1] > 0 for found in told], dtype=bool))
         found = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(p for _, p in new)]))
         self._waiting = np.union1d(self._waiting, found)
         await self._ask(found, step, plan.tick)
         for outcomes in self._news:
             yield outcomes
         self._news = []
-        self._watch(step, plan.tick.days)
+        self._watch(step)
 
     async def urge(self, plan: Plan) -> None:
         """Visit pages now; the outcomes come with the rest."""
@@ -151,15 +160,20 @@ class LinkReplay:
 
     def _remaining(self, pages: Ints, step: int) -> Floats:
         """Clicks that found pages will get yet."""
-        day = self.truth.step.total_seconds() / 86_400
-        since = step - self._stands[pages]
-        stood = self._age(pages, step) - since
-        return self.finder.remaining(self.via_[pages], stood * day, since * day)
+        since = (step - self._stands[pages]) * self._day
+        return self.finder.yields.remaining(self.via_[pages], self._stood(pages), since)
+
+    def _stood(self, pages: Ints) -> Floats:
+        """Days for which the links of found pages stood, until they were last seen."""
+        stood = self._age(pages, 0) + self._stands[pages]
+        return np.asarray(stood * self._day)
 
     def _outcomes(self, plan: Plan, source: Bools, new: Bools) -> Outcomes:
         """Every visit is answered; a source has changed if it shows new links."""
         pages = plan.page[~source] - self.truth.sources
         self.fetched_[pages] = self.step(plan.tick)
+        self._left[pages] = self._stands[pages]
+        self._standing[pages] = self.finder.yields.standing(self._stood(pages))
         self._held = np.union1d(self._held, pages)
         self._waiting = np.setdiff1d(self._waiting, pages, assume_unique=True)
         changed = np.full(len(plan), CHANGED)
@@ -171,7 +185,7 @@ class LinkReplay:
 
     def _look(self, source: int, step: int) -> tuple[tuple[float, ...], Ints]:
         """Visit a source: what that tells of its links, and the pages that nobody saw before."""
-        truth, day = self.truth, self.truth.step.total_seconds() / 86_400
+        truth, day = self.truth, self._day
         mine = truth.appeared[self._next[source] : truth.first[source + 1]]
         fresh = self._next[source] + np.arange(np.searchsorted(mine, step, side="right"))
         before, gap = self._shown[source], step - self._last[source]
@@ -188,17 +202,19 @@ class LinkReplay:
         pages = np.unique(truth.page[new])
         found = pages[self.seen_[pages] == _UNSEEN]
         self.seen_[found], self.via_[found], self._gap[found] = step, source, gap
-        told = (source, gap * day, len(new), len(kept), len(before) - len(kept))
+        told = (gap * day, len(new), len(kept), len(before) - len(kept))
         return tuple(float(x) for x in told), found
 
     def _age(self, pages: Ints, step: int) -> Floats:
         """Steps since the links of found pages appeared, as far as that is known."""
         return np.asarray(step - self.seen_[pages] + 0.5 * self._gap[pages])
 
-    def _watch(self, step: int, days: float) -> None:
+    def _watch(self, step: int) -> None:
         """People click on the pages that are held; those that waited too long are given up."""
-        clicks = self.truth.attention.during(step, self._held)
-        age = self._age(self._held, step) * days
-        self.finder.watch(self.via_[self._held], age, clicks, days)
-        self._held = self._held[age < self.finder.edges[-1]]
-        self._waiting = self._waiting[(step - self.seen_[self._waiting]) * days < _KEPT]
+        held, day = self._held, self._day
+        clicks = self.truth.attention.during(step, held)
+        age = self._age(held, step) * day
+        since = np.asarray((step - self._left[held] + 0.5) * day)
+        self.finder.watch(self.via_[held], age, self._standing[held], since, clicks, day)
+        self._held = held[since < self.finder.yields.edges[-1]]
+        self._waiting = self._waiting[(step - self.seen_[self._waiting]) * day < _KEPT]
