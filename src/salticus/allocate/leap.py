@@ -84,7 +84,13 @@ class Leap(Policy):
         rows = np.flatnonzero(prospects.row >= 0)
         level = self._level(page_worth(prospects.harvest))
         more, finds = source_worth(prospects, rows, _ages_of(pages, rows), level)
-        self._prospect(pages, prospects, worth, alone, rows, more)
+        worth[rows] += more / pages.cost[rows]
+        alone[rows] += more
+        new = np.flatnonzero(~np.isnan(prospects.remaining))  # the others never visited come first
+        worth[new], alone[new] = (
+            prospects.remaining[new] / pages.cost[new],
+            prospects.remaining[new],
+        )
         burden = np.ones(len(pages))
         burden[rows] += finds
         order = np.lexsort((pages.ids, -alone, -worth))
@@ -96,22 +102,6 @@ class Leap(Policy):
         """The visit price as it has been lately, if new pages are worth so much on average."""
         known = self.price_ if math.isfinite(self.price_) else _FIRST * each
         return max(known, _LEAST * each)
-
-    def _prospect(
-        self,
-        pages: Pages,
-        prospects: Prospects,
-        worth: Floats,
-        alone: Floats,
-        rows: Ints,
-        more: Floats,
-    ) -> None:
-        """Add what sources promise, and put what found pages promise instead of never visited."""
-        worth[rows] += more / pages.cost[rows]
-        alone[rows] += more
-        new = np.flatnonzero(~np.isnan(prospects.remaining))
-        worth[new] = prospects.remaining[new] / pages.cost[new]
-        alone[new] = prospects.remaining[new]
 
     def _note_price(self, order: Floats, then: Floats, expected: Floats) -> None:
         """The last page in the order that is chosen tells the price. Pages never visited have none:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.predict.harvest import GAPS, Finds, Yields
+from salticus.predict.harvest import GAPS, Finds, HeldPages, Yields
 from salticus.predict.interest import Interest, Prior, ages, interest
 from salticus.predict.links import VISITS, LinkRates, Links, SourceVisits
 from salticus.types import Floats, Harvest, Ints
@@ -46,17 +46,14 @@ class Finder:
         self.rates.learn(found)
         self.finds.learn(found.source, found.days, found.new)
 
-    def watch(
-        self, source: Ints, age: Floats, standing: Ints, since: Floats, clicks: Floats, days: float
-    ) -> None:
-        """Learn how often held pages of these sources were clicked in so many days: by age, and by
-        how long ago their links were last seen before the visit, and how long they stood then."""
-        bins = np.searchsorted(self.edges, age, side="right") - 1
+    def watch(self, pages: HeldPages, days: float) -> None:
+        """Learn how often pages were clicked in so many days."""
+        bins = np.searchsorted(self.edges, pages.age, side="right") - 1
         fits = np.flatnonzero((bins >= 0) & (bins < self.clicks_.shape[1]))
-        at = source[fits], bins[fits]
-        np.add.at(self.clicks_, at, clicks[fits])
+        at = pages.source[fits], bins[fits]
+        np.add.at(self.clicks_, at, pages.clicks[fits])
         np.add.at(self.watched_, at, days / np.diff(self.edges)[bins[fits]])
-        self.yields.watch(source, standing, since, clicks, days)
+        self.yields.watch(pages, days)
 
     def solve(self) -> None:
         """Work out what all that was learnt says of each source."""

@@ -9,10 +9,12 @@ doubling times, for all sources together, and every source is drawn to them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from salticus.predict.interest import Prior
-from salticus.types import Floats, Floats32, Ints
+from salticus.types import Columns, Floats, Floats32, Ints
 
 GAPS = 14  # between visits, each twice the one before
 CLASSES = 10  # of how long links stood, and of the time since: each twice as long as the one before
@@ -74,6 +76,21 @@ class Finds:
         return np.asarray(scale[:, None] * curve)
 
 
+@dataclass(frozen=True, slots=True)
+class HeldPages(Columns):
+    """Pages of which a copy is held, each found on a `source`, and the clicks on them in some time.
+
+    Their links appeared `age` days before the middle of that time, were last seen before the visit
+    `since` days before it, and had stood then as long as `standing` says (`Yields.standing`).
+    """
+
+    source: Ints
+    age: Floats
+    standing: Ints
+    since: Floats
+    clicks: Floats
+
+
 class Yields:
     """How many clicks a found page gets from when its link was last seen: by source, and by how
     long the link had stood then.
@@ -97,15 +114,12 @@ class Yields:
         """The class of links that stood for so many days."""
         return np.clip(np.searchsorted(self.edges, stood, side="right") - 1, 0, CLASSES - 1)
 
-    def watch(
-        self, source: Ints, standing: Ints, since: Floats, clicks: Floats, days: float
-    ) -> None:
-        """Pages of these sources and classes were held, and clicked so often, in so many days which
-        lie that long after their links were last seen."""
-        bins = np.searchsorted(self.edges, since, side="right") - 1
+    def watch(self, pages: HeldPages, days: float) -> None:
+        """Learn how often pages were clicked in so many days."""
+        bins = np.searchsorted(self.edges, pages.since, side="right") - 1
         fits = np.flatnonzero(bins < CLASSES)
-        at = source[fits], standing[fits], bins[fits]
-        np.add.at(self.clicks_, at, clicks[fits].astype(np.float32))
+        at = pages.source[fits], pages.standing[fits], bins[fits]
+        np.add.at(self.clicks_, at, pages.clicks[fits].astype(np.float32))
         width = np.diff(self.edges)[bins[fits]]
         np.add.at(self.watched_, at, (days / width).astype(np.float32))
 

@@ -73,11 +73,10 @@ from salticus.types.words import (
 __all__ = [
     "ANSWERED", "Alert", "Anchored", "Answering", "Bools", "Bytes", "CHANGED", "Change", "Codes",
     "Columns", "Count", "Counted", "Counts", "DAY", "Draw", "Entry", "Examples", "Fetched",
-    "Findings", "Floats", "Floats32", "Gauge", "Grant", "Harvest",
-    "HostState", "Inputs", "Instant", "Ints",
-    "Ints32", "KINDS", "Mark", "Member", "Metadata", "NEVER", "NewPage", "Observation", "Outcomes",
-    "PURPOSE", "Pages", "Plan", "Prospects", "Purpose", "Reading", "Record", "Request", "STATUS",
-    "STEP", "Sample", "Sighting", "Signal", "Status", "Survival", "Target", "Tick", "Times",
-    "Told", "UNCHANGED", "UNKNOWN", "UNPLANNED", "Value", "Valued", "days_between", "distinct",
-    "instant", "moment", "unplanned",
+    "Findings", "Floats", "Floats32", "Gauge", "Grant", "Harvest", "HostState", "Inputs",
+    "Instant", "Ints", "Ints32", "KINDS", "Mark", "Member", "Metadata", "NEVER", "NewPage",
+    "Observation", "Outcomes", "PURPOSE", "Pages", "Plan", "Prospects", "Purpose", "Reading",
+    "Record", "Request", "STATUS", "STEP", "Sample", "Sighting", "Signal", "Status", "Survival",
+    "Target", "Tick", "Times", "Told", "UNCHANGED", "UNKNOWN", "UNPLANNED", "Value", "Valued",
+    "days_between", "distinct", "instant", "moment", "unplanned",
 ]  # fmt: skip

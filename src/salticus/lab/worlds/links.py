@@ -10,6 +10,7 @@ import numpy as np
 
 from salticus.exchange.linked import LinkTruth
 from salticus.predict.finder import Finder
+from salticus.predict.harvest import HeldPages
 from salticus.predict.links import SourceVisits
 from salticus.testing import blank_pages
 from salticus.types import (
@@ -26,6 +27,7 @@ from salticus.types import (
     Plan,
     Prospects,
     Tick,
+    distinct,
     instant,
 )
 
@@ -66,8 +68,8 @@ class LinkReplay:
         self._next = truth.first[:-1].copy()  # the first link of each that has not been looked at
         self._shown = [np.empty(0, dtype=np.int64)] * truth.sources  # links seen at the last visit
         self._entries, self._span = np.zeros(truth.sources), np.zeros(truth.sources)
-        self._waiting = np.empty(0, dtype=np.int64)
-        self._held = np.empty(0, dtype=np.int64)
+        self._waits: Bools = np.zeros(truth.pages, dtype=np.bool_)
+        self._holds: Bools = np.zeros(truth.pages, dtype=np.bool_)
         self._news: list[Outcomes] = []
         self.asks: Asks | None = None
         shown = np.zeros(truth.sources)
@@ -83,7 +85,7 @@ class LinkReplay:
     # ------------------------------------------------------------------------------ the contract
 
     async def pages(self, tick: Tick) -> Pages:
-        truth, waiting, day = self.truth, self._waiting, self._day
+        truth, waiting, day = self.truth, np.flatnonzero(self._waits), self._day
         self.finder.solve()
         many, step, start = truth.sources, self.step(tick), instant(tick.start)
         n = many + len(waiting)
@@ -128,8 +130,8 @@ class LinkReplay:
             columns = (np.array(column) for column in zip(*told, strict=True))
             self.finder.visited(SourceVisits(plan.page[source], *columns))
         yield self._outcomes(plan, source, np.array([found[1] > 0 for found in told], dtype=bool))
-        found = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(p for _, p in new)]))
-        self._waiting = np.union1d(self._waiting, found)
+        found = distinct(np.concatenate([np.empty(0, dtype=np.int64), *(p for _, p in new)]))
+        self._waits[found] = True
         await self._ask(found, step, plan.tick)
         for outcomes in self._news:
             yield outcomes
@@ -174,8 +176,7 @@ class LinkReplay:
         self.fetched_[pages] = self.step(plan.tick)
         self._left[pages] = self._stands[pages]
         self._standing[pages] = self.finder.yields.standing(self._stood(pages))
-        self._held = np.union1d(self._held, pages)
-        self._waiting = np.setdiff1d(self._waiting, pages, assume_unique=True)
+        self._holds[pages], self._waits[pages] = True, False
         changed = np.full(len(plan), CHANGED)
         changed[source] = np.where(new, CHANGED, UNCHANGED)
         drawn = {"purpose": plan.purpose, "propensity": plan.propensity, "chance": plan.chance}
@@ -199,7 +200,7 @@ class LinkReplay:
         recent = recent[recent > step - _WEEK / day]
         self._entries[source] = len(recent)
         self._span[source] = np.ptp(recent) if len(recent) else 0.0
-        pages = np.unique(truth.page[new])
+        pages = distinct(truth.page[new])
         found = pages[self.seen_[pages] == _UNSEEN]
         self.seen_[found], self.via_[found], self._gap[found] = step, source, gap
         told = (gap * day, len(new), len(kept), len(before) - len(kept))
@@ -211,10 +212,11 @@ class LinkReplay:
 
     def _watch(self, step: int) -> None:
         """People click on the pages that are held; those that waited too long are given up."""
-        held, day = self._held, self._day
+        held, waiting, day = np.flatnonzero(self._holds), np.flatnonzero(self._waits), self._day
         clicks = self.truth.attention.during(step, held)
         age = self._age(held, step) * day
         since = np.asarray((step - self._left[held] + 0.5) * day)
-        self.finder.watch(self.via_[held], age, self._standing[held], since, clicks, day)
-        self._held = held[since < self.finder.yields.edges[-1]]
-        self._waiting = self._waiting[(step - self.seen_[self._waiting]) * day < _KEPT]
+        watched = HeldPages(self.via_[held], age, self._standing[held], since, clicks)
+        self.finder.watch(watched, day)
+        self._holds[held[since >= self.finder.yields.edges[-1]]] = False
+        self._waits[waiting[(step - self.seen_[waiting]) * day >= _KEPT]] = False
