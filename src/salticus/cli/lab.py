@@ -60,8 +60,14 @@ def mall(
     markup: Texts = opt(None, "jsonld, microdata, rdfa, opengraph or script; shops take turns."),
     zoo: int = opt(0, "So many shops serve every fault known.", min=0),
     shoppers: bool = opt(
-        False, "With --log: its people click at the crawler's desk.", "--shoppers"
+        False,
+        "With --log or --publishers: people click at the crawler's desk.",
+        "--shoppers",
     ),
+    publishers: int = opt(0, "Hosts with new articles all the time.", min=0),
+    articles: float = opt(12.0, "That the median publisher writes a day."),
+    dead_feeds: int = opt(0, "So many publishers have a dead feed.", min=0),
+    flood: int = opt(0, "Fresh links an hour on the last publisher's main page.", min=0),
     wait: bool = opt(True, "Time passes only while a crawl with the mall's settings runs."),
     json: bool = options.JSON,
 ) -> None:
@@ -69,19 +75,24 @@ def mall(
     from salticus.crawl.running import run_fast
     from salticus.lab.worlds.mall.faults import parse_fault
     from salticus.lab.worlds.mall.folder import Plot, mall_until_stopped, paths
+    from salticus.lab.worlds.mall.press import PressSettings
 
     faults = [parse_fault(text) for text in fault or ()]
+    press = from_options(PressSettings, locals(), dead=dead_feeds)
     plot = from_options(Plot, locals(), markup=markup or ("jsonld",))
 
     def opened(pages: int) -> None:
         files = {name: str(path) for name, path in paths(folder).items()}
+        sources = f"  salticus add --kind source --file {files['sources']} --no-visit"
         said = (
             f"{pages:,} pages in {shops} shops are open; in another terminal:\n"
             f"  salticus add --file {files['urls']} -c {files['settings']}\n"
-            f"  salticus run -c {files['settings']}\n"
+            + (f"{sources} -c {files['settings']}\n" if publishers else "")
+            + f"  salticus run -c {files['settings']}\n"
             "stop the mall with Ctrl-C"
         )
-        output.answer({"pages": pages, "shops": shops, **files}, json, said)
+        facts = {"pages": pages, "shops": shops, "publishers": publishers, **files}
+        output.answer(facts, json, said)
 
     run_fast(mall_until_stopped(folder, plot, opened))
 

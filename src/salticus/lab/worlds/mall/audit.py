@@ -18,6 +18,7 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.lab.worlds.mall.stock import Stock
+from salticus.signals.merchant import without_tracking
 from salticus.store.base import VisitStore
 from salticus.types import Bools, Ints, Times, instant
 
@@ -251,10 +252,13 @@ class CopyHistory:
 
 
 def read_copies(store: VisitStore, urls: list[str]) -> CopyHistory:
-    """The history of the store of a crawl of the mall, whose pages have these `urls`, by row."""
+    """The history of the store of a crawl of the mall, whose pages have these `urls`, by row. Pages
+    that are not among them, such as sources, are left out."""
     row_of_url = {url: row for row, url in enumerate(urls)}
-    row_of = {page["page_id"]: row_of_url[page["url"]] for page in store.scan("pages")}
-    values, visits = list(store.scan("values")), list(store.scan("visits"))
+    named = ((page["page_id"], without_tracking(page["url"])) for page in store.scan("pages"))
+    row_of = {page: row_of_url[url] for page, url in named if url in row_of_url}
+    values = [told for told in store.scan("values") if told["page_id"] in row_of]
+    visits = [told for told in store.scan("visits") if told["page_id"] in row_of]
     rows = np.array([row_of[told["page_id"]] for told in values + visits], dtype=np.int64)
     at = np.array([told["at"] for told in values + visits], dtype=np.int64).view("M8[us]")
     visited = np.arange(len(rows)) >= len(values)

@@ -13,17 +13,20 @@ from dataclasses import KW_ONLY, dataclass, replace
 from datetime import UTC, datetime
 from itertools import cycle
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
+import numpy as np
 
 from salticus.clock import meanwhile, run_fast
 from salticus.config import load
 from salticus.crawl.opening import clock_of
 from salticus.errors import InputError, SalticusError
 from salticus.lab.worlds.mall.faults import FLOODS, PATHS, Fault
+from salticus.lab.worlds.mall.press import Press, PressSettings, make_press
 from salticus.lab.worlds.mall.render import STYLES
 from salticus.lab.worlds.mall.server import Mall, serve
-from salticus.lab.worlds.mall.shoppers import go_shopping, shopping_of
+from salticus.lab.worlds.mall.shoppers import Shopping, go_shopping, shopping_of
 from salticus.lab.worlds.mall.stock import Stock, generate, stock_from_log
 from salticus.lab.worlds.mall.zoo import INSTEAD, RAW, SPOILT
 from salticus.types import moment
@@ -71,8 +74,9 @@ class Plot:
 
     `speed` is world seconds a wall second; `delay` the seconds between two requests to a shop. The
     shops write their offers in the styles of `markup` in turn; the last `zoo` shops are zoos.
-    `shoppers` click at the crawler's desk as the log's people did. With `wait`, time passes only
-    while a crawl with the settings of the mall keeps up with it.
+    `shoppers` click at the crawler's desk as the log's people did, and on the articles of the
+    publishers of the `press`. With `wait`, time passes only while a crawl with the settings of the
+    mall keeps up with it.
     """
 
     _: KW_ONLY
@@ -89,9 +93,23 @@ class Plot:
     zoo: int = 0
     shoppers: bool = False
     wait: bool = True
+    press: PressSettings = PressSettings()
+
+    def truth(self) -> Press:
+        """The truth of shops and publishers; the same for the same plot."""
+        shops = self.stock()
+        start = moment(shops.times.min())
+        return make_press(shops, self.press, start=start, days=self.days, seed=self.seed)
+
+    def people(self, press: Press) -> Shopping:
+        """What people do: the log's in the shops, and readers on the articles of the press."""
+        if self.log is None:
+            return press.readers
+        both = shopping_of(self.log, press.shops, seed=self.seed).join(press.readers)
+        return both.take(np.argsort(both.at, kind="stable"))
 
     def stock(self) -> Stock:
-        """The truth, each shop's pages in its style; the same for the same plot."""
+        """The truth of the shops alone, the pages of each in its style."""
         if unknown := sorted({*self.markup} - {*STYLES}):
             raise InputError(f"no markup is called {unknown[0]!r}; known: {', '.join(STYLES)}")
         if self.log is not None:
@@ -108,6 +126,7 @@ def paths(folder: Path) -> dict[str, Path]:
     return {
         "settings": folder / "salticus.toml",
         "urls": folder / "urls.txt",
+        "sources": folder / "sources.txt",
         "access": folder / "access.jsonl",
         "clock": folder / "clock",
     }
@@ -123,27 +142,28 @@ async def mall_until_stopped(folder: Path, plot: Plot, opened: Opened = lambda p
 
 async def open_mall(folder: Path, plot: Plot, stop: asyncio.Event, opened: Opened) -> None:
     """Serve the mall until told to stop, by the clock of its own settings. `urls.txt` is written
-    last, when all shops are open; then `opened` is called with the number of pages."""
-    files, stock = paths(folder), plot.stock()
+    last, when all shops are open; then `opened` is called with the number of pages in it. Articles
+    are not among them: the publishers' sources are in `sources.txt`."""
+    files, press = paths(folder), plot.truth()
     desk = None
     if plot.shoppers:
         with socket.create_server(("127.0.0.1", 0)) as free:
             desk = f"127.0.0.1:{free.getsockname()[1]}"
-    _furnish(folder, plot, moment(stock.times.min()), desk)
+    _furnish(folder, plot, moment(press.shops.times.min()), desk)
     mall = Mall(
-        stock,
+        press.stock,
         clock_of(load(files["settings"])),
-        faults=[*plot.faults, *cages(stock, plot.zoo)],
+        faults=[*plot.faults, *cages(press.shops, plot.zoo)],
         seed=plot.seed,
         page_size=plot.page_size,
         log_path=files["access"],
+        publishers=press.publishers,
     )
     shoppers: AbstractAsyncContextManager[None] = nullcontext()
-    if desk is not None and plot.log is not None:
-        shopping = shopping_of(plot.log, stock, seed=plot.seed)
-        shoppers = meanwhile(go_shopping(shopping, mall, desk))
+    if desk is not None:
+        shoppers = meanwhile(go_shopping(plot.people(press), mall, desk))
     async with shoppers:
-        await serve(mall, _announced(mall, files["urls"], stop, opened))
+        await serve(mall, _announced(folder, press, mall, stop, opened))
 
 
 def _furnish(folder: Path, plot: Plot, start: datetime, desk: str | None) -> None:
@@ -160,12 +180,27 @@ def _furnish(folder: Path, plot: Plot, start: datetime, desk: str | None) -> Non
     paths(folder)["settings"].write_text(text, "utf-8")
 
 
-async def _announced(mall: Mall, path: Path, stop: asyncio.Event, opened: Opened) -> None:
-    part = path.with_suffix(".part")
-    part.write_text("\n".join(mall.urls) + "\n", "utf-8")
-    part.rename(path)
-    opened(len(mall.urls))
+async def _announced(
+    folder: Path, press: Press, mall: Mall, stop: asyncio.Event, opened: Opened
+) -> None:
+    files, offers = paths(folder), mall.urls[: press.first]
+    if press.publishers:
+        sources = (f"http://{mall.hosts[each.shop]}{each.path}" for each in press.sources)
+        files["sources"].write_text("\n".join(sources) + "\n", "utf-8")
+    part = files["urls"].with_suffix(".part")
+    part.write_text("\n".join(offers) + "\n", "utf-8")
+    part.rename(files["urls"])
+    opened(len(offers))
     await stop.wait()
+
+
+def urls_of(folder: Path, press: Press) -> list[str]:
+    """The URL of each row of the stock of the mall that is open in `folder`."""
+    files = paths(folder)
+    offers = files["urls"].read_text("utf-8").split()
+    named = files["sources"].read_text("utf-8").split() if press.publishers else []
+    shown = zip(press.sources, named, strict=True)
+    return press.urls(offers, {each.shop: urlsplit(url).netloc for each, url in shown})
 
 
 def cages(stock: Stock, shops: int) -> list[Fault]:

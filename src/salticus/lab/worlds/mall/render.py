@@ -62,7 +62,7 @@ def page_head(page: MallPage, text: str) -> bytes:
     if page.kind == "offer":
         data, main = _written(page, text)
     else:
-        data, main = "", f"<article><p>{escape(text)}</p></article>"
+        data, main = _dated(page), f"<article><p>{escape(text)}</p></article>"
     return (
         f'<!DOCTYPE html><html lang="{escape(page.language)}"><head><meta charset="utf-8">'
         f"<title>{title}</title>{data}"
@@ -70,6 +70,19 @@ def page_head(page: MallPage, text: str) -> bytes:
         '<header><nav><a href="/">Home</a></nav></header>'
         f'<main>{main}</main><aside><ul class="cards">\n'
     ).encode()
+
+
+def _dated(page: MallPage) -> str:
+    """What the head of an article says of it, if it is known when it was published."""
+    if page.published is None:
+        return ""
+    said = {"@context": "https://schema.org", "@type": "NewsArticle", "headline": page.title}
+    said["datePublished"] = page.published
+    return (
+        f'<link rel="canonical" href="{escape(page.path)}">'
+        f'<meta property="article:published_time" content="{page.published}">'
+        f'<script type="application/ld+json">{json.dumps(said)}</script>'
+    )
 
 
 class Padding:
@@ -198,7 +211,7 @@ class Shelves:
         return dict(sorted(found.items()))
 
     def home(self) -> bytes:
-        return _listing(self.host, [(f"/c/{name}", name) for name in self.shelves])
+        return listing(self.host, [(f"/c/{name}", name) for name in self.shelves])
 
     def category(self, path: str, when: datetime) -> bytes | None:
         """Links to the pages of a category, 500 at a time: ``/c/name``, ``/c/name/2`` and so on."""
@@ -214,7 +227,7 @@ class Shelves:
         ]
         if start + _SHELF < len(rows):
             links.append((f"/c/{name}/{start // _SHELF + 2}", "more"))
-        return _listing(name, links)
+        return listing(name, links)
 
     def sitemap(self, path: str, when: datetime) -> bytes | None:
         """``/sitemap.xml``: the shop's pages with the time of their last change; an index of
@@ -248,21 +261,21 @@ def _slug(page: MallPage) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", (page.category or "").lower())) or "other"
 
 
-def _listing(title: str, links: Iterable[tuple[str, str]]) -> bytes:
-    """A page of links (path, text)."""
+def listing(title: str, links: Iterable[tuple[str, str]], head: str = "") -> bytes:
+    """A page of links (path, text), with more in its head."""
     items = "".join(f'<li><a href="{escape(path)}">{escape(text)}</a></li>' for path, text in links)
     name = escape(title)
     return (
-        f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{name}</title></head>'
+        f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{name}</title>{head}</head>'
         f"<body><h1>{name}</h1><ul>{items}</ul></body></html>\n"
     ).encode()
 
 
-def robots(host: str, disallowed: str, crawl_delay: float | None) -> bytes:
-    """The shop's robots.txt."""
+def robots(disallowed: str, crawl_delay: float | None, sitemaps: Iterable[str]) -> bytes:
+    """The shop's robots.txt, with the URLs of its sitemaps."""
     delay = "" if crawl_delay is None else f"Crawl-delay: {crawl_delay:g}\n"
     rules = f"User-agent: *\nDisallow: {disallowed}\n{delay}"
-    return f"{rules}\nSitemap: http://{host}/sitemap.xml\n".encode()
+    return "\n".join([rules, *(f"Sitemap: {url}" for url in sitemaps), ""]).encode()
 
 
 def _sitemap(root: str, item: str, entries: Iterable[tuple[str, str]]) -> bytes:

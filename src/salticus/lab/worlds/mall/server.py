@@ -23,6 +23,7 @@ from salticus.errors import ConfigError
 from salticus.lab.worlds.mall import faults, render, zoo
 from salticus.lab.worlds.mall.audit import DISALLOWED, AccessEntry
 from salticus.lab.worlds.mall.faults import HTML, Dice, Fault, coin
+from salticus.lab.worlds.mall.newsroom import Newsroom, Publisher
 from salticus.lab.worlds.mall.render import ISO, SECOND, DisplayedPage, Shelves, show, unmodified
 from salticus.lab.worlds.mall.stock import Stock
 from salticus.types.dates import epoch_us
@@ -48,7 +49,7 @@ class Mall:
     has one entry in `log`, in order of arrival; the same seed and requests meet the same faults.
     `page_size` pads offers to so many bytes; `crawl_delays` (shop → seconds) go into robots.txt;
     `port` is the first shop's, 0 = any free ones; `log_path` receives the entries as JSON lines
-    in order of their end.
+    in order of their end. `publishers` have ports of their own, by their number as shops.
     """
 
     stock: Stock
@@ -58,6 +59,7 @@ class Mall:
     seed: int = 0
     page_size: int | None = None
     crawl_delays: Mapping[int, float] = field(default_factory=dict)
+    publishers: Sequence[Publisher] = ()
     port: int = 0
     log_path: Path | None = None
     hosts: list[str] = field(init=False, default_factory=list)
@@ -111,7 +113,8 @@ class Mall:
     def _bind(self) -> list[socket.socket]:
         sockets: list[socket.socket] = []
         try:
-            for shop in range(self.stock.shops):
+            ports = [self.stock.shops, *(each.shop + 1 for each in self.publishers)]
+            for shop in range(max(ports)):
                 where = (_ADDRESS, self.port and self.port + shop)
                 sockets.append(socket.create_server(where, backlog=_BACKLOG))
         except (OSError, OverflowError) as error:
@@ -147,6 +150,8 @@ class Shop:
         self.dice = Dice(mall.faults, seed=mall.seed, host=self.host, shop=number)
         self.delay = mall.crawl_delays.get(number)
         self.shelves = Shelves(mall.stock, self.host, list(rows.values()))
+        own = [each for each in mall.publishers if each.shop == number]
+        self.newsroom = Newsroom(own[0], self.shelves) if own else None
         self._closed_until = 0.0
         self._open: dict[int, tuple[AccessEntry, web.BaseRequest]] = {}
         self._shown: dict[int, DisplayedPage] = {}
@@ -235,9 +240,13 @@ class Shop:
         path, when = entry.path, _EPOCH + timedelta(microseconds=entry.world)
         if path == "/robots.txt":
             entry.crawl_delay = self.delay
-            return _plain(200, render.robots(self.host, DISALLOWED, self.delay), _TEXT)
+            names = self.newsroom.sitemaps if self.newsroom else ("/sitemap.xml",)
+            urls = [f"http://{self.host}{name}" for name in names]
+            return _plain(200, render.robots(DISALLOWED, self.delay, urls), _TEXT)
         if path.startswith(DISALLOWED):
             return _plain(200, b"Nobody should read this.\n", _TEXT)
+        if self.newsroom is not None:
+            return _plain(*self.newsroom.answer(path, entry.world))
         if path in ("/loop/a", "/loop/b"):
             other = "/loop/b" if path.endswith("a") else "/loop/a"
             return _plain(302, b"", {"Location": other})

@@ -58,6 +58,7 @@ class MallPage(msgspec.Struct, frozen=True):
     condition: str = "new"
     kind: str = "offer"
     markup: str = "jsonld"
+    published: str | None = None  # when, if its page says so
 
 
 @dataclass(frozen=True, slots=True, eq=False)
