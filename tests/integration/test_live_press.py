@@ -64,7 +64,7 @@ async def crawled(folder: Path, press: Press) -> tuple[Mall, CopyHistory, Times]
     try:
         offers = [NewPage(url) for url in mall.urls[: press.first]]
         sources = [
-            NewPage(f"http://{mall.hosts[each.shop]}{each.path}", kind="source")
+            NewPage(f"http://{mall.hosts[each.shop]}{each.path}", kind="source", max_interval=0.5)
             for each in press.sources
         ]
         async with stored(config) as store:
@@ -91,7 +91,7 @@ def test_new_articles_are_found_and_fetched_within_the_budget(tmp_path: Path) ->
     delays = press.delays(rows, copies.answered())
     print(f"{len(rows)} articles, {np.isfinite(delays).mean():.2f} fetched", np.median(delays))
     assert len(rows) > 20
-    assert np.isfinite(delays).mean() > 0.5, "the budget is enough for all that is new"
+    assert np.median(delays) < 0.75, "every source is read twice a day at least"
     assert (delays >= 0).all()
     clicks = press.readers.between(start + timedelta(days=1), start + timedelta(days=DAYS))
     served = fresh_at(press.stock, copies.answered(), clicks.row, clicks.at)

@@ -7,7 +7,8 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,29 @@ def test_fast_extractors_need_no_worker() -> None:
         assert not multiprocessing.active_children()
 
     run(main)
+
+
+def test_a_clock_that_can_wait_does_so_while_workers_start() -> None:
+    held: list[str] = []
+
+    @contextmanager
+    def pause() -> Iterator[None]:
+        held.append("held")
+        yield
+        held.append("let go")
+
+    async def main() -> None:
+        extraction = Extraction(FAST, pause=pause)
+        try:
+            await value(extraction, OFFER, "offer")
+            assert held == [], "no worker is needed"
+            for _ in range(2):
+                assert await value(extraction, TEXT, "page") is not None
+                assert held == ["held", "let go"], "not for every page"
+        finally:
+            await extraction.close()
+
+    asyncio.run(main())
 
 
 def test_a_parsers_own_strings_are_text() -> None:

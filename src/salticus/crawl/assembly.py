@@ -115,7 +115,7 @@ async def live(config: Config, clock: Clock, fetcher: Fetcher) -> AsyncIterator[
 
     check_rules(config.pages)
     async with stored(config) as store, store.lock():
-        extraction = Extraction(config.extract, rules=config.pages)
+        extraction = Extraction(config.extract, rules=config.pages, pause=clock.paused)
         try:
             fetcher.restore(await store.hosts())
             world = Live(store, fetcher, extraction, clock, config)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import signal
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,8 @@ class Extraction:
 
     Parts that are fast run in place; for all others the page makes one trip to a worker. A part
     that hangs, crashes, or eats its memory costs its own page an ExtractError; the next page is
-    read as ever. `extractors` maps kinds to parts of the user's. Workers start when first needed.
+    read as ever. `extractors` maps kinds to parts of the user's. Workers start when first needed,
+    which takes seconds: `pause` is held meanwhile, until one has answered.
     """
 
     def __init__(
@@ -56,8 +57,10 @@ class Extraction:
         *,
         rules: Sequence[Rule] = (),
         extractors: Mapping[str, str] | None = None,
+        pause: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.config = config
+        self.pause = pause
         self.routes = Routes(rules, extractors)
         self._part = cache(_made)
         self._slots = asyncio.Semaphore(QUEUE * config.workers)
@@ -94,14 +97,18 @@ class Extraction:
 
     async def _outside(self, content: Content, route: Route) -> Reading:
         async with self._slots:
-            for _ in range(TRIES):
-                pool = await self._started(content.url)
-                try:
-                    return _ANSWER.decode(await self._run(pool, content, route))
-                except msgspec.MsgspecError as error:
-                    raise failure(content.url, error) from error
-                except BrokenProcessPool:
-                    await self._discard(pool)
+            with nullcontext() if self._pool else self.pause():
+                return await self._tried(content, route)
+
+    async def _tried(self, content: Content, route: Route) -> Reading:
+        for _ in range(TRIES):
+            pool = await self._started(content.url)
+            try:
+                return _ANSWER.decode(await self._run(pool, content, route))
+            except msgspec.MsgspecError as error:
+                raise failure(content.url, error) from error
+            except BrokenProcessPool:
+                await self._discard(pool)
         raise ExtractError(f"{content.url}: no worker answers")
 
     async def _started(self, url: str) -> ProcessPool:
