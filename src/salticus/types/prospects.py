@@ -22,12 +22,12 @@ class Harvest:
     each: Floats
 
     def at(self, rows: Ints, ages: Floats) -> tuple[Floats, Floats]:
-        """Both after so many days, between gaps in proportion to their logarithms; after less than
-        the shortest, links in proportion to the days.
+        """Both after so many days: powers of the days between two gaps; after less than the
+        shortest, links in proportion to the days.
 
-        >>> one = Harvest(np.array([1.0, 2.0]), np.array([[3.0, 5.0]]), np.array([[8.0, 4.0]]))
-        >>> one.at(np.zeros(3, dtype=int), np.array([0.5, 2**0.5, 9.0]))
-        (array([1.5, 4. , 5. ]), array([8., 6., 4.]))
+        >>> one = Harvest(np.array([1.0, 2.0]), np.array([[3.0, 6.0]]), np.array([[8.0, 4.0]]))
+        >>> one.at(np.zeros(3, dtype=int), np.array([0.5, 1.25, 9.0]))
+        (array([1.5 , 3.75, 6.  ]), array([8. , 6.4, 4. ]))
         """
         short = np.minimum(ages / self.gaps[0], 1.0)
         last = len(self.gaps) - 1
@@ -35,7 +35,7 @@ class Harvest:
         low = np.minimum(place.astype(np.int64), last - 1)
         part = place - low
         finds, each = (
-            (1.0 - part) * curves[rows, low] + part * curves[rows, low + 1]
+            curves[rows, low] ** (1.0 - part) * curves[rows, low + 1] ** part
             for curves in (self.finds, self.each)
         )
         return finds * short, each
