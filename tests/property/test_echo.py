@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from salticus.allocate.echo import EchoIntervals, EchoSources, quality, revisits, worth
+from salticus.allocate.echo import EchoIntervals, EchoSources, quality, revisits
 from salticus.types import Bools, Floats
 
 seeds = st.integers(0, 2**32 - 1)
@@ -112,7 +112,9 @@ def test_a_source_is_due_when_its_worth_reaches_the_price(seed: int, n: int, sha
     sources = drawn(seed, n)
     found = revisits(sources, share * float(sources.rate.sum()))
     whole, dropped = found.share == 1.0, found.share == 0.0
-    due = worth(sources, np.where(whole, found.interval, 1e9), found.price)
+    x = np.where(whole, sources.decay * found.interval, np.inf)
+    x = np.minimum(x, np.log(np.maximum(sources.profit / found.price, 1.0)))  # older: not worth it
+    due = sources.rate * sources.profit / sources.decay * (1.0 - (1.0 + x) * np.exp(-x))
     assert due[whole] == pytest.approx(found.price, rel=1e-6)
     assert np.all(due[dropped] <= found.price * (1 + 1e-6))
 

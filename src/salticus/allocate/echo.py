@@ -93,35 +93,9 @@ def quality(sources: EchoSources, found: EchoIntervals) -> float:
     return float((found.share * sources.rate * sources.profit * each).sum())
 
 
-def worth(sources: EchoSources, ages: Floats, price: float) -> Floats:
-    """V of a visit to each source so many days after the last, in clicks.
-
-    Pages found count for what they are worth beyond the price of visiting them, and not at all once
-    they are worth less: V = w·g(min(mτ, ln(P/Λ))). A source is due when V reaches the price; that
-    is the corrected rule, page by page.
-
-    >>> two = EchoSources(np.array([10.0, 1.0]), np.array([1.0, 5.0]), np.array([2.0, 2.0]))
-    >>> worth(two, np.array([0.134, 0.579]), 0.814).round(2)
-    array([0.09, 0.81])
-    """
-    return _worth(sources, np.ascontiguousarray(ages, dtype=np.float64), float(price))
-
-
 @compiled
 def _g(x: float) -> float:
     return x * x * (0.5 - x / 3.0 + x * x / 8.0) if x < 1e-3 else -math.expm1(math.log1p(x) - x)
-
-
-@compiled
-def _worth(sources: EchoSources, ages: Floats, price: float) -> Floats:
-    rate, profit, decay = sources
-    out = np.zeros(len(rate))
-    for i in range(len(rate)):
-        x = max(decay[i] * ages[i], 0.0)
-        if price > 0.0:
-            x = min(x, math.log(max(profit[i] / price, 1.0)))
-        out[i] = rate[i] * profit[i] / decay[i] * _g(x)
-    return out
 
 
 def _at(sources: EchoSources, price: float, rule: EchoRule) -> Floats:

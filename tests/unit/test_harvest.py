@@ -1,0 +1,125 @@
+"""What visits to sources bring: links by the time since the last, clicks by how long they stood."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from salticus.allocate.finding import page_worth, source_worth
+from salticus.predict.harvest import CLASSES, GAPS, Finds, HeldPages, Yields
+from salticus.predict.interest import Prior
+from salticus.types import Floats, Harvest, Ints, Prospects
+
+HOUR = 1.0 / 24.0
+
+
+def prospects(harvest: Harvest, rows: int) -> Prospects:
+    """So many sources with the first of the curves."""
+    blank = [np.zeros(rows)] * 8
+    return Prospects(*blank, np.zeros(rows, dtype=np.int64), harvest)
+
+
+@given(rate=st.floats(0.1, 100.0), profit=st.floats(0.1, 100.0), decay=st.floats(0.2, 20.0))
+def test_where_links_stay_and_interest_decays_the_worth_is_echos(
+    rate: float, profit: float, decay: float
+) -> None:
+    """λP/m·g(mτ), as near as curves on doubling gaps tell."""
+    gaps = HOUR * 2.0 ** np.arange(GAPS)
+    each = profit * -np.expm1(-decay * gaps) / (decay * gaps)
+    told = prospects(Harvest(gaps, rate * gaps[None], each[None]), 40)
+    ages = np.geomspace(0.2, 20.0, 40) / decay
+    ages = ages[ages > 2.0 * HOUR]
+    worth, finds = source_worth(told, np.arange(len(ages)), ages, 0.0)
+    x = decay * ages
+    echo = rate * profit / decay * (1.0 - (1.0 + x) * np.exp(-x))
+    assert worth == pytest.approx(echo, rel=0.2, abs=0.01 * rate * profit / decay)
+    assert finds == pytest.approx(rate * ages)
+
+
+@given(st.data())
+def test_a_dearer_visit_makes_no_source_worth_more_pages(data: st.DataObject) -> None:
+    numbers = st.lists(st.floats(0.01, 50.0), min_size=GAPS, max_size=GAPS)
+    gaps = HOUR * 2.0 ** np.arange(GAPS)
+    finds = np.maximum.accumulate(np.array([data.draw(numbers)]), axis=1)
+    harvest = Harvest(gaps, finds, np.array([data.draw(numbers)]))
+    ages = np.geomspace(HOUR / 9, 400.0, 30)
+    low, high = sorted(data.draw(st.tuples(st.floats(0.0, 60.0), st.floats(0.0, 60.0))))
+    rows = np.arange(30)
+    cheap, dear = (source_worth(prospects(harvest, 30), rows, ages, price) for price in (low, high))
+    assert np.all(cheap[0] >= 0.0)
+    assert np.all(dear[1] <= cheap[1])
+    nothing, none = source_worth(prospects(harvest, 30), rows, ages, 51.0)
+    assert not (nothing.any() or none.any()), "no page is worth as much"
+    assert 0.01 <= page_worth(harvest) <= 50.0
+
+
+def test_links_are_learnt_by_source_and_by_gap() -> None:
+    """Half of the links are gone after 8 hours: visits after a day find less than after a third of
+    it three times, and a source that is visited after a day only is known to have as many."""
+    rng = np.random.default_rng(0)
+    rate = np.geomspace(0.5, 20.0, 40)  # links an hour
+    vanish = np.log(2.0) / 8.0
+    part, every = Finds(40, resolution=HOUR), np.arange(40)
+    for _ in range(120):
+        hours = rng.choice([2.0, 8.0, 24.0], 40)
+        hours[::5] = 24.0
+        new = rng.poisson(rate * -np.expm1(-vanish * hours) / vanish)
+        part.learn(every, hours * HOUR, new.astype(np.float64))
+    told = part.solve()
+    for place, hours in ((1, 2.0), (3, 8.0)):
+        true = rate * -np.expm1(-vanish * hours) / vanish
+        assert told[:, place] == pytest.approx(true, rel=0.35)
+        assert np.median(np.abs(told[:, place] / true - 1.0)) < 0.1
+    assert np.all(np.diff(told, axis=1) >= 0.0)
+
+
+def test_what_a_source_showed_at_first_tells_of_it_until_it_is_visited() -> None:
+    part = Finds(4, resolution=HOUR)
+    part.met(np.arange(3), np.array([0.0, 10.0, 50.0]))
+    part.learn(np.array([0]), np.array([1.0]), np.array([2.0]))
+    first = part.solve()[:, 0]
+    assert first[1] < first[2]
+    assert first[1] == pytest.approx(first[2] * 11 / 51)
+    part.learn(np.array([2]), np.array([1.0]), np.array([0.0]))
+    assert part.solve()[2, 0] < 0.1 * first[2], "nothing new on it, for all it shows"
+
+
+def a_watch(worth: Floats, pages: int, days: float, late: Floats) -> Yields:
+    """Pages of sources whose links had stood for two hours; each gets so many clicks, half of them
+    in the first 8 hours, and was visited `late` days after its link was last seen."""
+    rng = np.random.default_rng(1)
+    part = Yields(len(worth), resolution=HOUR, prior=Prior(1.0, 1.0))
+    source: Ints = np.repeat(np.arange(len(worth)), pages)
+    standing = np.full(len(source), part.standing(np.array([2.0 * HOUR]))[0])
+    decay = np.log(2.0) / (8.0 * HOUR)
+    for hour in range(int(days * 24)):
+        since = np.full(len(source), (hour + 0.5) * HOUR)
+        clicks = rng.poisson(
+            worth[source] * np.exp(-decay * hour * HOUR) * -np.expm1(-decay * HOUR)
+        )
+        held = since >= late
+        told = HeldPages(source, since, standing, since, clicks.astype(np.float64)).take(held)
+        part.watch(told, HOUR)
+    part.solve()
+    return part
+
+
+@pytest.mark.parametrize("latest", [0.0, 1.0])
+def test_clicks_are_learnt_also_from_pages_that_were_visited_late(latest: float) -> None:
+    worth = np.array([2.0, 8.0, 32.0])
+    late = np.linspace(0.0, latest, 3 * 200)
+    part = a_watch(worth, 200, 4.0, np.random.default_rng(2).permutation(late))
+    two, none = np.full(3, 2.0 * HOUR), np.zeros(3)
+    assert part.remaining(np.arange(3), two, none) == pytest.approx(worth, rel=0.12)
+    assert part.remaining(np.arange(3), two, none + 8 * HOUR) == pytest.approx(worth / 2, rel=0.2)
+
+
+def test_clicks_yet_to_come_become_fewer_and_end() -> None:
+    part = a_watch(np.array([5.0]), 50, 2.0, np.zeros(50))
+    since = np.linspace(0.0, 40.0, 400)
+    for stood in HOUR * 2.0 ** np.arange(-1, CLASSES):
+        left = part.remaining(np.zeros(400, dtype=np.int64), np.full(400, stood), since)
+        assert np.all(np.diff(left) <= 1e-12)
+        assert left[-1] == 0.0
