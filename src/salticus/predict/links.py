@@ -19,7 +19,8 @@ _TOLD = ("days", "new", "kept", "gone")
 @dataclass(frozen=True, slots=True)
 class SourceVisits(Columns):
     """What visits to sources found, by the source's id: how many days after the visit before, how
-    many links that were not there then, and how many of those that were are `kept` or `gone`.
+    many links to pages that no source had shown before, and how many of the links that were there
+    then are `kept` or `gone`. A page on several sources counts for the first.
 
     The first visit to a source is none of these: its links are old.
     """

@@ -74,8 +74,8 @@ class LinkReplay:
         self.asks: Asks | None = None
         shown = np.zeros(truth.sources)
         for source in range(truth.sources):
-            told, old = self._look(source, 0)
-            self.fetched_[old], shown[source] = _OLD, told[1]
+            _, old = self._look(source, 0)
+            self.fetched_[old], shown[source] = _OLD, len(self._shown[source])
         finder.met(np.arange(truth.sources), shown)
 
     def step(self, tick: Tick) -> int:
@@ -203,7 +203,7 @@ class LinkReplay:
         pages = distinct(truth.page[new])
         found = pages[self.seen_[pages] == _UNSEEN]
         self.seen_[found], self.via_[found], self._gap[found] = step, source, gap
-        told = (gap * day, len(new), len(kept), len(before) - len(kept))
+        told = (gap * day, len(found), len(kept), len(before) - len(kept))
         return tuple(float(x) for x in told), found
 
     def _age(self, pages: Ints, step: int) -> Floats:
