@@ -184,15 +184,15 @@ def score_of(world: LinkReplay, warmup: int, seconds: float) -> DiscoveryScore:
     got = truth.attention.after(new[held], fetched[new[held]])
     delay = np.where(held, fetched[new] - born, np.inf) * (truth.step / timedelta(hours=1))
     weeks = truth.steps * truth.step / _DAY / _SELDOM
-    visits = world.visits_ - 1  # but the one before the crawl
+    visits = world.sight_.visits - 1  # but the one before the crawl
     links = (truth.appeared >= max(warmup, 1)) & (truth.appeared < truth.steps)
     return DiscoveryScore(
         share=_ratio(float(got.sum()), float(wanted.sum())),
-        found=_ratio(np.count_nonzero(world.seen_[new] >= 0), len(new)),
+        found=_ratio(np.count_nonzero(world.sight_.seen[new] >= 0), len(new)),
         fetched=_ratio(np.count_nonzero(held), len(new)),
         delay_hours=float(np.quantile(delay, 0.5, method="higher")) if len(new) else math.nan,
         late_hours=float(np.quantile(delay, 0.75, method="higher")) if len(new) else math.nan,
-        unseen=1.0 - _ratio(np.count_nonzero(world.looked_[links]), np.count_nonzero(links)),
+        unseen=1.0 - _ratio(np.count_nonzero(world.sight_.looked[links]), np.count_nonzero(links)),
         seldom=float((visits < weeks).mean()),
         source_visits=int(visits.sum()),
         page_visits=int(np.count_nonzero(fetched >= 0)),

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from salticus.exchange.linked import LinkTruth
+from salticus.lab.worlds.sight import UNSEEN, blind, look
 from salticus.predict.finder import Finder
-from salticus.predict.links import SourceVisits
 from salticus.testing import blank_pages
 from salticus.types import (
     CHANGED,
@@ -28,8 +28,7 @@ from salticus.types import (
     instant,
 )
 
-_UNSEEN, _OLD = -1, -2  # of pages: not fetched; there before the crawl began
-_WEEK = 7.0
+_OLD = -2  # of pages: there before the crawl began
 _KEPT = 14.0  # days for which a found page may wait
 
 Asks = Callable[[Ints, Floats, Instant], Awaitable[None]]
@@ -51,24 +50,14 @@ class LinkReplay:
     def __init__(self, truth: LinkTruth, finder: Finder) -> None:
         self.truth = truth
         self.finder = finder
-        self.fetched_: Ints = np.full(truth.pages, _UNSEEN)  # the step of each page's visit
-        self.seen_: Ints = np.full(truth.pages, _UNSEEN)  # the step in which it was found
-        self.via_: Ints = np.full(truth.pages, -1)
-        self.visits_: Ints = np.zeros(truth.sources, dtype=np.int64)  # to each source
-        self.looked_: Bools = np.zeros(len(truth.page), dtype=np.bool_)  # links that were seen
-        self._stands = np.full(truth.pages, _UNSEEN)  # the step in which its link was last seen
-        self._gap = np.zeros(truth.pages)  # steps in which the link of each may have appeared
-        self._last = np.full(truth.sources, -1)  # the step of each source's last visit
-        self._next = truth.first[:-1].copy()  # the first link of each that has not been looked at
-        self._shown = [np.empty(0, dtype=np.int64)] * truth.sources  # links seen at the last visit
-        self._entries, self._span = np.zeros(truth.sources), np.zeros(truth.sources)
+        self.fetched_: Ints = np.full(truth.pages, UNSEEN)  # the step of each page's visit
+        self.sight_ = blind(truth)
         self._waiting = np.empty(0, dtype=np.int64)
         self._held = np.empty(0, dtype=np.int64)
         self._news: list[Outcomes] = []
         self.asks: Asks | None = None
-        for source in range(truth.sources):
-            _, old = self._look(source, 0)
-            self.fetched_[old] = _OLD
+        _, old = look(self.sight_, truth, np.arange(truth.sources), 0)
+        self.fetched_[old] = _OLD
 
     def step(self, tick: Tick) -> int:
         """The number of a tick's step in the log."""
@@ -81,8 +70,8 @@ class LinkReplay:
         self.finder.solve()
         many, step, start = truth.sources, self.step(tick), instant(tick.start)
         n = many + len(waiting)
-        seen = start - (step - self.seen_[waiting]) * np.timedelta64(truth.step)
-        visited = start - (step - self._last) * np.timedelta64(truth.step)
+        seen = start - (step - self.sight_.seen[waiting]) * np.timedelta64(truth.step)
+        visited = start - (step - self.sight_.last) * np.timedelta64(truth.step)
         last = np.concatenate([visited, np.full(len(waiting), NEVER)])
         kind = np.full(n, KINDS.index("article"), dtype=np.int8)
         kind[:many] = KINDS.index("source")
@@ -94,8 +83,8 @@ class LinkReplay:
             decay=np.concatenate([interest.decay, none]),
             vanish=np.concatenate([links.vanish, none]),
             remaining=np.concatenate([np.full(many, np.nan), remaining]),
-            entries=np.concatenate([self._entries, none]),
-            span=np.concatenate([self._span * day, none]),
+            entries=np.concatenate([self.sight_.entries, none]),
+            span=np.concatenate([self.sight_.span * day, none]),
             usual=np.concatenate([np.full(many, 0.5), none]),
         )
         return replace(
@@ -114,13 +103,10 @@ class LinkReplay:
 
     async def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
         step, source = self.step(plan.tick), plan.page < self.truth.sources
-        new = [self._look(int(page), step) for page in plan.page[source]]
-        told = [visits for visits, _ in new]
-        if told:
-            self.finder.visited(SourceVisits(*map(np.array, zip(*told, strict=True))))
-        yield self._outcomes(plan, source, np.array([found[2] > 0 for found in told], dtype=bool))
-        found = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(p for _, p in new)]))
-        self._waiting = np.union1d(self._waiting, found)
+        told, found = look(self.sight_, self.truth, plan.page[source], step)
+        self.finder.visited(told)
+        yield self._outcomes(plan, source, told.new > 0)
+        self._waiting = np.sort(np.concatenate([self._waiting, found]))
         await self._ask(found, step, plan.tick)
         for outcomes in self._news:
             yield outcomes
@@ -152,16 +138,16 @@ class LinkReplay:
     def _remaining(self, pages: Ints, step: int) -> Floats:
         """Clicks that found pages will get yet."""
         day = self.truth.step.total_seconds() / 86_400
-        since = step - self._stands[pages]
+        since = step - self.sight_.stands[pages]
         stood = self._age(pages, step) - since
-        return self.finder.remaining(self.via_[pages], stood * day, since * day)
+        return self.finder.remaining(self.sight_.via[pages], stood * day, since * day)
 
     def _outcomes(self, plan: Plan, source: Bools, new: Bools) -> Outcomes:
         """Every visit is answered; a source has changed if it shows new links."""
         pages = plan.page[~source] - self.truth.sources
         self.fetched_[pages] = self.step(plan.tick)
-        self._held = np.union1d(self._held, pages)
-        self._waiting = np.setdiff1d(self._waiting, pages, assume_unique=True)
+        self._held = np.concatenate([self._held, pages])
+        self._waiting = self._waiting[self.fetched_[self._waiting] == UNSEEN]
         changed = np.full(len(plan), CHANGED)
         changed[source] = np.where(new, CHANGED, UNCHANGED)
         drawn = {"purpose": plan.purpose, "propensity": plan.propensity, "chance": plan.chance}
@@ -169,36 +155,14 @@ class LinkReplay:
             visit=plan.visit, page=plan.page, at=plan.due, changed=changed, **drawn
         )
 
-    def _look(self, source: int, step: int) -> tuple[tuple[float, ...], Ints]:
-        """Visit a source: what that tells of its links, and the pages that nobody saw before."""
-        truth, day = self.truth, self.truth.step.total_seconds() / 86_400
-        mine = truth.appeared[self._next[source] : truth.first[source + 1]]
-        fresh = self._next[source] + np.arange(np.searchsorted(mine, step, side="right"))
-        before, gap = self._shown[source], step - self._last[source]
-        kept, new = (link[truth.vanished[link] >= step] for link in (before, fresh))
-        self._next[source] += len(fresh)
-        self._shown[source], self._last[source] = np.concatenate([kept, new]), step
-        self.visits_[source] += 1
-        self.looked_[new] = True
-        self._stands[truth.page[self._shown[source]]] = step
-        recent = truth.appeared[self._shown[source]]
-        recent = recent[recent > step - _WEEK / day]
-        self._entries[source] = len(recent)
-        self._span[source] = np.ptp(recent) if len(recent) else 0.0
-        pages = np.unique(truth.page[new])
-        found = pages[self.seen_[pages] == _UNSEEN]
-        self.seen_[found], self.via_[found], self._gap[found] = step, source, gap
-        told = (source, gap * day, len(new), len(kept), len(before) - len(kept))
-        return tuple(float(x) for x in told), found
-
     def _age(self, pages: Ints, step: int) -> Floats:
         """Steps since the links of found pages appeared, as far as that is known."""
-        return np.asarray(step - self.seen_[pages] + 0.5 * self._gap[pages])
+        return np.asarray(step - self.sight_.seen[pages] + 0.5 * self.sight_.gap[pages])
 
     def _watch(self, step: int, days: float) -> None:
         """People click on the pages that are held; those that waited too long are given up."""
         clicks = self.truth.attention.during(step, self._held)
         age = self._age(self._held, step) * days
-        self.finder.watch(self.via_[self._held], age, clicks, days)
+        self.finder.watch(self.sight_.via[self._held], age, clicks, days)
         self._held = self._held[age < self.finder.edges[-1]]
-        self._waiting = self._waiting[(step - self.seen_[self._waiting]) * days < _KEPT]
+        self._waiting = self._waiting[(step - self.sight_.seen[self._waiting]) * days < _KEPT]

@@ -27,11 +27,12 @@ class PublisherSettings:
     world links come at any hour alike and stay. In others they come mostly by day, more on working
     days; a source shows its last `shown` links at most, so that those of a busy one vanish; a part
     `again` of them appears on a second source some hours later, and a part `born` of the sources
-    begins during the run.
+    begins during the run. People click for `after` days more than links appear.
     """
 
     sources: int = 3000
-    days: int = 28
+    days: int = 21
+    after: int = 7
     links: float = 4.0
     profit: float = 5.0
     half_life: float = 8.0
@@ -106,7 +107,7 @@ def _clicks(
     page = np.repeat(np.arange(len(at)), each)
     when = at[page] + rng.exponential(1.0, len(page)) / decay[page]
     step = (when * (_DAY / settings.step)).astype(np.int64)
-    here = step < settings.days * _DAY / settings.step
+    here = step < (settings.days + settings.after) * _DAY / settings.step
     return Clicked(page[here], step[here], np.ones(int(here.sum())), len(at))
 
 
