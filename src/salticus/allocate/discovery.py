@@ -14,13 +14,15 @@ import numpy as np
 
 from salticus.allocate.adaptive import Adaptive, after, micros
 from salticus.allocate.base import Policy
-from salticus.allocate.echo import EchoSources, revisits
+from salticus.allocate.echo import EchoIntervals, EchoSources, revisits
 from salticus.allocate.share import first, in_turn
 from salticus.types import CHANGED, UNCHANGED, Floats, Ints, Outcomes, Pages, days_between, instant
 from salticus.types.coins import coins
 
 _LONG = 36_500.0  # days since a visit that never was
 _WEEK = 7.0
+_NEAR = 1e-4  # to which share of it ECHO's price is looked for
+_LATELY = 16  # answers that are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,10 @@ class EchoNewpages(Discovery):
     published = False
     equal = False
 
+    def __init__(self, *, seed: int = 0) -> None:
+        super().__init__(seed=seed)
+        self._lately: dict[tuple[float | bytes, ...], EchoIntervals] = {}
+
     def urgency(self, pages: Pages, standing: Standing, visits: float) -> Floats:
         return overdue(standing.ages, self.intervals(pages, standing, visits))
 
@@ -96,9 +102,18 @@ class EchoNewpages(Discovery):
         sources = sources_of(pages, standing.sources)
         if self.equal:
             sources = sources._replace(profit=np.full(len(sources.profit), sources.profit.mean()))
-        found = revisits(sources, visits / pages.tick.days, published=self.published)
+        found = self._solved(sources, visits / pages.tick.days)
         with np.errstate(divide="ignore", over="ignore"):
             return found.interval / found.share
+
+    def _solved(self, sources: EchoSources, a_day: float) -> EchoIntervals:
+        """ECHO's intervals; for what was asked lately, as they were found then."""
+        told = a_day, *(column.tobytes() for column in sources)
+        if told not in self._lately:
+            if len(self._lately) >= _LATELY:
+                self._lately.clear()
+            self._lately[told] = revisits(sources, a_day, published=self.published, exact=_NEAR)
+        return self._lately[told]
 
 
 class EchoNewpagesPublished(EchoNewpages):

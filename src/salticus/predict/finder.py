@@ -7,6 +7,7 @@ import numpy as np
 from salticus.predict.interest import Interest, Prior, ages, interest
 from salticus.predict.links import VISITS, LinkRates, Links, SourceVisits
 from salticus.types import Floats, Ints
+from salticus.types.compiled import compiled
 
 FIRST_DAY = Prior(profit=1.0, decay=1.0)
 """Without clicks every new page is worth one, of which half come in 17 hours."""
@@ -32,6 +33,7 @@ class Finder:
         bins = len(self.edges) - 1
         self.clicks_: Floats = np.zeros((sources, bins))
         self.watched_: Floats = np.zeros((sources, bins))
+        self._clicked = True  # since interest was worked out
         self.solve()
 
     def visited(self, found: SourceVisits) -> None:
@@ -40,17 +42,16 @@ class Finder:
 
     def watch(self, source: Ints, age: Floats, clicks: Floats, days: float) -> None:
         """Learn how often pages of that age, of these sources, were clicked in so many days."""
-        bins = np.searchsorted(self.edges, age, side="right") - 1
-        fits = np.flatnonzero((bins >= 0) & (bins < self.clicks_.shape[1]))
-        at = source[fits], bins[fits]
-        np.add.at(self.clicks_, at, clicks[fits])
-        np.add.at(self.watched_, at, days / np.diff(self.edges)[bins[fits]])
+        _watch(self.clicks_, self.watched_, self.edges, (source, age, clicks), days)
+        self._clicked = True
 
     def solve(self) -> None:
         """Work out what all that was learnt says of each source."""
         every = np.arange(len(self.clicks_))
         self.links_: Links = self.rates.links(every, self.group)
-        self.interest_: Interest = interest(self.clicks_, self.watched_, self.edges, self.prior)
+        if self._clicked:
+            self.interest_: Interest = interest(self.clicks_, self.watched_, self.edges, self.prior)
+            self._clicked = False
 
     def remaining(self, source: Ints, stood: Floats, since: Floats) -> Floats:
         """Clicks that pages of these sources will get yet, whose links `stood` for so many days
@@ -62,3 +63,20 @@ class Finder:
         profit, decay, _ = (column[source] for column in self.interest_)
         outlive = np.maximum(decay - self.links_.vanish[source], 0.0)
         return np.asarray(profit * np.exp(-outlive * stood - decay * since))
+
+
+@compiled
+def _watch(
+    clicks: Floats,
+    watched: Floats,
+    edges: Floats,
+    told: tuple[Ints, Floats, Floats],
+    days: float,
+) -> None:
+    """Add what was counted to the bins of the pages' ages; those too old for any are left out."""
+    source, age, count = told
+    for k in range(len(source)):
+        if edges[0] <= age[k] < edges[-1]:
+            bin_ = np.searchsorted(edges, age[k], side="right") - 1
+            clicks[source[k], bin_] += count[k]
+            watched[source[k], bin_] += days / (edges[bin_ + 1] - edges[bin_])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 
@@ -31,6 +32,8 @@ from salticus.types import (
 _OLD = -2  # of pages: there before the crawl began
 _KEPT = 14.0  # days for which a found page may wait
 
+RESOLVE, PUSH = timedelta(minutes=30), timedelta(hours=1)  # as in Lefortier et al. 2013, §5.3
+
 Asks = Callable[[Ints, Floats, Instant], Awaitable[None]]
 
 
@@ -41,17 +44,27 @@ class LinkReplay:
     is still stand; the visits see them; pages found in it may be visited at once (`asks`); then
     people click on the pages that are held. Every source was visited before the first tick: what it
     showed then is old. Sources have the first ids, then come the pages. A page that was visited
-    once is done with.
+    once is done with. What was learnt is worked out anew every `resolve`; clicks reach the finder
+    every `push`.
 
     Cost: linear in the visits of a tick, the links they find, and the pages that wait or are held
     and young.
     """
 
-    def __init__(self, truth: LinkTruth, finder: Finder) -> None:
+    def __init__(
+        self,
+        truth: LinkTruth,
+        finder: Finder,
+        *,
+        resolve: timedelta = RESOLVE,
+        push: timedelta = PUSH,
+    ) -> None:
         self.truth = truth
         self.finder = finder
         self.fetched_: Ints = np.full(truth.pages, UNSEEN)  # the step of each page's visit
         self.sight_ = blind(truth)
+        self._resolve, self._push = (max(round(span / truth.step), 1) for span in (resolve, push))
+        self._clicks: list[tuple[Ints, Floats, Floats, float]] = []  # not told to the finder yet
         self._waiting = np.empty(0, dtype=np.int64)
         self._held = np.empty(0, dtype=np.int64)
         self._news: list[Outcomes] = []
@@ -67,8 +80,9 @@ class LinkReplay:
 
     async def pages(self, tick: Tick) -> Pages:
         truth, waiting, day = self.truth, self._waiting, self.truth.step.total_seconds() / 86_400
-        self.finder.solve()
         many, step, start = truth.sources, self.step(tick), instant(tick.start)
+        if step % self._resolve == 0:
+            self.finder.solve()
         n = many + len(waiting)
         seen = start - (step - self.sight_.seen[waiting]) * np.timedelta64(truth.step)
         visited = start - (step - self.sight_.last) * np.timedelta64(truth.step)
@@ -163,6 +177,10 @@ class LinkReplay:
         """People click on the pages that are held; those that waited too long are given up."""
         clicks = self.truth.attention.during(step, self._held)
         age = self._age(self._held, step) * days
-        self.finder.watch(self.sight_.via[self._held], age, clicks, days)
+        self._clicks.append((self.sight_.via[self._held], age, clicks, days))
+        if (step + 1) % self._push == 0:
+            for watched in self._clicks:
+                self.finder.watch(*watched)
+            self._clicks = []
         self._held = self._held[age < self.finder.edges[-1]]
         self._waiting = self._waiting[(step - self.sight_.seen[self._waiting]) * days < _KEPT]
