@@ -86,6 +86,21 @@ class ByHost(Protocol):
 
 
 @runtime_checkable
+class Paced(Protocol):
+    """A policy that plans for longer than a tick: it is told before it is asked how many visits a
+    tick it may count on."""
+
+    def pace(self, per_tick: float) -> None: ...
+
+
+@runtime_checkable
+class Admits(Protocol):
+    """A policy by which a found page is visited only if it is worth `price_` clicks."""
+
+    price_: float
+
+
+@runtime_checkable
 class Priced(Protocol):
     """A policy that visits by a visit price: that of its last plan, in demand-weighted fresh days
     per visit of cost; NaN before any. `worth` is V of every page per visit of cost, and V without

@@ -12,7 +12,16 @@ from typing import Protocol, Self
 import numpy as np
 
 from salticus import allocate, plugins, predict, schedule
-from salticus.allocate.base import Informed, Keeps, Policy, Proposer, Spaced, Stepwise, Urgent
+from salticus.allocate.base import (
+    Informed,
+    Keeps,
+    Paced,
+    Policy,
+    Proposer,
+    Spaced,
+    Stepwise,
+    Urgent,
+)
 from salticus.allocate.capacity import less, within_capacity
 from salticus.allocate.discover import Discover
 from salticus.allocate.explore import Explore
@@ -70,6 +79,8 @@ class PolicyVisits:
 
     def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
         rest, visits = less(pages, grant.taken), grant.left(pages)
+        if isinstance(self.policy, Paced) and grant.visits:
+            self.policy.pace(grant.per_tick * visits / grant.visits)
         expected = within_capacity(self.policy, rest, visits, grant.taken)
         return self.spacing.draw(rest, expected, visits, tick)
 
