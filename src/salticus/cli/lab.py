@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import typer
 
 from salticus.cli import options, output
-from salticus.cli.options import REQUIRED, Texts, arg, day, flag, from_options, opt
+from salticus.cli.options import REQUIRED, Texts, arg, day, flag, from_options, opt, span
 from salticus.config import Budget
 from salticus.errors import ConfigError
 
@@ -158,6 +158,26 @@ def make_market(
 
     with output.bar(offers) as told:
         rows = make_market(out, MarketSize(offers, days), seed=seed, preset=preset, told=told)
+    answer = {"out": str(out), "rows": rows}
+    output.answer(answer, json, lambda _: output.facts(f"wrote {out}", rows))
+
+
+def make_publishers(
+    out: Path = opt(REQUIRED, "A new folder for the log."),
+    sources: int = typer.Option(3000, min=1),
+    days: int = opt(21, "Days on which links appear.", min=1),
+    links: float = opt(4.0, "New links a day on the median source."),
+    rhythm: bool = opt(False, "Links come by day, vanish, and stand on two sources.", "--rhythm"),
+    step: str = opt("10min", "How finely times are known."),
+    seed: int = opt(0, "Fixes the publishers."),
+    json: bool = options.JSON,
+) -> None:
+    """Make synthetic publishers: sources, new links on them, and clicks on the new pages."""
+    from salticus.lab.worlds.publishers import PublisherSettings, make_publishers
+
+    length = span("step", step)
+    settings = from_options(PublisherSettings, locals(), step=length, steady=not rhythm)
+    rows = make_publishers(out, settings, seed)
     answer = {"out": str(out), "rows": rows}
     output.answer(answer, json, lambda _: output.facts(f"wrote {out}", rows))
 

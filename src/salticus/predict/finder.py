@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from salticus.predict.interest import Interest, Prior, ages, interest
@@ -63,6 +65,35 @@ class Finder:
         profit, decay, _ = (column[source] for column in self.interest_)
         outlive = np.maximum(decay - self.links_.vanish[source], 0.0)
         return np.asarray(profit * np.exp(-outlive * stood - decay * since))
+
+
+class KnownSources(NamedTuple):
+    """What is true of sources: new links a day, clicks that a page gets, by which factor e^−`decay`
+    these become fewer in a day, and the share of the links that vanishes in a day."""
+
+    rate: Floats
+    profit: Floats
+    decay: Floats
+    vanish: Floats
+
+
+class KnowingFinder(Finder):
+    """Has nothing to learn, as in a simulation that tells what is true of its sources."""
+
+    def __init__(self, known: KnownSources) -> None:
+        super().__init__(len(known.rate), resolution=1.0)
+        sure = np.zeros(len(known.rate))
+        self.links_ = Links(known.rate, sure, known.vanish)
+        self.interest_ = Interest(known.profit, known.decay, sure)
+
+    def visited(self, found: SourceVisits) -> None:
+        """Known already."""
+
+    def watch(self, source: Ints, age: Floats, clicks: Floats, days: float) -> None:
+        """Known already."""
+
+    def solve(self) -> None:
+        """Solved already."""
 
 
 @compiled

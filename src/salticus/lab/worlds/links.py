@@ -31,6 +31,7 @@ from salticus.types import (
 
 _OLD = -2  # of pages: there before the crawl began
 _KEPT = 14.0  # days for which a found page may wait
+_QUEUE = 20_000  # pages that may wait; of more those found last
 
 RESOLVE, PUSH = timedelta(minutes=30), timedelta(hours=1)  # as in Lefortier et al. 2013, §5.3
 
@@ -145,14 +146,17 @@ class LinkReplay:
     # ----------------------------------------------------------------------------------- inside
 
     async def _ask(self, found: Ints, step: int, tick: Tick) -> None:
-        if self.asks is not None and len(found):
-            worth = self._remaining(found, step)
-            await self.asks(self.truth.sources + found, worth, instant(tick.end) - 1)
+        """Ask for visits to pages found now, and then, if any are left, to those that wait."""
+        for pages in (found, self._waiting):
+            pages = pages[self.fetched_[pages] == UNSEEN]
+            if self.asks is not None and len(pages):
+                worth = self._remaining(pages, step)
+                await self.asks(self.truth.sources + pages, worth, instant(tick.end) - 1)
 
     def _remaining(self, pages: Ints, step: int) -> Floats:
         """Clicks that found pages will get yet."""
         day = self.truth.step.total_seconds() / 86_400
-        since = step - self.sight_.stands[pages]
+        since = (step - self.sight_.stands[pages]).astype(np.float64)
         stood = self._age(pages, step) - since
         return self.finder.remaining(self.sight_.via[pages], stood * day, since * day)
 
@@ -183,4 +187,8 @@ class LinkReplay:
                 self.finder.watch(*watched)
             self._clicks = []
         self._held = self._held[age < self.finder.edges[-1]]
-        self._waiting = self._waiting[(step - self.sight_.seen[self._waiting]) * days < _KEPT]
+        seen = self.sight_.seen[self._waiting]
+        late = seen <= step - _KEPT / days
+        if len(seen) > _QUEUE:
+            late |= seen < np.partition(seen, -_QUEUE)[-_QUEUE]
+        self._waiting = self._waiting[~late]
