@@ -101,6 +101,19 @@ def quality(sources: EchoSources, found: EchoIntervals) -> float:
     return float((found.share * sources.rate * sources.profit * each).sum())
 
 
+def keeping_all(sources: EchoSources, *, page_cost: float = 1.0, published: bool = False) -> float:
+    """Visits a day above which no source is dropped."""
+    rule = EchoRule(page_cost, published)
+    lo, hi = 0.0, float((sources.rate * sources.profit / sources.decay).max())
+    for _ in range(_PASSES):
+        price = 0.5 * (lo + hi)
+        every = bool((_shares(sources, price, rule) < 1.0).all())
+        lo, hi = (price, hi) if every else (lo, price)
+        if hi - lo <= EXACT * hi:
+            break
+    return _used(sources, lo, rule)
+
+
 def worth(sources: EchoSources, ages: Floats, price: float, vanish: Floats | None = None) -> Floats:
     """V of a visit to each source so many days after the last, in clicks.
 

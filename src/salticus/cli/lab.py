@@ -346,3 +346,25 @@ def study_predict(
     if output.write_json(report, json):
         for title, rows in prediction_tables(report):
             output.table(title, *rows)
+
+
+def study_lefortier2013(
+    scale: str = opt("small", "tiny (seconds), small (minutes) or full (hours)."),
+    log: Path | None = opt(None, "Replay the links of this log instead of synthetic ones."),
+    jobs: int | None = opt(None, "Processes. [default: one a core]", min=1),
+    seed: int = options.SEED,
+    json: Path | None = options.JSON_FILE,
+    plot: Path | None = options.CHARTS,
+) -> None:
+    """Let every policy find new pages at three crawl rates, as the paper on ECHO did."""
+    from salticus.charts.lefortier import facts_of, policy_tables, write_lefortier
+    from salticus.lab.studies.lefortier import study
+
+    with output.steps() as told:
+        report = study(scale, log=log, jobs=jobs or cpu_count() or 1, seed=seed, told=told)
+    if plot is not None:
+        write_lefortier(report, plot)
+    if output.write_json(report, json):
+        for title, table in policy_tables(report):
+            output.table(title, *table)
+        output.facts("beside the table", facts_of(report))
