@@ -71,7 +71,7 @@ class Scale:
 
 SCALES = {
     "tiny": Scale(
-        PublisherSettings(sources=25, days=3, after=2, step=timedelta(hours=3)),
+        PublisherSettings(sources=25, days=2, after=2, step=timedelta(hours=4)),
         runs=1,
         history=(3, 10),
         halvings=2,
