@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +16,20 @@ from hypothesis import strategies as st
 from salticus import plugins
 from salticus.allocate import BUILTIN, DISCOVERY
 from salticus.allocate.discover import Discover
-from salticus.allocate.discovery import Miniflux, NewsCrawl, standing_of
-from salticus.exchange.linked import Clicked, LinkTruth, Shown
-from salticus.lab.simulate.discovery import DISCOVERERS, discover
-from salticus.lab.worlds.publishers import PublisherSettings, publishers
+from salticus.allocate.discovery import EchoNewpages, Miniflux, NewsCrawl, standing_of
+from salticus.errors import InputError
+from salticus.exchange.folder import Log
+from salticus.exchange.linked import Clicked, LinkTruth, Shown, read_linked
+from salticus.lab.simulate.discovery import (
+    DISCOVERERS,
+    DiscoverySettings,
+    contest,
+    discover,
+    known_of,
+)
+from salticus.lab.worlds.links import LinkReplay
+from salticus.lab.worlds.publishers import PublisherSettings, make_publishers, publishers
+from salticus.predict.finder import Finder
 from salticus.testing import a_tick, blank_pages
 from salticus.types import (
     CHANGED,
@@ -29,6 +41,7 @@ from salticus.types import (
     Outcomes,
     Pages,
     Prospects,
+    Tick,
 )
 
 HOUR = np.timedelta64(3_600_000_000, "us")
@@ -221,3 +234,69 @@ def test_links_of_a_source_are_in_order_and_stand_where_they_should(steady: bool
         standing = (truth.appeared <= 100) & (truth.vanished > 100)
         assert np.bincount(source[standing]).max() <= 5
         assert len(truth.page) > truth.pages, "some stand on two sources"
+
+
+def test_a_world_of_publishers_is_the_same_from_its_log(tmp_path: Path) -> None:
+    settings = replace(SMALL, steady=False, shown=5)
+    truth, known = publishers(settings, 2)
+    make_publishers(tmp_path / "log", settings, 2)
+    log = Log(tmp_path / "log")
+    again = read_linked(log, settings.step)
+    assert (again.sources, again.pages, again.steps) == (truth.sources, truth.pages, truth.steps)
+    order = np.argsort([int(name) for name in again.names])
+    told = known_of(log, again)
+    for column, true in zip(told, known, strict=True):
+        assert column[order] == pytest.approx(true)
+    assert again.links_a_day == pytest.approx(truth.links_a_day)
+    every = np.arange(truth.pages)
+    clicks = (t.attention.after(every, np.zeros(truth.pages, int)).sum() for t in (truth, again))
+    assert next(clicks) == next(clicks)
+
+
+def test_without_what_is_true_there_is_no_oracle(tmp_path: Path) -> None:
+    make_publishers(tmp_path / "log", replace(SMALL, sources=3, days=2), 0)
+    log = Log(tmp_path / "log")
+    log.scan("pages").drop("profit").collect().write_parquet(log.path("pages"))
+    with pytest.raises(InputError, match="without the column `profit`; use --estimates history"):
+        contest(Log(tmp_path / "log"), DiscoverySettings(oracle=True), ["bfs"], [])
+
+
+# ------------------------------------------------------------------------------- ECHO as it is run
+
+
+@pytest.mark.parametrize("name", ["echo_newpages", "echo_schedule"])
+def test_pages_worth_less_than_the_price_are_left(name: str) -> None:
+    """Or a source not visited for days would keep the crawl busy with what nobody wants."""
+    pages = three_sources(waiting=2)
+    assert pages.prospects is not None
+    worth = np.array([np.nan] * 3 + [1e-9, 1e9])
+    pages = replace(pages, prospects=replace(pages.prospects, remaining=worth))
+    policy = plugins.make("policy", name, DISCOVERY, seed=0)
+    assert policy.expected(pages, 3.0)[3:].tolist() == [0.0, 1.0]
+    policy.adopt()
+    assert 1e-9 < policy.price_ < 1e9
+    assert plugins.make("policy", f"{name}_published", DISCOVERY, seed=0).expected(pages, 40.0)[3]
+
+
+def test_intervals_are_for_what_the_budget_brings_on_average() -> None:
+    """Not for the visits of one tick, or more sources are kept than all ticks together pay for."""
+    pages = three_sources()
+    policy = plugins.make("policy", "echo_newpages", DISCOVERY, seed=0)
+    standing = standing_of(pages)
+    policy.pace(2.0)
+    assert np.array_equal(*(policy.intervals(pages, standing, visits) for visits in (1.0, 9.0)))
+    policy.pace(4.0)
+    assert not np.array_equal(
+        policy.intervals(pages, standing, 1.0), EchoNewpages().intervals(pages, standing, 1.0)
+    )
+
+
+def test_what_sources_promise_is_worked_out_every_half_hour() -> None:
+    truth, _ = publishers(replace(SMALL, sources=5, step=timedelta(minutes=10)), 0)
+    finder, solved = Finder(truth.sources, resolution=1 / 72), []
+    finder.solve = lambda: solved.append(1)  # type: ignore[method-assign]
+    world = LinkReplay(truth, finder)
+    for number in range(9):
+        start = truth.start + number * truth.step
+        asyncio.run(world.pages(Tick(number, start, start + truth.step)))
+    assert len(solved) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -83,6 +84,29 @@ class ByHost(Protocol):
     one full host after another."""
 
     def expected_by_host(self, pages: Pages, room: Floats) -> Floats: ...
+
+
+@runtime_checkable
+class Paced(Protocol):
+    """A policy that plans for longer than a tick: it is told before it is asked how many visits a
+    tick it may count on."""
+
+    def pace(self, per_tick: float) -> None: ...
+
+
+@runtime_checkable
+class Patient(Protocol):
+    """A policy that leaves visits for later where new pages, which do not come evenly, are to be
+    found: they are kept for it as long as its `patience`."""
+
+    patience: timedelta
+
+
+@runtime_checkable
+class Admits(Protocol):
+    """A policy by which a found page is visited only if it is worth `price_` clicks."""
+
+    price_: float
 
 
 @runtime_checkable

@@ -8,19 +8,22 @@ is left, the oldest visit first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from salticus.allocate.adaptive import Adaptive, after, micros
 from salticus.allocate.base import Policy
-from salticus.allocate.echo import EchoSources, revisits
+from salticus.allocate.echo import EchoIntervals, EchoSources, oldest, revisits
 from salticus.allocate.share import first, in_turn
 from salticus.types import CHANGED, UNCHANGED, Floats, Ints, Outcomes, Pages, days_between, instant
 from salticus.types.coins import coins
 
 _LONG = 36_500.0  # days since a visit that never was
 _WEEK = 7.0
+_NEAR = 1e-4  # to which share of it ECHO's price is looked for
+_LATELY = 16  # answers that are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,15 @@ class Discovery(Policy):
     def expected(self, pages: Pages, visits: float) -> Floats:
         if pages.prospects is None:
             return first(pages.last_visit.view(np.int64), visits)
-        standing = standing_of(pages, self.seed)
+        standing = self.admitted(pages, standing_of(pages, self.seed), visits)
         order = self.order(pages, standing, visits)
         burden = np.ones(len(pages))
         burden[standing.sources] += standing.found
         return in_turn(order, burden, visits)
+
+    def admitted(self, pages: Pages, standing: Standing, visits: float) -> Standing:
+        """What of it may be visited: everything."""
+        return standing
 
     def order(self, pages: Pages, standing: Standing, visits: float) -> Ints:
         """The rows to visit as far as the visits go, in their order."""
@@ -81,12 +88,48 @@ class Bfs(Discovery):
 
 
 class EchoNewpages(Discovery):
-    """Every found page at once; while none is waiting, the source that is most overdue by ECHO's
+    """Found pages at once; while none is waiting, the source that is most overdue by ECHO's
     intervals: argmax τ/I. Sources that are not worth a visit come when all others are just visited.
+
+    A page must be worth the price at which the intervals were found (ALGORITHMS §1.3), or it is
+    left. Else a source that is kept for a share of the time, or comes late, would bring so many old
+    pages that nothing new is visited for days.
     """
 
     published = False
     equal = False
+    part_time = True  # a source may be kept for a share of the time
+    part, page_cost = 1.0, 1.0  # of the visits, for sources and for a part of what they bring
+
+    def __init__(self, *, seed: int = 0) -> None:
+        super().__init__(seed=seed)
+        self.price_ = 0.0
+        self.pace_ = math.nan  # visits a tick, on average
+        self._asked = 0.0  # the price of the last answer
+        self._lately: dict[tuple[float | bytes, ...], EchoIntervals] = {}
+
+    def pace(self, per_tick: float) -> None:
+        """Intervals are for these visits: by those of a tick, which vary, too many sources stay."""
+        self.pace_ = per_tick
+
+    def begin(self, pages: Pages) -> None:
+        """Nothing is left from the last tick."""
+
+    def adopt(self) -> None:
+        """The price of the last answer is that of the plan."""
+        self.price_ = self._asked
+
+    def admitted(self, pages: Pages, standing: Standing, visits: float) -> Standing:
+        if self.published or not len(standing.sources):
+            return standing
+        assert pages.prospects is not None
+        sources = sources_of(pages, standing.sources)
+        self._asked = price = self.solved(pages, sources, visits).price
+        worth = pages.prospects.remaining[standing.waiting] >= price
+        ages = np.where(standing.ages == _LONG, 0.0, standing.ages)
+        ages = np.minimum(ages, oldest(sources, price))
+        found = pages.prospects.finds(standing.sources, ages)
+        return replace(standing, waiting=standing.waiting[worth], found=found)
 
     def urgency(self, pages: Pages, standing: Standing, visits: float) -> Floats:
         return overdue(standing.ages, self.intervals(pages, standing, visits))
@@ -96,15 +139,32 @@ class EchoNewpages(Discovery):
         sources = sources_of(pages, standing.sources)
         if self.equal:
             sources = sources._replace(profit=np.full(len(sources.profit), sources.profit.mean()))
-        found = revisits(sources, visits / pages.tick.days, published=self.published)
+        found = self.solved(pages, sources, visits)
+        if not self.part_time:
+            return np.where(found.share < 1.0, np.inf, found.interval)
         with np.errstate(divide="ignore", over="ignore"):
             return found.interval / found.share
 
+    def solved(self, pages: Pages, sources: EchoSources, visits: float) -> EchoIntervals:
+        """ECHO's intervals; for what was asked lately, as they were found then."""
+        a_day = self.part * (visits if math.isnan(self.pace_) else self.pace_) / pages.tick.days
+        told: tuple[float | bytes, ...] = a_day, *(column.tobytes() for column in sources)
+        if told not in self._lately:
+            if len(self._lately) >= _LATELY:
+                self._lately.clear()
+            cost, published = self.page_cost, self.published
+            found = revisits(sources, a_day, page_cost=cost, published=published, exact=_NEAR)
+            self._lately[told] = found
+        return self._lately[told]
+
 
 class EchoNewpagesPublished(EchoNewpages):
-    """The same with the published rule, by which sources stay that are not worth their pages."""
+    """The same with the published rule, by which sources stay that are not worth their pages, and
+    every page is visited: even those of a source that is to be kept for a share of the time, so
+    none is."""
 
     published = True
+    part_time = False
 
 
 class EchoSchedule(EchoNewpages):
@@ -128,20 +188,22 @@ class EchoSchedulePublished(EchoSchedule):
     published = True
 
 
-class Frequency(EchoSchedule):
+class Frequency(EchoSchedulePublished):
     """As the schedule, with all pages worth the same: only how often links appear counts."""
 
     equal = True
 
 
-class Quota(EchoSchedule):
+class Quota(EchoSchedulePublished):
     """As the schedule, with half of the visits for sources and half for pages."""
+
+    part, page_cost = 0.5, 0.0
 
     def expected(self, pages: Pages, visits: float) -> Floats:
         if pages.prospects is None:
             return super().expected(pages, visits)
         standing, one = standing_of(pages, self.seed), np.ones(len(pages))
-        due = self.sources_due(pages, standing, visits / 2.0)
+        due = self.sources_due(pages, standing, visits)
         sources = in_turn(due, one, visits / 2.0)
         coming = float(standing.found @ sources[standing.sources])
         left = visits - max(float(sources.sum()), visits / 2.0) - coming

@@ -22,7 +22,7 @@ from salticus.allocate.rates import g_inverse
 from salticus.types import Floats
 from salticus.types.compiled import compiled
 
-_NARROW = 1e-10  # of the price: no more than this share of the earnings is lost
+EXACT = 1e-10
 _PASSES = 200
 _SAMPLE = 4096
 
@@ -51,21 +51,29 @@ class EchoIntervals(NamedTuple):
 
 
 class EchoRule(NamedTuple):
-    """What a visit to a found page costs, and whether to keep sources as published."""
+    """What a visit to a found page costs, whether to keep sources as published, and to which share
+    of it the price is looked for: no more than this share of the earnings is lost."""
 
     page_cost: float
     published: bool
+    exact: float = EXACT
 
 
 def revisits(
-    sources: EchoSources, visits: float, *, page_cost: float = 1.0, published: bool = False
+    sources: EchoSources,
+    visits: float,
+    *,
+    page_cost: float = 1.0,
+    published: bool = False,
+    exact: float = EXACT,
 ) -> EchoIntervals:
     """The intervals at which so many visits a day, to sources and to what is found on them, earn
     the most clicks; or those of the published rule. A visit to a page costs `page_cost`: 0 where
     the source itself says all, as a feed with whole articles does.
 
     At the price that spends all visits, a source may be about to be dropped; it is revisited for a
-    share of the time, so that no visit is left. Cost: linear, some twenty passes.
+    share of the time, so that no visit is left. The price is `exact` to a share of it. Cost:
+    linear, some twenty passes.
 
     >>> two = EchoSources(np.array([10.0, 1.0]), np.array([1.0, 5.0]), np.array([2.0, 2.0]))
     >>> found = revisits(two, 9.0)
@@ -74,7 +82,7 @@ def revisits(
     """
     if not len(sources.rate):
         return EchoIntervals(np.empty(0), np.empty(0), 0.0)
-    rule = EchoRule(float(page_cost), published)
+    rule = EchoRule(float(page_cost), published, exact)
     lo, hi = _close_in(sources, float(visits), rule)
     dear, cheap = _at(sources, hi, rule), _at(sources, lo, rule)
     few, many = _spent(sources, dear, rule), _spent(sources, cheap, rule)
@@ -91,6 +99,26 @@ def quality(sources: EchoSources, found: EchoIntervals) -> float:
     x = np.where(found.share > 0.0, sources.decay * found.interval, np.inf)
     each = np.where(np.isfinite(x), -np.expm1(-x) / x, 0.0)
     return float((found.share * sources.rate * sources.profit * each).sum())
+
+
+def oldest(sources: EchoSources, price: float) -> Floats:
+    """Up to which age, days, a page of each source is worth the price: ln(P/ω)/m."""
+    if price <= 0.0:
+        return np.full(len(sources.rate), np.inf)
+    return np.asarray(np.log(np.maximum(sources.profit / price, 1.0)) / sources.decay)
+
+
+def keeping_all(sources: EchoSources, *, page_cost: float = 1.0, published: bool = False) -> float:
+    """Visits a day above which no source is dropped."""
+    rule = EchoRule(page_cost, published)
+    lo, hi = 0.0, float((sources.rate * sources.profit / sources.decay).max())
+    for _ in range(_PASSES):
+        price = 0.5 * (lo + hi)
+        every = bool((_shares(sources, price, rule) < 1.0).all())
+        lo, hi = (price, hi) if every else (lo, price)
+        if hi - lo <= EXACT * hi:
+            break
+    return _used(sources, lo, rule)
 
 
 @compiled
@@ -156,7 +184,7 @@ def _close_in(sources: EchoSources, visits: float, rule: EchoRule) -> tuple[floa
         lo, hi = hi, hi * 2.0
     price, before, was, earlier = math.sqrt(lo * hi), 0.0, math.inf, math.inf
     for _ in range(_PASSES):
-        if hi - lo <= _NARROW * hi:
+        if hi - lo <= rule.exact * hi:
             break
         off = _used(sources, price, rule) - visits
         lo, hi = (price, hi) if off > 0.0 else (lo, price)

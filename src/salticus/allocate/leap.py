@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 
 import numpy as np
 
@@ -50,6 +51,7 @@ class Leap(Policy):
     """
 
     predictor = "rhythm"
+    patience = timedelta(days=1)
 
     def __init__(self, *, few: float = 0.01, most: float = 0.5) -> None:
         if few < 0.0 or most <= 0.0:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import typer
 
 from salticus.cli import options, output
-from salticus.cli.options import REQUIRED, Texts, arg, day, flag, from_options, opt
+from salticus.cli.options import REQUIRED, Texts, arg, day, flag, from_options, opt, span
 from salticus.config import Budget
 from salticus.errors import ConfigError
 
@@ -169,6 +169,26 @@ def make_market(
 
     with output.bar(offers) as told:
         rows = make_market(out, MarketSize(offers, days), seed=seed, preset=preset, told=told)
+    answer = {"out": str(out), "rows": rows}
+    output.answer(answer, json, lambda _: output.facts(f"wrote {out}", rows))
+
+
+def make_publishers(
+    out: Path = opt(REQUIRED, "A new folder for the log."),
+    sources: int = typer.Option(3000, min=1),
+    days: int = opt(21, "Days on which links appear.", min=1),
+    links: float = opt(4.0, "New links a day on the median source."),
+    rhythm: bool = opt(False, "Links come by day, vanish, and stand on two sources.", "--rhythm"),
+    step: str = opt("10min", "How finely times are known."),
+    seed: int = opt(0, "Fixes the publishers."),
+    json: bool = options.JSON,
+) -> None:
+    """Make synthetic publishers: sources, new links on them, and clicks on the new pages."""
+    from salticus.lab.worlds.publishers import PublisherSettings, make_publishers
+
+    length = span("step", step)
+    settings = from_options(PublisherSettings, locals(), step=length, steady=not rhythm)
+    rows = make_publishers(out, settings, seed)
     answer = {"out": str(out), "rows": rows}
     output.answer(answer, json, lambda _: output.facts(f"wrote {out}", rows))
 
@@ -337,3 +357,25 @@ def study_predict(
     if output.write_json(report, json):
         for title, rows in prediction_tables(report):
             output.table(title, *rows)
+
+
+def study_lefortier2013(
+    scale: str = opt("small", "tiny (seconds), small (minutes) or full (hours)."),
+    log: Path | None = opt(None, "Replay the links of this log instead of synthetic ones."),
+    jobs: int | None = opt(None, "Processes. [default: one a core]", min=1),
+    seed: int = options.SEED,
+    json: Path | None = options.JSON_FILE,
+    plot: Path | None = options.CHARTS,
+) -> None:
+    """Let every policy find new pages at three crawl rates, as the paper on ECHO did."""
+    from salticus.charts.lefortier import facts_of, policy_tables, write_lefortier
+    from salticus.lab.studies.lefortier import study
+
+    with output.steps() as told:
+        report = study(scale, log=log, jobs=jobs or cpu_count() or 1, seed=seed, told=told)
+    if plot is not None:
+        write_lefortier(report, plot)
+    if output.write_json(report, json):
+        for title, table in policy_tables(report):
+            output.table(title, *table)
+        output.facts("beside the table", facts_of(report))

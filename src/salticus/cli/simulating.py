@@ -104,7 +104,7 @@ def simulate(
     With --rate its links are replayed: how soon would each have found the new pages?
     """
     if rate:
-        _find(log, policy, rate, DiscoveryOptions(tick, warmup, days, seed, json, plot))
+        _find(log, policy, rate, DiscoveryOptions(tick, warmup, days, seed, estimates, json, plot))
         return
     from salticus.charts.freshness import (
         contest_table,
@@ -161,6 +161,7 @@ class DiscoveryOptions(NamedTuple):
     warmup: str | None
     days: int | None
     seed: int
+    estimates: str
     json: Path | None
     plot: Path | None
 
@@ -171,9 +172,11 @@ def _find(log: Path, policies: Texts, rates: list[str], given: DiscoveryOptions)
     from salticus.exchange.folder import Log
     from salticus.lab.simulate.discovery import DISCOVERERS, DiscoverySettings, contest
 
-    rules = DiscoverySettings(
-        span("warmup", given.warmup), given.days, span("tick", given.tick), given.seed
-    )
+    if given.estimates not in ("history", "oracle"):
+        raise typer.BadParameter("--estimates: new pages are found by history or oracle")
+    warmup, tick = span("warmup", given.warmup), span("tick", given.tick)
+    oracle = given.estimates == "oracle"
+    rules = DiscoverySettings(warmup, given.days, tick, given.seed, oracle)
     wanted = [flag("rate", CrawlRate.parse, text) for text in rates]
     with output.steps() as told:
         report = contest(Log(log), rules, policies or DISCOVERERS, wanted, told)

@@ -12,7 +12,17 @@ from typing import Protocol, Self
 import numpy as np
 
 from salticus import allocate, plugins, predict, schedule
-from salticus.allocate.base import Informed, Keeps, Policy, Proposer, Spaced, Stepwise, Urgent
+from salticus.allocate.base import (
+    Informed,
+    Keeps,
+    Paced,
+    Patient,
+    Policy,
+    Proposer,
+    Spaced,
+    Stepwise,
+    Urgent,
+)
 from salticus.allocate.capacity import less, within_capacity
 from salticus.allocate.discover import Discover
 from salticus.allocate.explore import Explore
@@ -70,6 +80,8 @@ class PolicyVisits:
 
     def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
         rest, visits = less(pages, grant.taken), grant.left(pages)
+        if isinstance(self.policy, Paced) and grant.visits:
+            self.policy.pace(grant.per_tick * visits / grant.visits)
         expected = within_capacity(self.policy, rest, visits, grant.taken)
         return self.spacing.draw(rest, expected, visits, tick)
 
@@ -175,12 +187,18 @@ def make_parts(
         predictor=given.predictor or make_predictor(config, policy, store),
         policy=policy,
         spacing=plugins.make("spacing", spacing, schedule.BUILTIN, seed=config.seed),
-        ledger=Ledger(config.budget, carry=timedelta(days=1) if once else None, caps=config.caps),
+        ledger=_ledger(config, policy, once=once),
         planner=Planner(seed=config.seed, at_once=once),
         panel=Panel(store),
         insta=_insta(config),
         proposers=(Limits(), Pins(), *extra, Explore(config.explore, seed=config.seed)),
     )
+
+
+def _ledger(config: Config, policy: Policy, *, once: bool) -> Ledger:
+    carry = timedelta(days=1) if once else None
+    patience = policy.patience if isinstance(policy, Patient) else timedelta()
+    return Ledger(config.budget, carry=carry, patience=patience, caps=config.caps)
 
 
 def make_policy(config: Config) -> Policy:

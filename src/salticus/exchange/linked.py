@@ -106,6 +106,12 @@ class Clicked:
         self._page, self._clicks = page[by_step], clicks[by_step]
         self._first = np.searchsorted(step[by_step], np.arange(self._many + 1))
 
+    def counts(self) -> tuple[Ints, Ints, Ints]:
+        """Every page and step in which it was clicked, and how often."""
+        key, first = np.unique(self._key, return_index=True)
+        clicks = np.diff(self._sum[np.append(first, len(self._key))])
+        return key // self._many, key % self._many, clicks.astype(np.int64)
+
     def rewind(self) -> None:
         """Every step can be asked for at any time."""
 

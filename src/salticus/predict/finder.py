@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from salticus.predict.harvest import GAPS, Finds, HeldPages, Yields
 from salticus.predict.interest import Interest, Prior, ages, interest
-from salticus.predict.links import VISITS, LinkRates, Links, SourceVisits
+from salticus.predict.links import VISITS, LinkRates, Links, SourceVisits, seen_days
 from salticus.types import Floats, Harvest, Ints
+from salticus.types.compiled import compiled
 
 FIRST_DAY = Prior(profit=1.0, decay=1.0)
 """Without clicks every new page is worth one, of which half come in 17 hours."""
@@ -33,6 +36,7 @@ class Finder:
         bins = len(self.edges) - 1
         self.clicks_: Floats = np.zeros((sources, bins))
         self.watched_: Floats = np.zeros((sources, bins))
+        self._clicked = True  # since interest was worked out
         self.finds = Finds(sources, resolution=resolution)
         self.yields = Yields(sources, resolution=resolution, prior=prior)
         self.solve()
@@ -48,17 +52,82 @@ class Finder:
 
     def watch(self, pages: HeldPages, days: float) -> None:
         """Learn how often pages were clicked in so many days."""
-        bins = np.searchsorted(self.edges, pages.age, side="right") - 1
-        fits = np.flatnonzero((bins >= 0) & (bins < self.clicks_.shape[1]))
-        at = pages.source[fits], bins[fits]
-        np.add.at(self.clicks_, at, pages.clicks[fits])
-        np.add.at(self.watched_, at, days / np.diff(self.edges)[bins[fits]])
+        told = pages.source, pages.age, pages.clicks
+        _watch(self.clicks_, self.watched_, self.edges, told, days)
+        self._clicked = True
         self.yields.watch(pages, days)
 
     def solve(self) -> None:
         """Work out what all that was learnt says of each source."""
         every = np.arange(len(self.clicks_))
         self.links_: Links = self.rates.links(every, self.group)
-        self.interest_: Interest = interest(self.clicks_, self.watched_, self.edges, self.prior)
-        self.yields.solve()
+        if self._clicked:
+            self.interest_: Interest = interest(self.clicks_, self.watched_, self.edges, self.prior)
+            self.yields.solve()
+            self._clicked = False
         self.harvest_ = Harvest(self.finds.gaps, self.finds.solve(), self.yields.by_gap(GAPS))
+
+    def remaining(self, source: Ints, stood: Floats, since: Floats) -> Floats:
+        """Clicks that pages of these sources will get yet, whose links `stood` for so many days
+        when they were last seen, so many days ago."""
+        return self.yields.remaining(source, stood, since)
+
+
+class KnownSources(NamedTuple):
+    """What is true of sources: new links a day, clicks that a page gets, by which factor e^−`decay`
+    these become fewer in a day, and the share of the links that vanishes in a day."""
+
+    rate: Floats
+    profit: Floats
+    decay: Floats
+    vanish: Floats
+
+
+class KnowingFinder(Finder):
+    """Has nothing to learn, as in a simulation that tells what is true of its sources."""
+
+    def __init__(self, known: KnownSources, *, resolution: float) -> None:
+        super().__init__(len(known.rate), resolution=resolution)
+        sure = np.zeros(len(known.rate))
+        self.links_ = Links(known.rate, sure, known.vanish)
+        self.interest_ = Interest(known.profit, known.decay, sure)
+        rate, profit, decay, vanish = (column[:, None] for column in known)
+        gaps = self.finds.gaps
+        finds = rate * seen_days(gaps[None], vanish)
+        clicks = rate * profit * seen_days(gaps[None], decay)
+        self.harvest_ = Harvest(gaps, finds, clicks / np.maximum(finds, 1e-300))
+
+    def visited(self, found: SourceVisits) -> None:
+        """Known already."""
+
+    def watch(self, pages: HeldPages, days: float) -> None:
+        """Known already."""
+
+    def solve(self) -> None:
+        """Worked out already; but not what it takes to make one."""
+        if not hasattr(self, "harvest_"):
+            super().solve()
+
+    def remaining(self, source: Ints, stood: Floats, since: Floats) -> Floats:
+        """P·e^(−(m−v)·stood − m·since): of all pages P·e^(−mu) is left at the age u; of those whose
+        links vanished, at the rate v, next to nothing."""
+        profit, decay, _ = (column[source] for column in self.interest_)
+        outlive = np.maximum(decay - self.links_.vanish[source], 0.0)
+        return np.asarray(profit * np.exp(-outlive * stood - decay * since))
+
+
+@compiled
+def _watch(
+    clicks: Floats,
+    watched: Floats,
+    edges: Floats,
+    told: tuple[Ints, Floats, Floats],
+    days: float,
+) -> None:
+    """Add what was counted to the bins of the pages' ages; those too old for any are left out."""
+    source, age, count = told
+    for k in range(len(source)):
+        if edges[0] <= age[k] < edges[-1]:
+            bin_ = np.searchsorted(edges, age[k], side="right") - 1
+            clicks[source[k], bin_] += count[k]
+            watched[source[k], bin_] += days / (edges[bin_ + 1] - edges[bin_])

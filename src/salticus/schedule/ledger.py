@@ -19,8 +19,8 @@ class Ledger:
     """Accrues the budget continuously and hands it out tick by tick.
 
     Laws: any 24 hours of world time hold at most the budget (a budget that does not pay for a visit
-    a day: at most one); what is left over is carried for at most `carry` (if not given, one tick,
-    or a day where new pages are to be found, which do not come evenly) or up to one visit, the
+    a day: at most one); what is left over is carried for at most `carry` (if not given, one tick;
+    where new pages are to be found, as long as the policy has `patience`) or up to one visit, the
     dearest if they differ, and a new ledger opens with as much; a dropped visit is refunded, one
     that failed is not. The first law is kept exactly: a visit that would be
     one too many is released when the visit that is a whole budget older is a day past. A visit that
@@ -29,11 +29,17 @@ class Ledger:
     """
 
     def __init__(
-        self, budget: Budget, *, carry: timedelta | None = None, caps: Caps = DEFAULT_CAPS
+        self,
+        budget: Budget,
+        *,
+        carry: timedelta | None = None,
+        patience: timedelta = timedelta(),
+        caps: Caps = DEFAULT_CAPS,
     ) -> None:
         self.budget = budget
         self.caps = caps
         self.carry = carry
+        self.patience = patience
         self.balance_ = 0.0
         self.until_: Instant = NEVER
         self.open_ = 0
@@ -62,8 +68,9 @@ class Ledger:
     def _keep(self, pages: Pages, tick: Tick) -> float:
         """Days for which what is left over is carried."""
         if self.carry is not None:
-            return self.carry.total_seconds() / 86_400
-        return tick.days if pages.prospects is None else max(tick.days, 1.0)
+            return self.carry / timedelta(days=1)
+        patience = timedelta() if pages.prospects is None else self.patience
+        return max(tick.days, patience / timedelta(days=1))
 
     def open(self, grant: Grant, tick: Tick) -> None:
         """Give the grant: the budget has accrued up to the end of its tick."""

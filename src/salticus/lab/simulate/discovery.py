@@ -14,18 +14,21 @@ from typing import Any, SupportsFloat
 import numpy as np
 
 from salticus import allocate, plugins
-from salticus.allocate.base import Policy, Priced
+from salticus.allocate.base import Admits, Policy
+from salticus.allocate.echo import EchoSources, quality, revisits
 from salticus.clock import VirtualClock
-from salticus.config import Budget, Config, CrawlRate, Span
+from salticus.config import Budget, Config, CrawlRate, Share, Span
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import Given, make_parts
-from salticus.errors import ConfigError
+from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.linked import LinkTruth, read_linked
 from salticus.exchange.write import spelt
-from salticus.lab.worlds.links import LinkReplay
-from salticus.predict.finder import Finder
+from salticus.lab.worlds.links import PUSH, RESOLVE, LinkReplay
+from salticus.predict.finder import Finder, KnowingFinder, KnownSources
+from salticus.predict.links import VISITS
 from salticus.types import Floats, Instant, Ints
+from salticus.types.frames import pl
 
 Told = Callable[[str], None]
 
@@ -54,12 +57,38 @@ _SELDOM = 7.0  # days between visits to a source that is hardly ever visited
 class DiscoverySettings:
     """How discovery is simulated. Pages whose first link appears in the `warmup` are not scored;
     not given, it is 14 days, or a third of the log if that is less. `tick` is the log's resolution
-    unless it is given, and not finer."""
+    unless it is given, and not finer. With an `oracle` crawls are told what the log says is true of
+    its sources."""
 
     warmup: timedelta | None = None
     days: int | None = None
     tick: timedelta | None = None
     seed: int = 0
+    oracle: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """How a crawl learns what its sources promise: from the last `history` visits to each, and from
+    clicks, which arrive every `push` and are counted in `bins` of age; it works that out every
+    `resolve`. Or it is told what is `known`."""
+
+    resolve: timedelta = RESOLVE
+    push: timedelta = PUSH
+    history: int = VISITS
+    bins: timedelta = timedelta(minutes=20)
+    known: KnownSources | None = None
+    seed: int = 0
+
+    def finder(self, truth: LinkTruth) -> Finder:
+        """What learns from visits to the sources of a log, or knows them."""
+        if self.known is not None:
+            return KnowingFinder(self.known, resolution=truth.step / _DAY)
+        bins = max(self.bins, truth.step) / _DAY
+        return Finder(truth.sources, resolution=bins, visits=self.history)
+
+
+LEARNING = Learning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +97,9 @@ class DiscoveryScore:
 
     `share` of the clicks that a crawl without limits would have served; shares of the pages `found`
     and `fetched`; `delay_hours` until a new page is fetched, the median and the upper quartile over
-    all of them, inf for those that never were; `unseen`, the share of links that came and went
-    between two visits; `seldom`, that of sources visited less than once a week. `daily` is the
+    all of them, inf for those that never were; `unseen`, the share of links that no visit saw, and
+    `lost`, of those that had vanished before one did; `seldom`, that of sources visited less than
+    once a week. `daily` is the
     dynamic quality: of each scored day the clicks on the pages fetched in it, as a share of those
     on the pages born in it.
     """
@@ -80,6 +110,7 @@ class DiscoveryScore:
     delay_hours: float
     late_hours: float
     unseen: float
+    lost: float
     seldom: float
     source_visits: int
     page_visits: int
@@ -100,21 +131,53 @@ def contest(
     """
     told("reading the links")
     truth = set_links(log, rules)
-    warmup = _warmup(truth, rules)
+    warmup, known = _warmup(truth, rules), known_of(log, truth) if rules.oracle else None
+    learning = Learning(known=known, seed=rules.seed)
     rows = []
     for rate in rates:
         visits = rate.per_day(truth.links_a_day)
         for policy in dict.fromkeys(policies):
             told(f"{policy}, {visits:,.0f} visits a day")
-            score = discover(truth, policy, visits, warmup=warmup, seed=rules.seed)
+            score = discover(truth, policy, visits, warmup=warmup, learning=learning)
             figures = {name: _known(value) for name, value in asdict(score).items()}
-            rows.append({"policy": policy, "visits_per_day": round(visits, 3), **figures})
+            bound = {} if known is None else {"bound": _known(dual_bound(known, visits))}
+            given = {"policy": policy, "visits_per_day": round(visits, 3), **bound}
+            rows.append({**given, **figures})
     days = truth.steps * truth.step / _DAY
     about = {"name": log.about.name, "folder": str(log.folder), "sources": truth.sources}
     about |= {"pages": truth.pages, "links": len(truth.page), "links_per_day": truth.links_a_day}
     span = {"warmup": spelt(warmup * truth.step), "days": round(days, 3)}
     used = {"tick": spelt(truth.step), "seed": rules.seed, **span}
     return {"log": about, "rules": used, "rows": rows, "notes": _notes(log)}
+
+
+def known_of(log: Log, truth: LinkTruth) -> KnownSources:
+    """What a log says is true of its sources, as synthetic ones do; InputError if it does not."""
+    missing = [name for name in KnownSources._fields if name not in log.columns("pages")]
+    if missing:
+        raise InputError(
+            f"{log.path('pages')}: nothing is known of the sources without the column "
+            f"`{missing[0]}`; use --estimates history, or `salticus log make publishers`"
+        )
+    table = log.scan("pages").select(pl.col("page_id").cast(pl.String), *KnownSources._fields)
+    names = pl.LazyFrame({"page_id": truth.names})
+    found = names.join(table, on="page_id", how="left", maintain_order="left").collect()
+    columns = [found[name].cast(pl.Float64).fill_null(np.nan) for name in KnownSources._fields]
+    known = KnownSources(*(column.to_numpy() for column in columns))
+    if np.isnan(known).any():
+        raise InputError(f"{log.path('pages')}: not every source has a rate, profit and decay")
+    return known
+
+
+def dual_bound(known: KnownSources, visits_a_day: float) -> float:
+    """The share of all clicks that no schedule can exceed with so many visits, if links appear at
+    any hour alike and stay (ALGORITHMS §1.3); NaN if they do not stay. Where a source may be
+    visited for a share of the time, the corrected rule attains it."""
+    if known.vanish.any():
+        return math.nan
+    sources = EchoSources(known.rate, known.profit, known.decay)
+    best = quality(sources, revisits(sources, visits_a_day))
+    return best / float((known.rate * known.profit).sum())
 
 
 def set_links(log: Log, rules: DiscoverySettings) -> LinkTruth:
@@ -146,31 +209,46 @@ def _warmup(truth: LinkTruth, rules: DiscoverySettings) -> int:
 
 
 def discover(
-    truth: LinkTruth, policy: str, visits_a_day: float, *, warmup: int, seed: int = 0
+    truth: LinkTruth,
+    policy: str,
+    visits_a_day: float,
+    *,
+    warmup: int,
+    learning: Learning = LEARNING,
 ) -> DiscoveryScore:
     """Crawl the links with a policy; pages born in the first `warmup` steps are not scored."""
     began = time.perf_counter()
+    world = replay(truth, policy, visits_a_day, learning)
+    return score_of(world, warmup, time.perf_counter() - began)
+
+
+def replay(
+    truth: LinkTruth, policy: str, visits_a_day: float, learning: Learning = LEARNING
+) -> LinkReplay:
+    """The world after a policy has crawled its links."""
     truth.attention.rewind()
-    world = LinkReplay(truth, Finder(truth.sources, resolution=truth.step / _DAY))
+    seed, finder = learning.seed, learning.finder(truth)
+    world = LinkReplay(truth, finder, resolve=learning.resolve, push=learning.push)
     known = allocate.DISCOVERY | {"leap": allocate.BUILTIN["leap"]}
     made: Policy = plugins.make("policy", policy, known, seed=seed)
     config = Config(
         budget=Budget(visits_a_day, per_page=False),
         tick=Span(seconds=truth.step.total_seconds()),
         predictor="gamma",
+        explore=Share(0.0),
         seed=seed,
     )
     parts = make_parts(config, VirtualClock(truth.start + truth.step), given=Given(made))
     loop = Loop(world, parts)
     world.asks = partial(_asked, loop)
     asyncio.run(loop.run(truth.start + truth.steps * truth.step))
-    return score_of(world, warmup, time.perf_counter() - began)
+    return world
 
 
 async def _asked(loop: Loop, found: Ints, worth: Floats, now: Instant) -> None:
     """Let found pages ask for visits, by the door of all that cannot wait."""
     policy = loop.parts.policy
-    price = policy.price_ if isinstance(policy, Priced) else 0.0
+    price = policy.price_ if isinstance(policy, Admits) else 0.0
     await loop.urge(lambda: loop.parts.discover.ask(found, worth, now, price=price))
 
 
@@ -184,15 +262,18 @@ def score_of(world: LinkReplay, warmup: int, seconds: float) -> DiscoveryScore:
     got = truth.attention.after(new[held], fetched[new[held]])
     delay = np.where(held, fetched[new] - born, np.inf) * (truth.step / timedelta(hours=1))
     weeks = truth.steps * truth.step / _DAY / _SELDOM
-    visits = world.visits_ - 1  # but the one before the crawl
-    links = (truth.appeared >= max(warmup, 1)) & (truth.appeared < truth.steps)
+    visits = world.sight_.visits - 1  # but the one before the crawl
+    links = np.flatnonzero((truth.appeared >= max(warmup, 1)) & (truth.appeared < truth.steps))
+    missed = links[~world.sight_.looked[links]]
+    gone = np.count_nonzero(truth.vanished[missed] < truth.steps - 1)
     return DiscoveryScore(
         share=_ratio(float(got.sum()), float(wanted.sum())),
-        found=_ratio(np.count_nonzero(world.seen_[new] >= 0), len(new)),
+        found=_ratio(np.count_nonzero(world.sight_.seen[new] >= 0), len(new)),
         fetched=_ratio(np.count_nonzero(held), len(new)),
         delay_hours=float(np.quantile(delay, 0.5, method="higher")) if len(new) else math.nan,
         late_hours=float(np.quantile(delay, 0.75, method="higher")) if len(new) else math.nan,
-        unseen=1.0 - _ratio(np.count_nonzero(world.looked_[links]), np.count_nonzero(links)),
+        unseen=_ratio(len(missed), len(links)),
+        lost=_ratio(gone, len(links)),
         seldom=float((visits < weeks).mean()),
         source_visits=int(visits.sum()),
         page_visits=int(np.count_nonzero(fetched >= 0)),

@@ -5,14 +5,19 @@ All that is drawn comes from one generator, so that a seed is a world.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 
-from salticus.allocate.echo import EchoSources
+from salticus.errors import ConfigError
 from salticus.exchange.linked import Clicked, LinkTruth
-from salticus.types import Floats, Ints
+from salticus.exchange.place import check_free
+from salticus.exchange.write import write_log
+from salticus.predict.finder import KnownSources
+from salticus.types import Floats, Ints, instant
 
 START = datetime(2026, 1, 5, tzinfo=UTC)  # a Monday
 _DAY = timedelta(days=1)
@@ -27,11 +32,12 @@ class PublisherSettings:
     world links come at any hour alike and stay. In others they come mostly by day, more on working
     days; a source shows its last `shown` links at most, so that those of a busy one vanish; a part
     `again` of them appears on a second source some hours later, and a part `born` of the sources
-    begins during the run.
+    begins during the run. People click for `after` days more than links appear.
     """
 
     sources: int = 3000
-    days: int = 28
+    days: int = 21
+    after: int = 7
     links: float = 4.0
     profit: float = 5.0
     half_life: float = 8.0
@@ -42,7 +48,7 @@ class PublisherSettings:
     born: float = 0.05
 
 
-def publishers(settings: PublisherSettings, seed: int) -> tuple[LinkTruth, EchoSources]:
+def publishers(settings: PublisherSettings, seed: int) -> tuple[LinkTruth, KnownSources]:
     """A world, and what is true of its sources."""
     rng = np.random.default_rng(seed)
     n, long = settings.sources, settings.days * _DAY / settings.step
@@ -80,7 +86,60 @@ def publishers(settings: PublisherSettings, seed: int) -> tuple[LinkTruth, EchoS
         steps=int(long),
         attention=clicks,
     )
-    return truth, EchoSources(rate, profit, decay)
+    vanish = np.zeros(n) if settings.steady else rate / settings.shown
+    return truth, KnownSources(rate, profit, decay, vanish)
+
+
+def make_publishers(folder: Path, settings: PublisherSettings, seed: int) -> dict[str, int]:
+    """Write a world as a log into a new folder; returns rows a table. The same arguments give the
+    same bytes. Sources have the first ids; what is true of them stands in columns of `pages`."""
+    if min(settings.sources, settings.days) < 1:
+        raise ConfigError("publishers need at least one source and one day")
+    check_free(folder)
+    truth, known = publishers(settings, seed)
+    assert isinstance(truth.attention, Clicked)
+    pages, steps, clicks = truth.attention.counts()
+    source = np.repeat(np.arange(truth.sources), np.diff(truth.first))
+    host = pl.format("www.publisher{}.example", (pl.col("page_id") // 10).cast(pl.String))
+    sources = pl.DataFrame({"page_id": np.arange(truth.sources), **known._asdict()}).with_columns(
+        host=host, kind=pl.lit("source"), url=pl.format("http://{}/{}", host, "page_id")
+    )
+    articles = pl.DataFrame(
+        {"page_id": truth.sources + np.arange(truth.pages), "kind": ["article"] * truth.pages}
+    )
+    still = truth.vanished >= truth.steps - 1
+    links = {
+        "source_id": source,
+        "page_id": truth.sources + truth.page,
+        "appeared": _times(settings, truth.appeared),
+        "vanished": _times(settings, truth.vanished).set(pl.Series(still), None),
+    }
+    demand = {"page_id": truth.sources + pages, "at": _times(settings, steps), "clicks": clicks}
+    tables = {
+        "pages": pl.concat([sources, articles], how="diagonal"),
+        "links": pl.DataFrame(links).sort("appeared", "source_id", "page_id"),
+        "demand": pl.DataFrame(demand).sort("at", "page_id"),
+    }
+    return write_log(folder, tables, _about(settings, seed))
+
+
+def _about(settings: PublisherSettings, seed: int) -> dict[str, object]:
+    return {
+        "name": "publishers",
+        "span": [START, START + (settings.days + settings.after) * _DAY],
+        "resolution": settings.step,
+        "demand_bucket": settings.step,
+        "licence": "none needed: no real pages",
+        "source": "salticus log make publishers",
+        "caveats": "synthetic; `rate`, `profit`, `decay`, `vanish` are true of each source, a day",
+        "seed": seed,
+        "parameters": {name: v for name, v in asdict(settings).items() if name != "step"},
+    }
+
+
+def _times(settings: PublisherSettings, steps: Ints) -> pl.Series:
+    times = instant(START) + steps * np.timedelta64(settings.step)
+    return pl.Series(times).dt.replace_time_zone("UTC")
 
 
 def _by_day(at: Floats, phase: Floats, rng: np.random.Generator) -> Floats:
@@ -106,7 +165,7 @@ def _clicks(
     page = np.repeat(np.arange(len(at)), each)
     when = at[page] + rng.exponential(1.0, len(page)) / decay[page]
     step = (when * (_DAY / settings.step)).astype(np.int64)
-    here = step < settings.days * _DAY / settings.step
+    here = step < (settings.days + settings.after) * _DAY / settings.step
     return Clicked(page[here], step[here], np.ones(int(here.sum())), len(at))
 
 
