@@ -74,8 +74,7 @@ def interest(clicks: Floats, pages: Floats, edges: Floats, prior: Prior) -> Inte
 def _drawn(clicks: Floats, pages: Floats, edges: Floats, prior: Prior) -> Interest:
     """The same, with the prior as so many clicks more."""
     share = -np.diff(np.exp(-prior.decay * edges))
-    weight = CLICKS * (1.0 + prior.profit)  # pages differ as much as one that is twice as good
-    clicks, pages = clicks + weight * share, pages + weight / prior.profit
+    clicks, pages = clicks + CLICKS * share, pages + CLICKS / prior.profit
     profit, decay = _likeliest(clicks, pages, edges)
     return Interest(profit, decay, 1.0 / np.sqrt(clicks.sum(axis=1)))
 
