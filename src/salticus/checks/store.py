@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import numpy as np
 
-from salticus.checks import store_pages, store_people
+from salticus.checks import store_pages, store_people, store_sources
 from salticus.checks.store_samples import NEW, NOON, URLS, filled, outcomes, record, refuses, visit
 from salticus.errors import InputError, StoreError, StoreLocked
 from salticus.store.base import Store
@@ -44,7 +44,7 @@ async def check_store(make: Make) -> None:
     ...     return MemoryStore()
     >>> asyncio.run(check_store(make))
     """
-    suites = (globals(), vars(store_pages), vars(store_people))
+    suites = (globals(), vars(store_pages), vars(store_people), vars(store_sources))
     for name, law in [one for suite in suites for one in suite.items()]:
         if name.startswith(("_law_", "_empty_law_")):
             store = await make()

@@ -29,11 +29,14 @@ from salticus.types import (
     Count,
     Counted,
     Counts,
+    Find,
     Findings,
     Floats,
+    FoundPages,
     Gauge,
     HostState,
     Ints,
+    Looks,
     Mark,
     Member,
     NewPage,
@@ -211,6 +214,28 @@ class ChangeStore(Protocol):
         """Latest content kept, with its content type."""
 
 
+class SourceStore(Protocol):
+    """What looks at sources saw, and the new pages among it. A look is an answered visit to a page
+    of kind source; the links of the first are old. A page counts for the source that showed it
+    first. Laws: looks and finds have numbers that grow and never come again; a find is stored
+    together with its page."""
+
+    async def looks(self, after: int = 0, *, limit: int = 100_000) -> Looks:
+        """Looks after the one with number `after`, in order."""
+
+    async def finds(self, after: int = 0, *, limit: int = 100_000) -> FoundPages:
+        """New pages after the one with number `after`, in order."""
+
+    async def standing(self, pages: Ints) -> Times:
+        """When any source was last seen to show each page; NaT = never."""
+
+    async def news(self, after: int, *, limit: int = 1000) -> list[Find]:
+        """The same as `finds`, for people."""
+
+    async def last_find(self) -> int:
+        """The number of the newest find; 0 if there is none."""
+
+
 class RunStore(Protocol):
     """What a crawl needs to go on where it was stopped, and to be the only one."""
 
@@ -270,7 +295,16 @@ class FreshnessStore(Protocol):
         """Raise and end alerts that no visit brings; one that lasts takes the newer words."""
 
 
-class Store(PageStore, VisitStore, ReaderStore, ChangeStore, RunStore, FreshnessStore, Protocol):
+class Store(
+    PageStore,
+    VisitStore,
+    ReaderStore,
+    ChangeStore,
+    SourceStore,
+    RunStore,
+    FreshnessStore,
+    Protocol,
+):
     """All of it. Ask for one of the narrower contracts where that is enough."""
 
     @classmethod

@@ -34,7 +34,7 @@ from salticus.types.columns import (
     Tick,
 )
 from salticus.types.inputs import STEP, Bytes, Examples, Floats32, Inputs, Ints32, Metadata
-from salticus.types.prospects import Harvest, Prospects
+from salticus.types.prospects import FoundPages, Harvest, Looks, Prospects
 from salticus.types.rows import (
     Alert,
     Change,
@@ -42,6 +42,7 @@ from salticus.types.rows import (
     Counted,
     Entry,
     Fetched,
+    Find,
     Gauge,
     HostState,
     Mark,
@@ -73,8 +74,9 @@ from salticus.types.words import (
 __all__ = [
     "ANSWERED", "Alert", "Anchored", "Answering", "Bools", "Bytes", "CHANGED", "Change", "Codes",
     "Columns", "Count", "Counted", "Counts", "DAY", "Draw", "Entry", "Examples", "Fetched",
-    "Findings", "Floats", "Floats32", "Gauge", "Grant", "Harvest", "HostState", "Inputs",
-    "Instant", "Ints", "Ints32", "KINDS", "Mark", "Member", "Metadata", "NEVER", "NewPage",
+    "Find", "Findings", "Floats", "Floats32", "FoundPages", "Gauge", "Grant", "Harvest",
+    "HostState", "Inputs", "Instant", "Ints", "Ints32", "KINDS", "Looks", "Mark", "Member",
+    "Metadata", "NEVER", "NewPage",
     "Observation", "Outcomes", "PURPOSE", "Pages", "Plan", "Prospects", "Purpose", "Reading",
     "Record", "Request", "STATUS", "STEP", "Sample", "Sighting", "Signal", "Status", "Survival",
     "Target", "Tick", "Times", "Told", "UNCHANGED", "UNKNOWN", "UNPLANNED", "Value", "Valued",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.types.arrays import Columns, Floats, Ints
+from salticus.types.arrays import Columns, Floats, Ints, Times
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +46,16 @@ class Prospects(Columns):
     """What finding new pages promises, a row a page.
 
     On a source `rate` new links appear a day, 0 on other pages; a new page is worth `profit` clicks
-    when its link appears, and e^−`decay` of that a day later; of the links, the share `vanish` is
-    gone a day later. A found page that was never visited is expected to get `remaining` clicks from
-    now on; NaN for all others. Of a source's links, `entries` are from the week before its last
-    visit, over `span` days; a source of its form is `usual`-ly revisited after so many days.
-    `row` is that of a source in the `harvest`, -1 for other pages.
+    when its link appears, and e^−`decay` of that a day later. A found page that was never visited
+    is expected to get `remaining` clicks from now on; NaN for all others. Of a source's links,
+    `entries` are from the week before its last visit, over `span` days; a source of its form is
+    `usual`-ly revisited after so many days. `row` is that of a source in the `harvest`, -1 for
+    other pages.
     """
 
     rate: Floats
     profit: Floats
     decay: Floats
-    vanish: Floats
     remaining: Floats
     entries: Floats
     span: Floats
@@ -67,3 +66,35 @@ class Prospects(Columns):
     def finds(self, rows: Ints, ages: Floats) -> Floats:
         """New links that each source has to show so many days after a visit."""
         return self.harvest.at(self.row[rows], ages)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Looks(Columns):
+    """Answered visits to sources in the order in which they were stored; `last` is the number of
+    the last one, to ask for later ones.
+
+    A look shows so many links, `new` ones to pages that were not known among them. Of the links of
+    the look before, made `since` (NaT = there was none: these links are old), so many are `kept`
+    or `gone`.
+    """
+
+    source: Ints
+    at: Times
+    since: Times
+    shown: Ints
+    new: Ints
+    kept: Ints
+    gone: Ints
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPages(Columns):
+    """New pages in the order in which they were found, each `at` a look at the first `source` that
+    showed it and not in the look before, `since`; `last` as in `Looks`."""
+
+    page: Ints
+    source: Ints
+    at: Times
+    since: Times
+    last: int

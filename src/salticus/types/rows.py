@@ -219,7 +219,8 @@ class Record(msgspec.Struct):
 
     `moved` is the URL of the page that this one has become: it is added if it is new, and this one
     is visited no more. `entries` (of a source) are added likewise, and linked to their source; if
-    `complete`, the links to pages that are not among them vanish.
+    `complete`, the links to pages that are not among them vanish. `looked` is True for a source
+    that answered; without entries it said that it is as it was.
     """
 
     observation: Observation
@@ -231,6 +232,7 @@ class Record(msgspec.Struct):
     entries: tuple[Entry, ...] | None = None
     complete: bool = False
     alerts: tuple[Alert, ...] = ()
+    looked: bool = False
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -256,6 +258,21 @@ class Change(msgspec.Struct, frozen=True):
     changed: bool | None
     before: Value | None
     after: Value
+
+
+class Find(msgspec.Struct, frozen=True):
+    """A new page, numbered in the order in which they were found: `at` (µs) it was there, `since`
+    not yet. `source` is the URL of the first that showed it; `fetched` when the page answered last,
+    None while no visit to it was answered."""
+
+    seq: int
+    at: int
+    since: int
+    page: int
+    url: str
+    tags: tuple[str, ...]
+    source: str
+    fetched: int | None
 
 
 class Gauge(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -26,6 +26,7 @@ class Link(msgspec.Struct):
     appeared: int
     vanished: int | None = None
     at: int | None = None
+    seen: int = 0
 
 
 class PageBook:
@@ -217,6 +218,7 @@ class PageBook:
     def _link(self, record: Record, entries: Sequence[Named]) -> list[int]:
         """Take up what a source names; the pages whose time is news."""
         source, before = self._pages[record.observation.page], self._unlisted_ones()
+        known = self._last
         times: dict[int, int | None] = {}
         for entry in entries:
             if entry.url not in self._ids:
@@ -225,9 +227,14 @@ class PageBook:
                 page.origin = _origin(source)
             if entry.url != source.state.url:
                 times[self._ids[entry.url]] = entry.at
+        self._look(record, known, times.keys())
         news = self._read(record, times)
         self._touch(before ^ self._unlisted_ones())
         return news
+
+    def _look(self, record: Record, known: int, pages: Collection[int]) -> None:
+        """A source shows these pages; those with a number above `known` are new."""
+        raise NotImplementedError
 
     def _read(self, record: Record, times: dict[int, int | None]) -> list[int]:
         """Let a source name the pages that have `times`; those whose time is news."""
@@ -235,7 +242,7 @@ class PageBook:
         news = []
         for page, told in times.items():
             link = self._links.setdefault((page, source), Link(at))
-            link.vanished = None
+            link.vanished, link.seen = None, at
             if told is not None and (link.at is None or told > link.at):
                 link.at = told
                 news.append(page)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from salticus.store.memory.looks import LookBook
 from salticus.store.memory.page import row_of
-from salticus.store.memory.pages import PageBook
 from salticus.store.news import by_hour, by_kind, place_of
 from salticus.store.nouns import MOST_CLICKS, MOST_IMPRESSIONS
 from salticus.types import Count, Counted, Counts, Ints, Mark, Request, Signal, Told
@@ -17,7 +17,7 @@ from salticus.urls import canonical
 _Sums = dict[tuple[int, int], tuple[int, int]]  # (page, hour) or (hour, page) -> what was counted
 
 
-class ReaderBook(PageBook):
+class ReaderBook(LookBook):
     """Clicks and impressions, numbered from 1 on, requests, and signals."""
 
     def __init__(self) -> None:

@@ -163,6 +163,8 @@ class MemoryStore(ReaderBook):
             news = self._link(record, entries)
             told = {self._ids[entry.url]: (entry.word, entry.told) for entry in entries}
             self._signals += [Signal(page, seen.at, *told[page]) for page in news]
+        elif record.looked:
+            self._look_again(record)
         if (place := place_of(record.moved)) is not None:
             self._move(seen.page, place, seen.at)
         if (place := place_of(record.canonical)) is not None:
@@ -365,6 +367,7 @@ class MemoryStore(ReaderBook):
         for visit in old:
             del self._observations[visit]
         self._keep(lambda page, at: at >= before)
+        self._prune_looks(before)
         self._gauges = {at: tick for at, tick in self._gauges.items() if at >= before}
         self._samples = {v: drawn for v, drawn in self._samples.items() if drawn[0] >= before}
         return len(old)

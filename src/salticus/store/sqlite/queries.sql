@@ -341,14 +341,77 @@ WHERE named.at IS NOT NULL AND (links.at IS NULL OR named.at > links.at)
 ORDER BY named.page;
 
 -- name: link_entries
-INSERT INTO links (source, page, appeared, at)
-SELECT :source, named.page, :at, named.at FROM named
+INSERT INTO links (source, page, appeared, at, seen)
+SELECT :source, named.page, :at, named.at, :at FROM named
 WHERE true
 ORDER BY named.page
 ON CONFLICT (source, page) DO UPDATE SET
     vanished = NULL,
-    at = max(coalesce(excluded.at, links.at), coalesce(links.at, excluded.at))
-WHERE vanished IS NOT NULL OR coalesce(excluded.at > links.at, excluded.at IS NOT NULL);
+    at = max(coalesce(excluded.at, links.at), coalesce(links.at, excluded.at)),
+    seen = max(excluded.seen, coalesce(links.seen, 0));
+
+-- name: insert_look
+INSERT INTO looks (source, at, since, shown, new, kept, gone)
+SELECT
+    id, :at, last.at,
+    (SELECT count(*) FROM named),
+    (SELECT count(*) FROM named WHERE page > :known),
+    (SELECT count(*) FROM links
+        WHERE source = id AND seen = last.at AND page IN (SELECT page FROM named)),
+    (SELECT count(*) FROM links
+        WHERE source = id AND seen = last.at AND page NOT IN (SELECT page FROM named))
+FROM pages CROSS JOIN (SELECT max(at) AS at FROM looks WHERE source = :source) AS last
+WHERE id = :source AND kind = 'source';
+
+-- name: insert_finds
+INSERT INTO finds (page, source, at, since)
+SELECT named.page, source, looks.at, since
+FROM looks JOIN named ON named.page > :known
+WHERE seq = last_insert_rowid() AND source = :source AND looks.at = :at AND since IS NOT NULL
+ORDER BY named.page;
+
+-- name: repeat_look
+INSERT INTO looks (source, at, since, shown, new, kept, gone)
+SELECT source, :at, at, shown, 0, shown, 0 FROM looks WHERE source = :source ORDER BY seq DESC LIMIT 1;
+
+-- name: see_links
+UPDATE links SET seen = :at
+WHERE source = :source
+    AND seen = (SELECT since FROM looks WHERE source = :source ORDER BY seq DESC LIMIT 1);
+
+-- name: last_page
+SELECT coalesce(max(id), 0) FROM pages;
+
+-- name: looks
+SELECT
+    json_group_array(source), json_group_array(at), json_group_array(since),
+    json_group_array(shown), json_group_array(new), json_group_array(kept),
+    json_group_array(gone), max(seq)
+FROM (SELECT * FROM looks WHERE seq > :after ORDER BY seq LIMIT :limit);
+
+-- name: finds
+SELECT
+    json_group_array(page), json_group_array(source), json_group_array(at),
+    json_group_array(since), max(seq)
+FROM (SELECT * FROM finds WHERE seq > :after ORDER BY seq LIMIT :limit);
+
+-- name: standing
+SELECT (SELECT max(seen) FROM links WHERE page = asked.value)
+FROM json_each(:pages) AS asked ORDER BY asked.key;
+
+-- name: last_find
+SELECT coalesce(max(seq), 0) FROM finds;
+
+-- name: news
+SELECT
+    finds.seq, finds.at, finds.since, finds.page, pages.url, pages.tags, source.url AS source,
+    pages.last_answer AS fetched
+FROM finds
+    JOIN pages ON pages.id = finds.page
+    JOIN pages AS source ON source.id = finds.source
+WHERE finds.seq > :after
+ORDER BY finds.seq
+LIMIT :limit;
 
 -- name: unlink_entries
 UPDATE links SET vanished = :at
@@ -736,6 +799,12 @@ DELETE FROM links WHERE source IN (SELECT page FROM chosen);
 -- name: forget_links
 DELETE FROM links WHERE page IN (SELECT page FROM chosen);
 
+-- name: forget_looks
+DELETE FROM looks WHERE source IN (SELECT page FROM chosen);
+
+-- name: forget_finds
+DELETE FROM finds WHERE page IN (SELECT page FROM chosen) OR source IN (SELECT page FROM chosen);
+
 -- name: forget_words
 DELETE FROM search WHERE rowid IN (SELECT page FROM chosen);
 
@@ -977,6 +1046,18 @@ DELETE FROM observations WHERE visit IN (
 -- name: prune_signals
 DELETE FROM signals WHERE id IN (
     SELECT id FROM signals WHERE at < :before ORDER BY at LIMIT :limit
+);
+
+-- name: prune_looks
+DELETE FROM looks WHERE seq IN (
+    SELECT seq FROM looks AS old
+    WHERE at < :before AND EXISTS (SELECT 1 FROM looks WHERE source = old.source AND at > old.at)
+    ORDER BY at LIMIT :limit
+);
+
+-- name: prune_finds
+DELETE FROM finds WHERE seq IN (
+    SELECT seq FROM finds WHERE at < :before ORDER BY seq LIMIT :limit
 );
 
 -- name: prune_demand

@@ -25,11 +25,14 @@ from salticus.types import (
     PURPOSE,
     STATUS,
     Change,
+    Find,
     Findings,
     Floats,
+    FoundPages,
     Gauge,
     HostState,
     Ints,
+    Looks,
     Outcomes,
     Times,
     Value,
@@ -103,6 +106,12 @@ def _shared(chunks: tuple[list[str], ...]) -> list[str]:
 
 def _ints(column: str) -> Ints:
     return np.array(msgspec.json.decode(column, type=list[int]), dtype=np.int64)
+
+
+def _unknown(column: str) -> Times:
+    """Times of which some are not known."""
+    told = msgspec.json.decode(column, type=list[int | None])
+    return np.array([NEVER_US if t is None else t for t in told], dtype=np.int64).view("M8[us]")
 
 
 def _times(column: str) -> Times:
@@ -246,6 +255,39 @@ def _change(row: sqlite3.Row) -> Change:
         before=before,
         after=_valued(row) or Value("", ""),
     )
+
+
+def looks(db: sqlite3.Connection, after: int = 0, *, limit: int = 100_000) -> Looks:
+    """What visits to sources saw, those stored after one."""
+    *columns, last = db.execute(QUERIES["looks"], {"after": after, "limit": limit}).fetchone()
+    source, at, since = columns[:3]
+    shown, new, kept, gone = map(_ints, columns[3:])
+    when = _times(at), _unknown(since)
+    return Looks(_ints(source), *when, shown, new, kept, gone, last or after)
+
+
+def finds(db: sqlite3.Connection, after: int = 0, *, limit: int = 100_000) -> FoundPages:
+    """New pages, those found after one."""
+    *columns, last = db.execute(QUERIES["finds"], {"after": after, "limit": limit}).fetchone()
+    page, source, at, since = columns
+    return FoundPages(_ints(page), _ints(source), _times(at), _times(since), last=last or after)
+
+
+def standing(db: sqlite3.Connection, pages: Ints) -> Times:
+    """When a source was last seen to show each page."""
+    found = db.execute(QUERIES["standing"], {"pages": rows(pages.tolist())})
+    return np.array([row[0] or NEVER_US for row in found], dtype=np.int64).view("M8[us]")
+
+
+def news(db: sqlite3.Connection, after: int, *, limit: int = 1000) -> list[Find]:
+    """New pages with a number above `after`, in order, for people."""
+    found = db.execute(QUERIES["news"], {"after": after, "limit": limit})
+    return [Find(**dict(row) | {"tags": tuple(msgspec.json.decode(row["tags"]))}) for row in found]
+
+
+def last_find(db: sqlite3.Connection) -> int:
+    """The number of the newest find; 0 if there is none."""
+    return int(db.execute(QUERIES["last_find"]).fetchone()[0])
 
 
 def value(db: sqlite3.Connection, page: int) -> Value | None:

@@ -71,6 +71,8 @@ class Recorder:
         for record in news:
             if record.entries is not None:
                 link(self.db, record, caps)
+            elif record.looked:
+                look_again(self.db, record)
             move(self.db, record)
             unite(self.db, record)
             put_alerts(self.db, record.alerts)
@@ -125,7 +127,8 @@ class Recorder:
 
 def _reaches_out(record: Record) -> bool:
     """Whether a visit concerns other pages, or its host as a whole."""
-    return bool(record.moved or record.canonical or record.entries is not None or record.alerts)
+    told = record.moved or record.canonical or record.alerts
+    return bool(told or record.looked or record.entries is not None)
 
 
 def _finds(record: Record, spans: Sequence[Span]) -> Row:
@@ -157,13 +160,28 @@ def link(db: sqlite3.Connection, record: Record, caps: Caps) -> None:
         "source": record.observation.page,
         "at": record.observation.at,
         "rows": rows(_admitted(db, record, caps)),
+        "known": db.execute(QUERIES["last_page"]).fetchone()[0],
     }
     db.execute(QUERIES["clear_named"])
-    for step in ("insert_entries", "name_entries", "signal_entries", "link_entries"):
+    for step in (
+        "insert_entries",
+        "name_entries",
+        "signal_entries",
+        "insert_look",
+        "insert_finds",
+        "link_entries",
+    ):
         db.execute(QUERIES[step], about)
     if record.complete:
         db.execute(QUERIES["unlink_entries"], about)
     relist(db, record.observation.page)
+
+
+def look_again(db: sqlite3.Connection, record: Record) -> None:
+    """A source has said that it is as it was: all its links are still there."""
+    about = {"source": record.observation.page, "at": record.observation.at}
+    if db.execute(QUERIES["repeat_look"], about).rowcount:
+        db.execute(QUERIES["see_links"], about)
 
 
 def _admitted(db: sqlite3.Connection, record: Record, caps: Caps) -> list[Named]:
@@ -234,7 +252,8 @@ def set_done(db: sqlite3.Connection, reader: str, seq: int) -> None:
 def prune(db: sqlite3.Connection, before: int) -> int:
     """Delete what is old, some at a time. Returns how many observations."""
     total = 0
-    for table in ("signals", "demand", "requests", "gauges", "samples", "observations"):
+    tables = ("signals", "demand", "requests", "gauges", "samples", "looks", "finds")
+    for table in (*tables, "observations"):
         total, query = 0, QUERIES[f"prune_{table}"]
         while gone := db.execute(query, {"before": before, "limit": PRUNED}).rowcount:
             total += gone

@@ -177,6 +177,11 @@ class SqliteStore:
     prune = _method(recording.prune, writes=True)
     changes = _method(reading.changes)
     last_change = _method(reading.last_change)
+    looks = _method(reading.looks)
+    finds = _method(reading.finds)
+    standing = _method(reading.standing)
+    news = _method(reading.news)
+    last_find = _method(reading.last_find)
     value = _method(reading.value)
     content = _method(reading.content)
 
