@@ -58,14 +58,14 @@ def test_the_purse_is_never_overdrawn(clicks: list[list[int]], purse: int, cost:
 def test_a_restart_decides_alike(clicks: list[list[int]], at: int) -> None:
     """What was asked after the state was kept is heard again."""
     first = opened(Insta(InstaCrawl(share=0.4), share=0.5, seed=3), 100)
-    state, since, nothing = first.state(), [], Outcomes.of([])
+    state, since = first.state(), []
     for number, some in enumerate(clicks):
         if number == at:
             state, since = first.state(), []
         since += first.ask(np.array(some, dtype=np.int64), NOW)[0]
     second = opened(Insta(InstaCrawl(share=0.4), share=0.5, seed=3), 100)
     second.restore(state)
-    second.heard(since, nothing)
+    second.heard(since)
     assert second.number_ == first.number_
     again = np.arange(N)
     mine, theirs = (each.ask(again, NOW)[0] for each in (first, second))

@@ -188,6 +188,18 @@ def test_every_policy_finds_pages_within_its_budget(name: str) -> None:
     assert discover(truth, name, visits, warmup=48).share == score.share, "the same seed, the same"
 
 
+def test_links_at_the_first_visit_are_counted_also_where_a_source_has_none() -> None:
+    truth = a_world(steps=48)
+    empty = np.append(truth.first, truth.first[-1])
+    truth = replace(truth, names=[*truth.names, "empty"], first=empty)
+    finder = Finder(truth.sources, resolution=1 / 24)
+    LinkReplay(truth, finder)
+    source = np.repeat(np.arange(truth.sources), np.diff(truth.first))
+    there = np.bincount(source[truth.appeared == 0], minlength=truth.sources)
+    assert finder.finds.shown_.tolist() == there.tolist()
+    assert there[-1] == 0
+
+
 @pytest.mark.parametrize("clicks", [True, False])
 def test_without_a_limit_every_page_is_held_from_its_first_step(clicks: bool) -> None:
     score = discover(a_world(clicks=clicks), "bfs", 1e6, warmup=24)

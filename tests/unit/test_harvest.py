@@ -17,7 +17,7 @@ HOUR = 1.0 / 24.0
 
 def prospects(harvest: Harvest, rows: int) -> Prospects:
     """So many sources with the first of the curves."""
-    blank = [np.zeros(rows)] * 8
+    blank = [np.zeros(rows)] * 7
     return Prospects(*blank, np.zeros(rows, dtype=np.int64), harvest)
 
 
@@ -62,7 +62,7 @@ def test_links_are_learnt_by_source_and_by_gap() -> None:
     rng = np.random.default_rng(0)
     rate = np.geomspace(0.5, 20.0, 40)  # links an hour
     vanish = np.log(2.0) / 8.0
-    part, every = Finds(40, resolution=HOUR), np.arange(40)
+    part, every = Finds(40, shortest=HOUR, usual=HOUR), np.arange(40)
     for _ in range(120):
         hours = rng.choice([2.0, 8.0, 24.0], 40)
         hours[::5] = 24.0
@@ -77,7 +77,7 @@ def test_links_are_learnt_by_source_and_by_gap() -> None:
 
 
 def test_what_a_source_showed_at_first_tells_of_it_until_it_is_visited() -> None:
-    part = Finds(4, resolution=HOUR)
+    part = Finds(4, shortest=HOUR, usual=HOUR)
     part.met(np.arange(3), np.array([0.0, 10.0, 50.0]))
     part.learn(np.array([0]), np.array([1.0]), np.array([2.0]))
     first = part.solve()[:, 0]

@@ -240,11 +240,14 @@ def test_without_a_predictor_the_oldest_copy_comes_first() -> None:
     assert Leap().expected(seen([1.0, 5.0, 3.0], None), 1.0).tolist() == [0, 1, 0]
 
 
-def test_pages_never_visited_come_first_whatever_the_others_are_worth() -> None:
-    rates, demand = np.array([9.0, 0.1, 0.1, 9.0]), np.array([1e9, 1.0, 0.0, 1e9])
-    pages = seen([90.0, None, None, 90.0], PoissonSurvival(rates), demand=demand)
+def test_pages_never_visited_come_before_their_like_but_not_at_any_price() -> None:
+    alike = PoissonSurvival(np.full(4, 0.1))
+    pages = seen([90.0, None, None, 90.0], alike, demand=np.ones(4))
     assert Leap().expected(pages, 1.0).tolist() == [0, 0.5, 0.5, 0]
     assert Leap().expected(pages, 3.0).tolist() == [0.5, 1, 1, 0.5]
+    wanted = seen([90.0, None, None, 90.0], alike, demand=np.array([9.0, 1.0, 0.0, 9.0]))
+    assert Leap().expected(wanted, 2.0).tolist() == [1, 0, 0, 1]
+    assert Leap().expected(wanted, 3.5).tolist() == [1, 1, 0.5, 1]
 
 
 def test_visits_go_by_demand_and_cost_and_ties_share() -> None:

@@ -70,6 +70,10 @@ class Discover:
         )
         return np.delete(found, sent), plan
 
+    def made(self, visits: Ints) -> None:
+        """Visits with these numbers were sent, by whomever; those to come get higher ones."""
+        self.latest_ = int(visits.max(initial=self.latest_))
+
     def state(self) -> State:
         return {"latest": np.array(self.latest_)}
 

@@ -36,4 +36,4 @@ def _gain(harvest: Harvest, rows: Ints, ages: Floats, price: float) -> Floats:
 def page_worth(harvest: Harvest) -> float:
     """Clicks on a new page, on average over all that visits at the shortest gap find."""
     finds, each = harvest.finds[:, 0], harvest.each[:, 0]
-    return float(finds @ each / finds.sum()) if len(finds) else 0.0
+    return float(finds @ each / finds.sum()) if finds.any() else 0.0

@@ -92,9 +92,12 @@ class Insta:
             self._pages.last_visit[rows[made]] = outcomes.at[made]
             self._pages.last_answer[rows[answered]] = outcomes.at[answered]
 
-    def heard(self, requests: Sequence[Request], visits: Outcomes) -> None:
-        """These requests and visits were stored after the state was kept."""
-        self.latest_ = int(visits.visit.max(initial=self.latest_))
+    def made(self, visits: Ints) -> None:
+        """Visits with these numbers were sent, by whomever; those to come get higher ones."""
+        self.latest_ = int(visits.max(initial=self.latest_))
+
+    def heard(self, requests: Sequence[Request]) -> None:
+        """These requests were stored after the state was kept."""
         if requests:
             self._sent(np.array([request.score for request in requests]))
             self.number_ = requests[-1].number

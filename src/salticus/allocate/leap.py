@@ -19,6 +19,7 @@ from salticus.types.state import State
 
 _DAY_US = int(DAY.astype(np.int64))
 _NEVER = int(NEVER.astype(np.int64))
+_YEAR = 365.0  # days
 _FOLLOWS = 2.4  # a day: how fast the price follows what is wanted at it, where new pages come
 _FIRST, _LEAST = 0.5, 0.01  # of what a new page is worth: the price at first, and the lowest
 
@@ -31,10 +32,12 @@ class Leap(Policy):
     price, at which the visits are spent (Olston and Pandey 2008 for the Poisson curve). With
     constant rates that are right this is the fixed-interval optimum.
 
-    Pages never visited come first. After a failed visit V counts by the chance of an answer
-    (`Pages.answering`). Pages that nobody reads share what is left by V without demand. In case
-    estimates are wrong, a set of `few` of all pages (1 %) gets no more than about the share `most`
-    of the visits: that much goes, at most, to the few / most visited last.
+    A page that was never visited is worth as much as one whose copy is a year old: nearly all that
+    a visit can ever buy, μ∫S, and so it comes before pages that are read as often. After a failed
+    visit V counts by the chance of an answer (`Pages.answering`). Pages that nobody reads share
+    what is left by V without demand. In case estimates are wrong, a set of `few` of all pages (1 %)
+    gets no more than about the share `most` of the visits: that much goes, at most, to the few /
+    most visited last.
 
     `price_` is the visit price of the last plan, in demand-weighted fresh days per visit of cost;
     where that is 0, because visits are left for pages that nobody reads, `unread_price_` is the
@@ -85,14 +88,7 @@ class Leap(Policy):
         worth, alone = self.worth(pages)
         rows = np.flatnonzero(prospects.row >= 0)
         level = self._level(page_worth(prospects.harvest))
-        more, finds = source_worth(prospects, rows, _ages_of(pages, rows), level)
-        worth[rows] += more / pages.cost[rows]
-        alone[rows] += more
-        new = np.flatnonzero(~np.isnan(prospects.remaining))  # the others never visited come first
-        worth[new], alone[new] = (
-            prospects.remaining[new] / pages.cost[new],
-            prospects.remaining[new],
-        )
+        _, finds = source_worth(prospects, rows, _ages_of(pages, rows), level)
         burden = np.ones(len(pages))
         burden[rows] += finds
         order = np.lexsort((pages.ids, -alone, -worth))
@@ -106,8 +102,7 @@ class Leap(Policy):
         return max(known, _LEAST * each)
 
     def _note_price(self, order: Floats, then: Floats, expected: Floats) -> None:
-        """The last page in the order that is chosen tells the price. Pages never visited have none:
-        while all visits go to them, it is infinite."""
+        """The last page in the order that is chosen tells the price."""
         chosen = np.flatnonzero(expected > 0.0)
         if not len(chosen):
             return
@@ -136,18 +131,34 @@ class Leap(Policy):
         return by_host(*self.worth(pages), pages.host, room)
 
     def worth(self, pages: Pages) -> tuple[Floats, Floats]:
-        """V of every page per visit of cost, and V without demand; infinite if never visited."""
+        """V of every page per visit of cost, and V without demand; with what sources and new pages
+        promise."""
         demand = known("demand", pages.demand, pages.ids)
         now, since = instant(pages.tick.start), pages.unanswered_since()
         last = since.view(np.int64)
-        ages = _ages(last, int(now.astype(np.int64)))
+        ages = _ages(last, int(now.astype(np.int64)), _YEAR)
         alone = known("change rate", _index(pages.survival, ages, pages.tick.days), pages.ids)
         if isinstance(pages.survival, Answering):  # the curve knows it better
             alone *= pages.survival.answers
         else:
             failed = np.flatnonzero(pages.last_visit > since)  # all others answer for certain
             alone[failed] *= pages.answering(now, failed)
-        return _weigh(alone, last, demand, known("cost", pages.cost, pages.ids)), alone
+        cost = known("cost", pages.cost, pages.ids)
+        worth = alone * (demand / cost)
+        if pages.prospects is not None:
+            rows, more = self._promised(pages, pages.prospects)
+            worth[rows] += more / cost[rows]
+            alone[rows] += more
+        return worth, alone
+
+    def _promised(self, pages: Pages, prospects: Prospects) -> tuple[Ints, Floats]:
+        """Clicks that visits to sources and to new pages bring, on top of what freshness is worth;
+        the rows of these, and how many."""
+        level = self._level(page_worth(prospects.harvest))
+        sources = np.flatnonzero(prospects.row >= 0)
+        found, _ = source_worth(prospects, sources, _ages_of(pages, sources), level)
+        new = np.flatnonzero(~np.isnan(prospects.remaining))
+        return np.concatenate([sources, new]), np.concatenate([found, prospects.remaining[new]])
 
     def _hasty(self, pages: Pages) -> Ints:
         """The pages visited last: so many that `few` of all among them cannot get beyond `most`."""
@@ -167,7 +178,7 @@ class Leap(Policy):
 def _ages_of(pages: Pages, rows: Ints) -> Floats:
     """Days since each was visited; 0 if never, as its links are old."""
     last = pages.last_visit[rows].view(np.int64)
-    return _ages(last, int(instant(pages.tick.start).astype(np.int64)))
+    return _ages(last, int(instant(pages.tick.start).astype(np.int64)), 0.0)
 
 
 def _next_price(price: float, wanted: float, visits: float, tick: Tick) -> float:
@@ -188,33 +199,21 @@ def _index(survival: Survival | None, ages: Floats, step: float) -> Floats:
 
 
 @compiled
-def _ages(last: Ints, now: int) -> Floats:
-    """Days since each last answer; 0 if there was no visit."""
-    ages = np.zeros(len(last))
+def _ages(last: Ints, now: int, never: float) -> Floats:
+    """Days since each last answer; `never` if there was no visit."""
+    ages = np.full(len(last), never)
     for k in range(len(last)):
         if last[k] != _NEVER:
             ages[k] = (now - last[k]) / _DAY_US
     return ages
 
 
-@compiled
-def _weigh(alone: Floats, last: Ints, demand: Floats, cost: Floats) -> Floats:
-    """V with demand per cost; both become infinite where there was no visit."""
-    worth = np.empty(len(alone))
-    for k in range(len(alone)):
-        if last[k] == _NEVER:
-            alone[k] = worth[k] = np.inf
-        else:
-            worth[k] = alone[k] * (demand[k] / cost[k])
-    return worth
-
-
 def by_host(worth: Floats, alone: Floats, host: Ints, room: Floats) -> Floats:
     """The best pages of every host, `room[host]` visits each; pages of equal worth go by `alone`,
     and those that are equal in that too share.
 
-    The same as `share.first` for each host alone, highest first, for all hosts at once. Pages of
-    infinite worth, such as those that were never visited, come first. Cost: linear.
+    The same as `share.first` for each host alone, highest first, for all hosts at once. Cost:
+    linear.
 
     >>> worth, host = np.array([3.0, 1.0, 2.0, 5.0]), np.array([0, 0, 0, 1])
     >>> by_host(worth, np.ones(4), host, np.array([1.5, 9.0]))
