@@ -104,6 +104,10 @@ def simulate(
     With --rate its links are replayed: how soon would each have found the new pages?
     """
     if rate:
+        if budget:
+            raise typer.BadParameter(
+                "--budget: leave it out, --rate says how many visits there are"
+            )
         _find(log, policy, rate, DiscoveryOptions(tick, warmup, days, seed, estimates, json, plot))
         return
     from salticus.charts.freshness import (

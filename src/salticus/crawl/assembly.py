@@ -72,7 +72,9 @@ async def guided(
     async with live(config, clock, fetcher) as (world, store):
         await _check(config, world, clock)
         parts = make_parts(config, clock, store, once=once)
-        snapshot = Snapshot({**parts.named(), "demand": world.demand}, store)
+        snapshot = Snapshot(
+            {**parts.named(), "demand": world.demand, "scout": world.census.scout}, store
+        )
         loop = Loop(world, parts, snapshot, gauge=Gauging(store), threaded=True)
         async with AsyncExitStack() as beside:
             await beside.enter_async_context(_beside(_hooks(config, store)))

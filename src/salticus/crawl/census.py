@@ -13,17 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from salticus.config import Rule
+from salticus.crawl.scout import Scout
 from salticus.predict.base import Predictor
+from salticus.predict.finder import FIRST_DAY
+from salticus.predict.interest import Prior
 from salticus.signals.demand import Demand
-from salticus.store.base import PageStore, PageTable
+from salticus.store.base import PageTable, Store
 from salticus.store.nouns import DROPPED
-from salticus.types import Outcomes, Pages, Status, Tick
+from salticus.types import KINDS, Outcomes, Pages, Status, Tick
 from salticus.types.arrays import DAY, Bools, Codes, Floats, Ints, Times, instant
 from salticus.types.state import places
 
 _DAY = timedelta(days=1)
 _LONGEST = 30  # days that such a page rests at most
 _IDLE = (Status.GONE, Status.SOFT_404, Status.DISALLOWED, Status.UNSAFE)
+_SOURCE = KINDS.index("source")
 _ANSWERED = (Status.OK, Status.NOT_MODIFIED)
 
 
@@ -36,12 +40,18 @@ class Census:
     """
 
     def __init__(
-        self, store: PageStore, *, max_interval: float = np.inf, rules: Sequence[Rule] = ()
+        self,
+        store: Store,
+        *,
+        max_interval: float = np.inf,
+        rules: Sequence[Rule] = (),
+        prior: Prior = FIRST_DAY,
     ) -> None:
         self.store = store
         self.max_interval = max_interval
         self.numbered = tuple(rules)
         self.demand = Demand()
+        self.scout = Scout(store, prior)
         self.hosts: list[str] = []
         self._number: dict[str, int] = {}
         self._host: Ints = np.empty(0, dtype=np.int64)
@@ -78,11 +88,23 @@ class Census:
             rule = await self._found_rules(edited.ids)
             taken = await asyncio.to_thread(self._taken, edited, rule)
             self._table, self._host, self._rule = taken
+        await self.scout.refresh()
+
+    def has_source(self, pages: Ints) -> bool:
+        """Whether any of these pages is a source."""
+        if self._table is None:
+            return False
+        rows, known = places(self._table.ids, pages)
+        return bool((self._table.kind[rows[known]] == _SOURCE).any())
 
     async def heed(self) -> None:
-        """Take up what readers did since the last time."""
+        """Take up what readers did since the last time, and which new pages still stand."""
+        if self._table is not None:
+            await self.scout.stand(self._table.ids[np.isnat(self._table.last_visit)])
         while len(counted := await self.store.counts(self.demand.mark_)):
             await asyncio.to_thread(self.demand.learn, counted)
+            if self._table is not None:
+                self.scout.heed(counted, self._table.ids, self._table.last_answer)
 
     def _taken(self, edited: PageTable, rule: Ints) -> tuple[PageTable, Ints, Ints]:
         """The table with these pages in place of what was known of them, their hosts and rules."""
@@ -124,7 +146,11 @@ class Census:
         demand, impressions = self.demand.rates(*known)
         if self.numbered:
             demand = demand * self._said("importance", pages.rule, 1.0)
-        return replace(pages, demand=demand, impressions=impressions)
+        pages = replace(pages, demand=demand, impressions=impressions)
+        if (prospects := self.scout.prospects(pages)) is None:
+            return pages
+        unread = prospects.row >= 0  # people read what a source shows, not the source
+        return replace(pages, demand=np.where(unread, 0.0, demand), prospects=prospects)
 
     def _columns(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
         if self._table is None:

@@ -20,7 +20,7 @@ from salticus.models.training.metrics import auc, calibration_error, log_loss, r
 from salticus.predict.base import ask
 from salticus.predict.modelled import Modelled, Sources
 from salticus.predict.rhythm import Rhythm
-from salticus.store.base import PageStore, Store
+from salticus.store.base import Store
 from salticus.types import UNKNOWN, Outcomes, Pages, Purpose, Tick
 from salticus.types.arrays import NEVER, Bools, Floats, Ints, days_between, instant, moment
 
@@ -140,7 +140,7 @@ def _losses(found: Foretold, which: int) -> Floats:
 # ------------------------------------------------------------------------------------ the replay
 
 
-async def _pages(store: PageStore, at: datetime) -> Pages:
+async def _pages(store: Store, at: datetime) -> Pages:
     census = Census(store)
     await census.refresh()
     return census.everyone(Tick(0, at, at), lambda _: 1.0)

@@ -19,6 +19,7 @@ from salticus.crawl.alerts import Watch
 from salticus.crawl.census import Census
 from salticus.crawl.journal import Journal
 from salticus.crawl.opening import cost_of
+from salticus.crawl.world import Asks
 from salticus.errors import ExtractError
 from salticus.extract.base import Content
 from salticus.extract.links import not_after
@@ -26,7 +27,7 @@ from salticus.extract.pool import Extraction
 from salticus.fetch.base import Fetcher
 from salticus.observe import kept, observe, tolerated
 from salticus.store.base import Store
-from salticus.types import Outcomes, Pages, Plan, Purpose, Status, Tick
+from salticus.types import ANSWERED, STATUS, Outcomes, Pages, Plan, Purpose, Status, Tick
 from salticus.types.arrays import Floats, Ints, instant
 from salticus.types.rows import Alert, Entry, Fetched, Observation, Reading, Record, Target
 
@@ -78,6 +79,7 @@ class Live:
         self._busy: set[int] = set()
         self._all_out = False  # all visits of the plan have been handed out
         self._stopped = asyncio.Event()
+        self.asks: Asks | None = None
         self._met: set[int] = set()
         self._modest: bool | None = None  # whether all found pages count for the budget, as told
 
@@ -129,9 +131,17 @@ class Live:
                     continue
                 open_visits.difference_update(outcomes.visit.tolist())
                 yield outcomes
+                await self._announce(outcomes)
         finally:
             feeder.cancel()
             await asyncio.gather(feeder, return_exceptions=True)
+
+    async def _announce(self, outcomes: Outcomes) -> None:
+        """Ask for visits to the pages that visits to sources have found."""
+        if self.asks is not None and self.census.has_source(outcomes.page):
+            found, now = await self.census.scout.refresh(), instant(self.clock.now())
+            if len(found):
+                await self.asks(found, self.census.scout.worth(found, now), now)
 
     async def urge(self, plan: Plan) -> None:
         targets = {target.page: target for target in await self.targets(plan.page)}
@@ -271,6 +281,7 @@ class Live:
     ) -> Record:
         record = Record(seen, tuple(self.fetcher.news()))
         record.alerts = self.watch.see(target.host, seen)
+        record.looked = target.kind == "source" and STATUS[seen.status] in ANSWERED
         if seen.value is not None:
             record.content, record.content_type = fetched.body, fetched.content_type
         if seen.digest is not None:  # only a page that is well tells of others

@@ -19,7 +19,7 @@ from salticus.crawl.parts import Parts
 from salticus.crawl.world import Costs
 from salticus.errors import StoreError
 from salticus.store.base import RunStore
-from salticus.types import UNPLANNED, Ints, Outcomes, Plan, Purpose, Tick, instant, moment
+from salticus.types import UNPLANNED, Ints, Outcomes, Plan, Tick, instant, moment
 from salticus.types.state import Remembers, State, pack, unpack
 
 Aside = Callable[[Callable[[], bytes]], Awaitable[bytes]]
@@ -116,12 +116,14 @@ async def recover(
         return None
     plan, outcomes = recalled
     learn(outcomes)
-    later = await keeper.outcomes_after(max(parts.insta.latest_, UNPLANNED))
-    urgent = later.take(later.purpose == Purpose.INSTA)
-    if len(urgent):
-        parts.ledger.spend(urgent.visit, await costs(urgent.page))
-    learn(urgent)
-    parts.insta.heard(await keeper.asked(parts.insta.number_), urgent)
+    for part in (parts.insta, parts.discover):
+        later = await keeper.outcomes_after(max(part.latest_, UNPLANNED))
+        urgent = later.take(later.purpose == part.purpose)
+        if len(urgent):
+            parts.ledger.spend(urgent.visit, await costs(urgent.page))
+        learn(urgent)
+        part.made(urgent.visit)
+    parts.insta.heard(await keeper.asked(parts.insta.number_))
     return plan.without(outcomes.visit)
 
 

@@ -158,7 +158,7 @@ async def recalled(config: Config, store: Store, clock: Clock) -> Standing:
     hosts.restore(await store.hosts())
     census = Census(store, max_interval=config.max_interval_days, rules=config.pages)
     lessons = Lessons()
-    snapshot = Snapshot({**parts.named(), "demand": census.demand}, store)
+    snapshot = Snapshot({**parts.named(), "demand": census.demand, "scout": census.scout}, store)
 
     def learn(outcomes: Outcomes) -> None:
         for part in (*parts.accounts, lessons):

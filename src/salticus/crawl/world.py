@@ -7,10 +7,13 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from salticus.types import Floats, Ints, Outcomes, Pages, Plan, Tick
+from salticus.types import Floats, Instant, Ints, Outcomes, Pages, Plan, Tick
 
 Costs = Callable[[Ints], Awaitable[Floats]]
 """What a visit to each of these pages costs."""
+
+Asks = Callable[[Ints, Floats, Instant], Awaitable[None]]
+"""Asks for visits to pages found just now, each worth so many clicks; so whoever runs the loop."""
 
 
 class World(Protocol):

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from salticus.predict.harvest import GAPS, Finds, HeldPages, Yields
+from salticus.predict.harvest import Finds, HeldPages, Yields
 from salticus.predict.interest import Interest, Prior, ages, interest
 from salticus.predict.links import VISITS, LinkRates, Links, SourceVisits, seen_days
 from salticus.types import Floats, Harvest, Ints
 from salticus.types.compiled import compiled
+from salticus.types.state import State, part_of
 
 FIRST_DAY = Prior(profit=1.0, decay=1.0)
 """Without clicks every new page is worth one, of which half come in 17 hours."""
@@ -19,15 +20,23 @@ FIRST_DAY = Prior(profit=1.0, decay=1.0)
 class Finder:
     """Learns what visits to sources find, and how often people click on what was found.
 
-    Sources are numbered from 0. A page counts for the source on which it was seen first. Its age is
-    counted from the middle of the time in which its link appeared. Nothing is known of a page while
-    no copy of it is held: clicks are counted, and pages watched, only then.
+    Sources are numbered from 0. Clicks are known to `resolution` days, and so are visits to sources
+    unless gaps as short as `shortest` are looked at; then a source of which nothing is known brings
+    a link a day. A page counts for the source on which it was seen first. Its age is counted from
+    the middle of the time in which its link appeared. Nothing is known of a page while no copy of
+    it is held: clicks are counted, and pages watched, only then.
 
     Cost: linear in visits, clicks and pages watched; `solve` in sources.
     """
 
     def __init__(
-        self, sources: int, *, resolution: float, prior: Prior = FIRST_DAY, visits: int = VISITS
+        self,
+        sources: int,
+        *,
+        resolution: float,
+        prior: Prior = FIRST_DAY,
+        visits: int = VISITS,
+        shortest: float | None = None,
     ) -> None:
         self.prior = prior
         self.edges = ages(resolution)
@@ -37,9 +46,21 @@ class Finder:
         self.clicks_: Floats = np.zeros((sources, bins))
         self.watched_: Floats = np.zeros((sources, bins))
         self._clicked = True  # since interest was worked out
-        self.finds = Finds(sources, resolution=resolution)
+        usual = 1.0 if shortest else resolution
+        self.finds = Finds(sources, shortest=shortest or resolution, usual=usual)
         self.yields = Yields(sources, resolution=resolution, prior=prior)
         self.solve()
+
+    def grow(self, sources: int) -> None:
+        """Make room for so many sources."""
+        more = sources - len(self.group)
+        self.group = np.pad(self.group, (0, more))
+        self.clicks_, self.watched_ = (
+            np.pad(table, ((0, more), (0, 0))) for table in (self.clicks_, self.watched_)
+        )
+        self.finds.grow(sources)
+        self.yields.grow(sources)
+        self._clicked = True
 
     def met(self, source: Ints, shown: Floats) -> None:
         """Learn how many links sources showed at their first visits; these are old."""
@@ -65,12 +86,37 @@ class Finder:
             self.interest_: Interest = interest(self.clicks_, self.watched_, self.edges, self.prior)
             self.yields.solve()
             self._clicked = False
-        self.harvest_ = Harvest(self.finds.gaps, self.finds.solve(), self.yields.by_gap(GAPS))
+        self.harvest_ = Harvest(
+            self.finds.gaps, self.finds.solve(), self.yields.by_gap(self.finds.gaps)
+        )
 
     def remaining(self, source: Ints, stood: Floats, since: Floats) -> Floats:
         """Clicks that pages of these sources will get yet, whose links `stood` for so many days
         when they were last seen, so many days ago."""
         return self.yields.remaining(source, stood, since)
+
+    def state(self) -> State:
+        finds, yields = self.finds, self.yields
+        return {
+            "clicks": self.clicks_,
+            "watched": self.watched_,
+            "new": finds.new_,
+            "visits": finds.visits_,
+            "shown": finds.shown_,
+            "counted": yields.clicks_,
+            "through": yields.watched_,
+            **{f"rates_{name}": column for name, column in self.rates.state().items()},
+        }
+
+    def restore(self, state: State) -> None:
+        self.grow(len(state["shown"]))
+        finds, yields = self.finds, self.yields
+        self.clicks_, self.watched_ = state["clicks"].copy(), state["watched"].copy()
+        finds.new_, finds.visits_ = state["new"].copy(), state["visits"].copy()
+        finds.shown_ = state["shown"].copy()
+        yields.clicks_, yields.watched_ = state["counted"].copy(), state["through"].copy()
+        self.rates.restore(part_of(state, "rates_"))
+        self.solve()
 
 
 class KnownSources(NamedTuple):

@@ -31,14 +31,24 @@ class Finds:
 
     φ grows with the gap, but not faster: a link that appeared has a smaller chance to stand yet. A
     source is drawn to the mean of all, and that in proportion to the links that it showed at its
-    first visit. What it showed fades over 14 days. Cost: linear in visits; to solve, in sources.
+    first visit. Before anything is known, a visit `usual` days after another finds one. What was
+    found fades over 14 days. Cost: linear in visits; to solve, in sources.
     """
 
-    def __init__(self, sources: int, *, resolution: float) -> None:
-        self.gaps: Floats = np.asarray(resolution * 2.0 ** np.arange(GAPS))
+    def __init__(self, sources: int, *, shortest: float, usual: float) -> None:
+        self.gaps: Floats = np.asarray(shortest * 2.0 ** np.arange(GAPS))
+        self.usual = usual
         self.new_: Floats = np.zeros((sources, GAPS))
         self.visits_: Floats = np.zeros((sources, GAPS))
         self.shown_: Floats = np.full(sources, np.nan)
+
+    def grow(self, sources: int) -> None:
+        """Make room for so many sources."""
+        more = sources - len(self.shown_)
+        self.new_, self.visits_ = (
+            np.pad(table, ((0, more), (0, 0))) for table in (self.new_, self.visits_)
+        )
+        self.shown_ = np.pad(self.shown_, (0, more), constant_values=np.nan)
 
     def met(self, source: Ints, shown: Floats) -> None:
         """First visits: so many links were there, all old."""
@@ -65,7 +75,8 @@ class Finds:
         beside = np.where(met, (self.shown_ + 1.0) / usual, 1.0)
         for _ in range(_ROUNDS):
             meant = self.visits_ @ curve
-            every = (found.sum() + 1.0) / (meant.sum() + curve[0])
+            one = np.interp(self.usual, self.gaps, curve)
+            every = (found.sum() + 1.0) / (meant.sum() + one)
             known = meant > 0.0
             every = ((found[known] / meant[known]).sum() + every) / (known.sum() + 1.0)
             scale = (_SOURCE + found) / (_SOURCE / (every * beside) + meant)
@@ -110,6 +121,11 @@ class Yields:
         self.watched_: Floats32 = np.zeros((sources, CLASSES, CLASSES), dtype=np.float32)
         self.solve()
 
+    def grow(self, sources: int) -> None:
+        """Make room for so many sources."""
+        more = ((0, sources - len(self.clicks_)), (0, 0), (0, 0))
+        self.clicks_, self.watched_ = (np.pad(t, more) for t in (self.clicks_, self.watched_))
+
     def standing(self, stood: Floats) -> Ints:
         """The class of links that stood for so many days."""
         return np.clip(np.searchsorted(self.edges, stood, side="right") - 1, 0, CLASSES - 1)
@@ -151,10 +167,10 @@ class Yields:
             left[some] = np.interp(since[some], self.edges, self.later_[kind])
         return np.asarray(self.worth_[source, standing] * left)
 
-    def by_gap(self, gaps: int) -> Floats:
-        """Clicks on each page that a visit finds after each of so many gaps: its link has stood for
-        half of it, as far as one knows."""
-        return self.worth_[:, np.minimum(np.arange(gaps), CLASSES - 1)]
+    def by_gap(self, gaps: Floats) -> Floats:
+        """Clicks on each page that a visit finds after each of these gaps, days: its link has stood
+        for half of it, as far as one knows."""
+        return self.worth_[:, self.standing(0.5 * gaps)]
 
 
 def _weight(clicks: float) -> float:

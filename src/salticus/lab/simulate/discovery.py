@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
-from functools import partial
 from typing import Any, SupportsFloat
 
 import numpy as np
 
 from salticus import allocate, plugins
-from salticus.allocate.base import Admits, Policy
+from salticus.allocate.base import Policy
 from salticus.allocate.echo import EchoSources, quality, revisits
 from salticus.clock import VirtualClock
 from salticus.config import Budget, Config, CrawlRate, Share, Span
@@ -27,7 +26,7 @@ from salticus.exchange.write import spelt
 from salticus.lab.worlds.links import PUSH, RESOLVE, LinkReplay
 from salticus.predict.finder import Finder, KnowingFinder, KnownSources
 from salticus.predict.links import VISITS
-from salticus.types import Floats, Instant, Ints
+from salticus.types import Floats, Ints
 from salticus.types.frames import pl
 
 Told = Callable[[str], None]
@@ -240,16 +239,9 @@ def replay(
     )
     parts = make_parts(config, VirtualClock(truth.start + truth.step), given=Given(made))
     loop = Loop(world, parts)
-    world.asks = partial(_asked, loop)
+    world.asks = loop.admit
     asyncio.run(loop.run(truth.start + truth.steps * truth.step))
     return world
-
-
-async def _asked(loop: Loop, found: Ints, worth: Floats, now: Instant) -> None:
-    """Let found pages ask for visits, by the door of all that cannot wait."""
-    policy = loop.parts.policy
-    price = policy.price_ if isinstance(policy, Admits) else 0.0
-    await loop.urge(lambda: loop.parts.discover.ask(found, worth, now, price=price))
 
 
 def score_of(world: LinkReplay, warmup: int, seconds: float) -> DiscoveryScore:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
 
+from salticus.crawl.world import Asks
 from salticus.exchange.linked import LinkTruth
 from salticus.lab.worlds.sight import UNSEEN, blind, look
 from salticus.predict.finder import Finder
@@ -20,7 +21,6 @@ from salticus.types import (
     UNCHANGED,
     Bools,
     Floats,
-    Instant,
     Ints,
     Outcomes,
     Pages,
@@ -35,8 +35,6 @@ _KEPT = 14.0  # days for which a found page may wait
 _QUEUE = 20_000  # pages that may wait; of more those found last
 
 RESOLVE, PUSH = timedelta(minutes=30), timedelta(hours=1)  # as in Lefortier et al. 2013, §5.3
-
-Asks = Callable[[Ints, Floats, Instant], Awaitable[None]]
 
 
 class LinkReplay:
@@ -77,7 +75,8 @@ class LinkReplay:
         every = np.arange(truth.sources)
         _, old = look(self.sight_, truth, every, 0)
         self.fetched_[old] = _OLD
-        finder.met(every, np.add.reduceat(self.sight_.shown, truth.first[:-1]))
+        shown = np.concatenate([[0.0], np.cumsum(self.sight_.shown)])
+        finder.met(every, np.diff(shown[truth.first]))
 
     def step(self, tick: Tick) -> int:
         """The number of a tick's step in the log."""
@@ -102,7 +101,6 @@ class LinkReplay:
             rate=np.concatenate([links.rate, none]),
             profit=np.concatenate([interest.profit, none]),
             decay=np.concatenate([interest.decay, none]),
-            vanish=np.concatenate([links.vanish, none]),
             remaining=np.concatenate([np.full(many, np.nan), remaining]),
             entries=np.concatenate([self.sight_.entries, none]),
             span=np.concatenate([self.sight_.span * day, none]),

@@ -1,0 +1,250 @@
+"""What sources promise a running crawl: learnt from looks, new pages and clicks as they come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from salticus.predict.finder import FIRST_DAY, Finder
+from salticus.predict.harvest import HeldPages
+from salticus.predict.interest import Prior
+from salticus.predict.links import SourceVisits
+from salticus.store.base import SourceStore
+from salticus.types import (
+    DAY,
+    NEVER,
+    Columns,
+    Counts,
+    Floats,
+    FoundPages,
+    Instant,
+    Ints,
+    Looks,
+    Pages,
+    Prospects,
+    Times,
+    days_between,
+    instant,
+)
+from salticus.types.state import State, places, rank_within
+
+RESOLUTION = 1 / 24  # days: clicks are counted by the hour
+SHORTEST = 5 / 1440  # days between two looks at a source
+WAITS = 14.0  # days for which a found page may wait as a new one
+_RESOLVE = np.timedelta64(30, "m")  # as in Lefortier et al. 2013, §5.3
+_HOUR = np.timedelta64(1, "h")
+_WEEK = 7 * DAY
+_USUAL = 0.5  # days after which a front page is revisited by custom
+_NONE: Ints = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Columns):
+    """New pages, ordered by id: the number of the source that showed each first, the look `at`
+    which it was there and the one before, `since`, and when its link was last `seen` before the
+    page was visited."""
+
+    page: Ints
+    via: Ints
+    at: Times
+    since: Times
+    seen: Times
+
+    def stood(self) -> Floats:
+        """Days for which each link stood until it was last seen, as far as that is known."""
+        return days_between(self.at, self.seen) + 0.5 * days_between(self.since, self.at)
+
+
+class Scout:
+    """Keeps what is known of sources and new pages in step with the store.
+
+    A source is known by its number once it was looked at. New pages count for the first source that
+    showed them, for as long as people may want them; those that wait longer than 14 days are pages
+    like any other. How often people click on them is learnt from the hours in which any clicks were
+    counted. Until there are some, every new page is worth what the `prior` says.
+
+    Law: restored from its state, it knows what it would have known. Cost: linear in looks, finds
+    and counts; a kilobyte a source; once in half an hour all sources are worked out again.
+    """
+
+    def __init__(self, store: SourceStore, prior: Prior = FIRST_DAY) -> None:
+        self.store = store
+        self.finder = Finder(0, resolution=RESOLUTION, prior=prior, shortest=SHORTEST)
+        self.ids_: Ints = _NONE  # of sources, by number
+        self.last_: Times = _NONE.view("M8[us]")  # looks at them
+        self.found_ = Found(_NONE, _NONE, *([_NONE.view("M8[us]")] * 3))
+        self.looks_, self.finds_ = 0, 0  # numbers of the last ones learnt
+        self.watched_: Instant = NEVER  # until when clicks were counted
+        self.solved_: Instant = NEVER
+
+    # --------------------------------------------------------------------------------- learning
+
+    async def refresh(self) -> Ints:
+        """Take up looks and finds since the last time; the pages that were found."""
+        found = _NONE
+        while len(looks := await self.store.looks(self.looks_)):
+            self.looked(looks)
+        while len(finds := await self.store.finds(self.finds_)):
+            self.take(finds)
+            found = np.concatenate([found, finds.page])
+        return found
+
+    async def stand(self, waiting: Ints) -> None:
+        """Note which links still stand, of pages that wait for their first visit."""
+        rows = np.flatnonzero(np.isin(self.found_.page, waiting))
+        if len(rows):
+            seen = self.found_.seen.copy()
+            seen[rows] = np.fmax(seen[rows], await self.store.standing(self.found_.page[rows]))
+            self.found_ = replace(self.found_, seen=seen)
+
+    def looked(self, looks: Looks) -> None:
+        """Learn what looks at sources saw, in order of time."""
+        self.looks_ = looks.last
+        numbers = self._numbers(looks.source)
+        turn = rank_within(numbers)
+        for round_ in range(int(turn.max(initial=-1)) + 1):
+            some, number = looks.take(turn == round_), numbers[turn == round_]
+            first = np.isnat(some.since)
+            self.finder.met(number[first], some.shown[first].astype(np.float64))
+            again, number = some.take(~first), number[~first]
+            days = days_between(again.since, again.at)
+            counts = (c.astype(np.float64) for c in (again.new, again.kept, again.gone))
+            self.finder.visited(SourceVisits(number, days, *counts))
+        np.maximum.at(self.last_.view(np.int64), numbers, looks.at.view(np.int64))
+        self._solve(looks.at.max())
+
+    def take(self, finds: FoundPages) -> None:
+        """Learn of new pages; those of long ago are pages like any other."""
+        self.finds_ = finds.last
+        new = Found(finds.page, self._numbers(finds.source), finds.at, finds.since, finds.at)
+        both = self.found_.join(new) if len(self.found_) else new
+        _, first = np.unique(both.page, return_index=True)
+        both = both.take(first)
+        long = self.finder.yields.edges[-1]
+        self.found_ = both.take(days_between(both.at, finds.at.max()) < max(long, WAITS))
+
+    def heed(self, counts: Counts, ids: Ints, answered: Times) -> None:
+        """Learn how often people clicked on new pages that are held: all pages by their `ids`
+        (ascending), and when each answered last."""
+        if not len(self.found_) or not counts.clicks.any():
+            return
+        rows, known = places(ids, self.found_.page)
+        held = np.full(len(rows), NEVER)
+        held[known] = answered[rows[known]]
+        for hour in np.unique(counts.at):
+            self._watch(counts.take(counts.at == hour), hour + _HOUR, held)
+
+    def _watch(self, counts: Counts, until: Instant, held: Times) -> None:
+        """Learn the counts of an hour that ends then."""
+        begin = until - _HOUR if np.isnat(self.watched_) else min(self.watched_, until)
+        middle = until - (until - begin) / 2 if until > begin else until - _HOUR / 2
+        rows = np.flatnonzero(held < until)
+        pages = self.found_.take(rows)
+        clicks, (at, known) = np.zeros(len(rows)), places(pages.page, counts.page)
+        np.add.at(clicks, at[known], counts.clicks[known])
+        self.finder.watch(
+            HeldPages(
+                source=pages.via,
+                age=days_between(pages.at, middle) + 0.5 * days_between(pages.since, pages.at),
+                standing=self.finder.yields.standing(pages.stood()),
+                since=np.maximum(days_between(pages.seen, middle), 0.0),
+                clicks=clicks,
+            ),
+            float(days_between(begin, until)),
+        )
+        self.watched_ = max(begin, until)
+
+    def _numbers(self, sources: Ints) -> Ints:
+        """The number of each source; those not met before get one."""
+        fresh = np.setdiff1d(sources, self.ids_)
+        if len(fresh):
+            self.ids_ = np.concatenate([self.ids_, fresh])
+            self.last_ = np.concatenate([self.last_, np.full(len(fresh), NEVER)])
+            self.finder.grow(len(self.ids_))
+            self.solved_ = NEVER
+        order = np.argsort(self.ids_)
+        return order[np.searchsorted(self.ids_[order], sources)]
+
+    def _solve(self, now: Instant) -> None:
+        """Work out all that was learnt, unless that was done just now."""
+        if np.isnat(self.solved_) or now - self.solved_ >= _RESOLVE:
+            self.finder.solve()
+            self.solved_ = now
+
+    # ------------------------------------------------------------------------------- promising
+
+    def prospects(self, pages: Pages) -> Prospects | None:
+        """What sources and new pages promise; None if no source was looked at."""
+        rows, known = places(pages.ids, self.ids_)
+        if not known.any():
+            return None
+        number = np.full(len(pages), -1)
+        number[rows[known]] = np.flatnonzero(known)
+        links, interest = self.finder.links_, self.finder.interest_
+        entries, span = self._lately()
+        return Prospects(
+            rate=_spread(number, links.rate),
+            profit=_spread(number, interest.profit),
+            decay=_spread(number, interest.decay),
+            remaining=self._remaining(pages),
+            entries=_spread(number, entries),
+            span=_spread(number, span),
+            usual=_spread(number, np.full(len(self.ids_), _USUAL)),
+            row=number,
+            harvest=self.finder.harvest_,
+        )
+
+    def worth(self, pages: Ints, now: Instant) -> Floats:
+        """Clicks that each of these pages will get yet as a new one; NaN if it is none."""
+        rows, known = places(self.found_.page, pages)
+        some = self.found_.take(rows[known])
+        since = np.maximum(days_between(some.seen, now), 0.0)
+        worth = np.full(len(pages), np.nan)
+        worth[known] = self.finder.remaining(some.via, some.stood(), since)
+        return worth
+
+    def _remaining(self, pages: Pages) -> Floats:
+        now, remaining = instant(pages.tick.start), np.full(len(pages), np.nan)
+        rows, known = places(pages.ids, self.found_.page)
+        young = days_between(self.found_.at, now) < WAITS
+        rows = rows[known & young]
+        rows = rows[np.isnat(pages.last_visit[rows])]
+        remaining[rows] = self.worth(pages.ids[rows], now)
+        return remaining
+
+    def _lately(self) -> tuple[Floats, Floats]:
+        """Of each source the new pages in the week before its last look, and over how many days
+        they came."""
+        many, found = len(self.ids_), self.found_
+        week = found.take(found.at > self.last_[found.via] - _WEEK)
+        at = week.at.view(np.int64).astype(np.float64)
+        first, last = np.full(many, np.inf), np.full(many, -np.inf)
+        np.minimum.at(first, week.via, at)
+        np.maximum.at(last, week.via, at)
+        entries = np.bincount(week.via, minlength=many).astype(np.float64)
+        return entries, np.where(entries > 0, last - first, 0.0) / DAY.astype(np.int64)
+
+    # --------------------------------------------------------------------------- being restored
+
+    def state(self) -> State:
+        found = {f"found_{name}": getattr(self.found_, name) for name in Found.__slots__}
+        learnt = {f"finder_{name}": column for name, column in self.finder.state().items()}
+        marks = np.array([self.looks_, self.finds_])
+        times = np.array([self.watched_, self.solved_])
+        known = {"ids": self.ids_, "last": self.last_, "marks": marks, "times": times}
+        return known | found | learnt
+
+    def restore(self, state: State) -> None:
+        self.ids_, self.last_ = state["ids"].copy(), state["last"].copy()
+        self.looks_, self.finds_ = state["marks"].tolist()
+        self.watched_, self.solved_ = state["times"].astype("M8[us]")
+        self.found_ = Found(*(state[f"found_{name}"].copy() for name in Found.__slots__))
+        self.finder.restore(
+            {name[7:]: column for name, column in state.items() if name.startswith("finder_")}
+        )
+
+
+def _spread(number: Ints, values: Floats) -> Floats:
+    """The value of each page's source; 0 for pages that are none."""
+    return np.append(values, 0.0)[number]
