@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from salticus.checks.store_samples import visit as observed
 from salticus.config import Config
 from salticus.crawl.opening import open_crawl
 from salticus.store.base import Store
-from salticus.types import Entry, NewPage, Record, Value
+from salticus.types import Entry, Looks, NewPage, Record, Value
 from salticus.types.dates import DAY_US
-from salticus.views.sources import SourceFacts, sources_of
+from salticus.views.sources import SourceFacts, by_hour, sources_of
 
 START = 1_780_000_000_000_000  # µs
 BUSY, QUIET, NEW, DEAD = (f"http://{name}.example/" for name in ("busy", "quiet", "new", "dead"))
@@ -67,6 +68,31 @@ def test_a_source_that_was_never_read_is_taken_for_one_like_the_others(tmp_path:
         assert (source.state, source.links, source.last_new) == (state, 0, None)
         assert found[QUIET].new_per_day < source.new_per_day < found[BUSY].new_per_day
         assert source.error > found[QUIET].error
+
+
+def test_what_sources_promise_is_told_in_numbers_and_in_words(tmp_path: Path) -> None:
+    found = told(tmp_path)
+    busy = found[BUSY]
+    assert busy.clicks_per_page is not None
+    assert busy.clicks_per_page > 0
+    assert busy.half_life == pytest.approx(np.log(2)), "nobody clicked: as it is on the first day"
+    assert (busy.interval, busy.visit_price) == (None, None), "nothing was planned yet"
+    assert "new pages, each good for 1 clicks, half of them within 17 h" in busy.why
+    assert found[NEW].why == "no visit to it was answered yet"
+    assert found[NEW].worth is None
+
+
+def test_hours_of_the_day_are_told_apart() -> None:
+    """Ten new links every day between 8 and 9, none at other hours, looked at by the hour."""
+    hours = START // 3_600_000_000 * 3_600_000_000 + 3_600_000_000 * np.arange(10 * 24)
+    at = hours.view("M8[us]")
+    new = np.where((hours // 3_600_000_000) % 24 == 9, 10, 0)[1:]
+    blank = np.zeros(len(new), dtype=np.int64)
+    looks = Looks(blank + 7, at[1:], at[:-1], blank, new, blank, blank, len(new))
+    (found,) = by_hour(looks, np.array([7]), np.array([10.0]))
+    assert np.argmax(found) == 8
+    assert found[8] > 5 * np.delete(found, 8).max()
+    assert found.min() > 0
 
 
 def test_without_sources_there_is_nothing_to_say(tmp_path: Path) -> None:

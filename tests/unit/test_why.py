@@ -170,7 +170,7 @@ def crawler(config: Config, world: Scripted, store: SqliteStore) -> Loop:
     return Loop(world, parts, Snapshot(parts.named(), store))
 
 
-async def crawled(folder: Path, policy: str = "leap", *, days: int = 8) -> Crawl:
+async def crawled(folder: Path, policy: str = "leap", *, days: int = 7) -> Crawl:
     """A crawl of some days that was killed in the middle of a tick; then two pages come."""
     config, clock = settings(folder, policy), VirtualClock(START)
     async with stored(config) as store:
@@ -285,12 +285,13 @@ def test_without_a_price_the_policy_itself_is_foreseen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "binds", "causes"),
     [
-        ("read", "none", {"price"}),
+        ("fast", "none", {"price"}),
+        ("read", "price", {"price"}),
         ("steady", "price", {"price"}),
         ("unread", "price", {"explore", None}),
         ("unimportant", "price", {"explore", None}),
         ("pinned", "pin", {"pin"}),
-        ("limited by rule", "none", {"max_interval"}),
+        ("limited by rule", "price", {"max_interval"}),
         ("limited by hand", "price", {"max_interval"}),
         ("slow", "min_interval", {"price"}),
         ("hours", "hours", {"max_interval"}),
@@ -327,7 +328,7 @@ def test_while_a_crawl_runs_the_coming_tick_follows_the_present_one(crawl: Crawl
 
 
 def test_so_much_more_demand_brings_a_visit_forward(tmp_path: Path) -> None:
-    config, clock = asyncio.run(crawled(tmp_path, days=3))
+    config, clock = asyncio.run(crawled(tmp_path, days=2))
     url = KINDS["steady"]
     (before,) = asyncio.run(why_report(config, [url], clock))
     factor, coming = before.price.demand_factor, before.coming_tick
@@ -410,4 +411,4 @@ def test_explanations_can_be_read(told: dict[str, Why]) -> None:
     assert said["pinned"]["pin"].startswith("visited every 9:00:00 by its rule")
     assert "0.33 visits in the coming tick (a request every 5400 s)" in said["full host"]["host"]
     assert said["never visited"]["the copy"] == "there is none yet"
-    assert "a first visit is worth any price" in said["never visited"]["the visit price"]
+    assert "because nothing is held of it yet" in said["never visited"]["next visit"]

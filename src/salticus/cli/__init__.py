@@ -48,6 +48,7 @@ _PANELS: dict[str, tuple[Command, ...]] = {
     ),
     "What it found": (
         showing.changes,
+        showing.new,
         showing.search,
         pages.pages,
         showing.show,

@@ -26,6 +26,7 @@ def add(
     file: Path | None = opt(None, "A file with one URL a line.", "--file", "-f"),
     sitemap: Texts = opt(None, "Add a sitemap, and every page that it names; may be repeated."),
     feed: Texts = opt(None, "Add a feed (RSS, Atom, JSON), likewise; may be repeated."),
+    source: Texts = opt(None, "Add a hub page, or any page that shows new ones, likewise."),
     tag: Texts = options.LABELS,
     kind: PageKind | None = opt(
         None, "offer, article, page, or source: it names other pages.", metavar="KIND"
@@ -45,7 +46,7 @@ def add(
     from salticus.crawl.manual import add as add_pages
 
     days = _days("max-interval", max_interval)
-    named = [*(sitemap or ()), *(feed or ())]
+    named = [*(sitemap or ()), *(feed or ()), *(source or ())]
     plain = given_urls(urls or [], file) if urls or file or not named else []
     sources = given_urls(named) if named else []
     wanted = [

@@ -6,7 +6,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from datetime import datetime
 from itertools import pairwise
@@ -228,15 +228,66 @@ def changes(
     address = None if url is None else pattern(url)
 
     async def told(crawl: Crawl) -> None:
-        start = moment("since", since, crawl.now())
-        micros = None if start is None else int(start.timestamp() * 1e6)
-        from_now = follow and after is None and since is None
-        last = await crawl.store.last_change() if from_now else after or 0
-        wanted = from_options(Wanted, chosen, after=last, since=micros, url=address)
+        last = await _first(crawl.store.last_change, after, since, follow=follow)
+        wanted = from_options(
+            Wanted, chosen, after=last, since=_micros(since, crawl.now()), url=address
+        )
         async with _until_stopped() if follow else nullcontext() as stopped:
             async for change in changes(crawl, wanted, diff=diff, stopped=stopped):
                 output.line(change.words() if human and not json else change)
 
+    _streamed(config, told)
+
+
+def new(
+    follow: bool = opt(False, "Wait for more, until stopped by Ctrl-C.", "--follow", "-f"),
+    since: str | None = opt(None, "Only from this time on: 2h (ago), 3d, 2026-01-31."),
+    after: int | None = opt(None, "Only those after the find with this number (seq).", min=0),
+    tag: str | None = options.OF_TAG,
+    url: str | None = opt(None, "Only of this URL, part of one, or pattern with `*`."),
+    source: str | None = opt(None, "Only from this source, part of its URL, or pattern."),
+    fetched: bool = opt(False, "Only those of which a copy is held.", "--fetched"),
+    limit: int | None = opt(None, "End after so many.", min=1),
+    human: bool = opt(False, "A short line for people instead of JSON.", "--human"),
+    config: Path = options.CONFIG,
+    json: bool = opt(False, "JSON, one object a line; it is so without this too.", "--json"),
+) -> None:
+    """Print the new pages that sources have shown, and wait for more.
+
+    One JSON object a line, oldest first. With --follow and neither --since nor
+    --after, only those from now on.
+    """
+    from salticus.views.finds import WantedFinds, finds
+    from salticus.views.listing import pattern
+
+    chosen = {"tag": tag, "fetched": fetched, "limit": limit}
+    named = {key: text and pattern(text) for key, text in (("url", url), ("source", source))}
+
+    async def told(crawl: Crawl) -> None:
+        last = await _first(crawl.store.last_find, after, since, follow=follow)
+        wanted = from_options(
+            WantedFinds, chosen | named, after=last, since=_micros(since, crawl.now())
+        )
+        async with _until_stopped() if follow else nullcontext() as stopped:
+            async for find in finds(crawl, wanted, stopped=stopped):
+                output.line(find.words() if human and not json else find)
+
+    _streamed(config, told)
+
+
+async def _first(
+    last: Callable[[], Awaitable[int]], after: int | None, since: str | None, *, follow: bool
+) -> int:
+    """The number after which a stream begins: with nothing said, those to come if we follow."""
+    return await last() if follow and after is None and since is None else after or 0
+
+
+def _micros(since: str | None, now: datetime) -> int | None:
+    start = moment("since", since, now)
+    return None if start is None else int(start.timestamp() * 1e6)
+
+
+def _streamed(config: Path, told: Callable[[Crawl], Awaitable[None]]) -> None:
     try:
         ask(config, told)
     except BrokenPipeError:  # whoever read this has had enough

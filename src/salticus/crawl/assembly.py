@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from salticus.crawl.loop import Loop
 from salticus.crawl.opening import clock_of, stored
 from salticus.crawl.parts import make_parts
 from salticus.crawl.retraining import Work, retraining
+from salticus.crawl.scout import admit
 from salticus.crawl.snapshot import Snapshot
 from salticus.crawl.warming import warm_up
 from salticus.errors import ConfigError
@@ -76,6 +78,7 @@ async def guided(
             {**parts.named(), "demand": world.demand, "scout": world.census.scout}, store
         )
         loop = Loop(world, parts, snapshot, gauge=Gauging(store), threaded=True)
+        world.asks = partial(admit, loop)
         async with AsyncExitStack() as beside:
             await beside.enter_async_context(_beside(_hooks(config, store)))
             for companion in companions:

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from salticus.allocate.base import Admits
 from salticus.crawl.parts import Learner, Lessons, Parts
-from salticus.crawl.plan import Decision, apply, charge, decide, keep, meet
+from salticus.crawl.plan import Decision, apply, decide, hurry, keep, meet
 from salticus.crawl.snapshot import Snapshot, recover
 from salticus.crawl.world import UrgentWorld, World, costs_of
 from salticus.freshness.note import Gauging
 from salticus.schedule.ticks import FOREVER
-from salticus.types import Floats, Instant, Ints, Outcomes, Pages, Plan, Tick
+from salticus.types import Outcomes, Pages, Plan, Tick
 
 T = TypeVar("T")
 
@@ -77,21 +76,11 @@ class Loop:
         """Decide on visits that cannot wait, pay for, remember and begin them: only here."""
         async with self.door:
             said, plan = propose()
-            for part in (self.parts.insta, self.parts.discover):
-                part.made(plan.visit)
             if len(plan) and self.pages is not None and isinstance(self.world, UrgentWorld):
-                charge(self.parts, plan, await self.world.costs(plan.page))
+                hurry(self.parts, plan, await self.world.costs(plan.page))
                 self.snapshot.opened(plan)
                 await self.world.urge(plan)
         return said, plan
-
-    async def admit(self, found: Ints, worth: Floats, now: Instant) -> None:
-        """Visit pages found just now, as far as they are worth the visit price, in clicks, and the
-        tick has visits left; the others wait for a plan."""
-        policy, discover = self.parts.policy, self.parts.discover
-        price = policy.price_ if isinstance(policy, Admits) else 0.0
-        if self.pages is not None:
-            await self.urge(lambda: discover.ask(found, worth, now, price=price))
 
     def learn(self, outcomes: Outcomes) -> None:
         """Keep account of outcomes as they come; what they teach is learnt tick by tick."""

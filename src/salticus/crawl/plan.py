@@ -10,7 +10,17 @@ from salticus.allocate.capacity import less
 from salticus.crawl.parts import Parts
 from salticus.freshness.note import foretell, gauge_of
 from salticus.predict.base import Meets
-from salticus.types import Draw, Floats, Gauge, Grant, Pages, Plan, Sample, Tick, Times
+from salticus.types import (
+    Draw,
+    Floats,
+    Gauge,
+    Grant,
+    Pages,
+    Plan,
+    Sample,
+    Tick,
+    Times,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +98,10 @@ def charge(parts: Parts, visits: Plan, cost: Floats) -> None:
     """Let the budget pay for visits, of so much each, as far as it has to."""
     paid = parts.ledger.pays(visits.purpose)
     parts.ledger.spend(visits.visit[paid], cost[paid])
+
+
+def hurry(parts: Parts, plan: Plan, cost: Floats) -> None:
+    """Let the budget pay for visits that no tick has planned; later ones get higher numbers."""
+    for part in (parts.insta, parts.discover):
+        part.made(plan.visit)
+    charge(parts, plan, cost)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from salticus.allocate.base import Admits
 from salticus.predict.finder import FIRST_DAY, Finder
 from salticus.predict.harvest import HeldPages
 from salticus.predict.interest import Prior
@@ -28,6 +30,9 @@ from salticus.types import (
     instant,
 )
 from salticus.types.state import State, places, rank_within
+
+if TYPE_CHECKING:
+    from salticus.crawl.loop import Loop
 
 RESOLUTION = 1 / 24  # days: clicks are counted by the hour
 SHORTEST = 5 / 1440  # days between two looks at a source
@@ -248,3 +253,12 @@ class Scout:
 def _spread(number: Ints, values: Floats) -> Floats:
     """The value of each page's source; 0 for pages that are none."""
     return np.append(values, 0.0)[number]
+
+
+async def admit(loop: Loop, found: Ints, worth: Floats, now: Instant) -> None:
+    """Visit pages found just now, as far as they are worth the visit price, in clicks, and the tick
+    has visits left; the others wait for a plan."""
+    policy, discover = loop.parts.policy, loop.parts.discover
+    price = policy.price_ if isinstance(policy, Admits) else 0.0
+    if loop.pages is not None:
+        await loop.urge(lambda: discover.ask(found, worth, now, price=price))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from fnmatch import fnmatchcase
 from textwrap import shorten
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -57,16 +57,40 @@ async def stream(
 ) -> AsyncIterator[Change]:
     """Changes in the order in which they were stored; with `stopped`, on until that is set, and a
     store that is busy is asked again."""
-    left, after = wanted.limit, wanted.after
+    left = wanted.limit
+    async for change in followed(store.changes, wanted.after, stopped):
+        if wanted.fits(change):
+            yield change
+            left = None if left is None else left - 1
+        if left == 0:
+            return
+
+
+class Numbered(Protocol):
+    """A row that is known by its number."""
+
+    @property
+    def seq(self) -> int: ...
+
+
+R = TypeVar("R", bound=Numbered, covariant=True)
+
+
+class Rows(Protocol[R]):
+    """Asks a store for rows with a number above `after`, in order."""
+
+    def __call__(self, after: int, *, limit: int) -> Awaitable[Sequence[R]]: ...
+
+
+async def followed(
+    rows: Rows[R], after: int, stopped: asyncio.Event | None = None
+) -> AsyncIterator[R]:
+    """All rows after that one; with `stopped`, also those to come until it is set."""
     while stopped is None or not stopped.is_set():
-        found = await _asked(store, after, patient=stopped is not None)
-        for change in found:
-            after = change.seq
-            if wanted.fits(change):
-                yield change
-                left = None if left is None else left - 1
-            if left == 0:
-                return
+        found = await _asked(rows, after, patient=stopped is not None)
+        for row in found:
+            after = row.seq
+            yield row
         if len(found) == CHUNK:
             continue
         if stopped is None:
@@ -75,9 +99,9 @@ async def stream(
             await asyncio.wait_for(stopped.wait(), LOOK_S)
 
 
-async def _asked(store: ChangeStore, after: int, *, patient: bool) -> list[Change]:
+async def _asked(rows: Rows[R], after: int, *, patient: bool) -> Sequence[R]:
     try:
-        return await store.changes(after, limit=CHUNK)
+        return await rows(after, limit=CHUNK)
     except StoreError as error:
         if patient and any(word in str(error) for word in ("locked", "busy")):
             return []

@@ -18,6 +18,7 @@ from salticus.store.nouns import DROPPED, PageState
 from salticus.types import Pages, Times, moment
 from salticus.types.state import later
 from salticus.views.fresh import NextVisit
+from salticus.views.promises import FoundPage, Promise
 from salticus.views.times import when
 
 _BINDS = {
@@ -36,13 +37,13 @@ _CAUSES = {
     "max_interval": "its maximum interval ends",
     "pin": "its fixed interval ends",
     "explore": "the lot falls on it",
-    "first visit": "it was never visited, and such pages come first",
+    "first visit": "nothing is held of it yet, and no visit to it buys more than the first",
     "price": "what a visit buys has then reached the visit price",
     "policy": "the policy spends a visit on it",
     "panel": "it is in the panel",
     "insta": "a click asked for it",
     "manual": "it was asked for by hand",
-    "discover": "it names pages, and was named by another source",
+    "discover": "a source has shown it, and it is worth a visit at once",
 }
 _ORIGINS = {
     "uniform": "nothing is known, so the same for all",
@@ -130,7 +131,8 @@ class Bound(msgspec.Struct, frozen=True):
 
 
 class Why(msgspec.Struct, frozen=True):
-    """Why a page is visited when it is. `price` is None if the policy knows none."""
+    """Why a page is visited when it is. `price` is None if the policy knows none; `promise` is
+    that of a source, `found` of a page that waits for its first visit."""
 
     url: str
     state: str
@@ -146,6 +148,8 @@ class Why(msgspec.Struct, frozen=True):
     binds: str
     brought_by: str | None
     bounds: list[Bound]
+    promise: Promise | None = None
+    found: FoundPage | None = None
 
 
 # ------------------------------------------------------------------------ what holds a visit back
@@ -262,6 +266,10 @@ def in_words(told: Why) -> Iterator[tuple[str, str]]:
     yield "next visit", _next(told)
     yield "what holds it back", _BINDS[told.binds]
     yield "demand", _demand(told)
+    if told.promise is not None:
+        yield "new pages", told.promise.words()
+    if told.found is not None:
+        yield "a new page", told.found.words()
     yield "the copy", _copy(told.copy)
     yield "the estimate", _estimate(told.estimate)
     if told.price is not None:
@@ -322,17 +330,16 @@ def _estimate(found: RateEstimate) -> str:
 
 
 def _price(told: Why, price: PriceView) -> str:
-    if math.isinf(price.visit_price):
-        return "at present all visits go to pages that were never visited"
-    if math.isinf(price.worth):
-        return "a first visit is worth any price"
+    what = "clicks" if told.promise or told.found else "demand-weighted days of freshness"
     said = (
-        f"a visit must buy {price.visit_price:.3g} demand-weighted days of freshness per visit "
+        f"a visit must buy {price.visit_price:.3g} {what} per visit "
         f"of cost, and buys {price.worth:.3g} in the coming tick at a cost of {price.cost:g}"
     )
     if price.needed > price.visit_price:
         said += f"; the budget of the coming tick ends at visits that buy {price.needed:.3g}"
     if told.binds not in ("price", "budget"):
+        return said
+    if told.promise or told.found:
         return said
     if not told.demand.a_day:
         return f"{said}; nobody reads it: it has to wait for what the others leave, or for the lot"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 
 from salticus.allocate.base import Priced
@@ -15,6 +16,7 @@ from salticus.store.nouns import PageState
 from salticus.types import ANSWERED, DAY, STATUS, Pages, Purpose, instant
 from salticus.views import reasons
 from salticus.views.fresh import copies_of, shown, times
+from salticus.views.promises import found_page, promised
 from salticus.views.times import known
 
 AHEAD = (1, 2, 7, 14)  # days
@@ -31,9 +33,17 @@ async def why(crawl: Crawl, url: str) -> reasons.Why:
 async def why_all(crawl: Crawl, urls: Sequence[str]) -> list[reasons.Why]:
     """An explanation for each page; raises UnknownPage."""
     pages = [await crawl.store.page(url) for url in urls]
-    study = Study(crawl, await crawl.foreseeing())
+    standing = await crawl.foreseeing()
+    found = {page.page: await found_page(standing, page.page) for page in pages}
+    study = Study(crawl, standing)
     study.look(pages)
-    return [study.explain(page) for page in pages]
+    promises = promised(standing, study.ids)
+    return [
+        msgspec.structs.replace(
+            study.explain(page), promise=promises.get(page.page), found=found[page.page]
+        )
+        for page in pages
+    ]
 
 
 def _with_curves(predictor: Predictor, pages: Pages) -> Pages:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, SupportsFloat
 
 import numpy as np
@@ -19,6 +20,7 @@ from salticus.clock import VirtualClock
 from salticus.config import Budget, Config, CrawlRate, Share, Span
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import Given, make_parts
+from salticus.crawl.scout import admit
 from salticus.errors import ConfigError, InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.linked import LinkTruth, read_linked
@@ -239,7 +241,7 @@ def replay(
     )
     parts = make_parts(config, VirtualClock(truth.start + truth.step), given=Given(made))
     loop = Loop(world, parts)
-    world.asks = loop.admit
+    world.asks = partial(admit, loop)
     asyncio.run(loop.run(truth.start + truth.steps * truth.step))
     return world
 

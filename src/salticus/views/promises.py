@@ -1,0 +1,133 @@
+"""What visits to sources and to new pages promise, at the visit price, in numbers and in words."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+import msgspec
+import numpy as np
+
+from salticus.allocate.base import Priced
+from salticus.allocate.finding import source_worth
+from salticus.crawl.standing import Standing
+from salticus.types import Floats, Ints, Pages, Prospects, days_between, instant, moment
+from salticus.types.state import places
+from salticus.views.times import when
+
+_POINTS = 120  # of the time between visits at which worth is looked at
+
+
+class Promise(msgspec.Struct, frozen=True):
+    """What a source promises: `new_now` pages by now, each of which gets `clicks_per_page` in all
+    and half of them within `half_life` days, so that a visit brings `worth` clicks more. At the
+    visit price it is visited after `interval` days; None if it is never worth that."""
+
+    new_now: float
+    clicks_per_page: float
+    half_life: float
+    worth: float
+    interval: float | None
+    visit_price: float | None
+
+    def words(self) -> str:
+        """For people, in a sentence."""
+        said = (
+            f"by now about {self.new_now:.2g} new pages, each good for {self.clicks_per_page:.2g} "
+            f"clicks, half of them within {span_words(self.half_life)}; a visit is worth "
+            f"{self.worth:.2g} clicks"
+        )
+        if self.visit_price is None:
+            return said
+        said += f", and must be worth {self.visit_price:.2g}"
+        if self.interval is None:
+            return f"{said}, which it never is: only exploration looks at it again"
+        return f"{said}, as it is {span_words(self.interval)} after the last one"
+
+
+class FoundPage(msgspec.Struct, frozen=True):
+    """A page that a source showed and that waits for its first visit: since when, and the clicks
+    that it will get yet."""
+
+    found: datetime
+    source: str | None
+    remaining: float
+
+    def words(self) -> str:
+        """For people, in a sentence."""
+        by = f" on {self.source}" if self.source else ""
+        return f"found{by} at {when(self.found)}; {self.remaining:.2g} clicks are still to come"
+
+
+def span_words(days: float) -> str:
+    """A length of time in the unit that fits.
+
+    >>> span_words(0.01), span_words(0.5), span_words(3.25)
+    ('14 min', '12 h', '3.2 d')
+    """
+    if days * 1440 < 90:
+        return f"{days * 1440:.2g} min"
+    return f"{days * 24:.2g} h" if days < 2 else f"{days:.2g} d"
+
+
+def price_of(standing: Standing) -> float | None:
+    """The visit price of the last plan; None if there is none."""
+    policy = standing.parts.policy
+    price = policy.price_ if isinstance(policy, Priced) else math.nan
+    return price if math.isfinite(price) else None
+
+
+def promised(standing: Standing, sources: Ints) -> dict[int, Promise]:
+    """What each of these sources promises, by its id; those never answered are left out."""
+    pages = standing.everyone(standing.coming)
+    if pages.prospects is None:
+        return {}
+    rows, known = places(pages.ids, sources)
+    rows = rows[known]
+    rows = rows[pages.prospects.row[rows] >= 0]
+    price = price_of(standing)
+    worth, new = _now(pages, pages.prospects, rows, price or 0.0)
+    intervals = _intervals(pages.prospects, rows, price)
+    profit, decay = pages.prospects.profit[rows], pages.prospects.decay[rows]
+    return {
+        int(pages.ids[row]): Promise(
+            new_now=float(new[k]),
+            clicks_per_page=float(profit[k]),
+            half_life=math.log(2.0) / float(decay[k]),
+            worth=float(worth[k]),
+            interval=float(intervals[k]) if math.isfinite(intervals[k]) else None,
+            visit_price=price,
+        )
+        for k, row in enumerate(rows.tolist())
+    }
+
+
+def _now(pages: Pages, prospects: Prospects, rows: Ints, price: float) -> tuple[Floats, Floats]:
+    """What a visit in the coming tick is worth, and how many new pages it would find."""
+    ages = days_between(pages.last_visit[rows], instant(pages.tick.start))
+    worth, _ = source_worth(prospects, rows, ages, price)
+    return worth, prospects.finds(rows, ages)
+
+
+def _intervals(prospects: Prospects, rows: Ints, price: float | None) -> Floats:
+    """Days after which a visit to each source is worth the price; inf if it never is."""
+    intervals = np.full(len(rows), np.inf)
+    if price is None or not len(rows):
+        return intervals
+    gaps = prospects.harvest.gaps
+    for age in np.geomspace(gaps[-1], gaps[0], _POINTS):
+        worth, _ = source_worth(prospects, rows, np.full(len(rows), age), price)
+        intervals[worth >= price] = age
+    return intervals
+
+
+async def found_page(standing: Standing, page: int) -> FoundPage | None:
+    """What a page that waits for its first visit promises; None if it is none."""
+    scout = standing.census.scout
+    row, known = places(scout.found_.page, np.array([page]))
+    left = scout.worth(np.array([page]), instant(standing.now))[0]
+    if not known[0] or math.isnan(left):
+        return None
+    found = scout.found_.take(row)
+    (source,) = await standing.census.store.targets(scout.ids_[found.via])
+    return FoundPage(moment(found.at[0]), source.url, float(left))
