@@ -75,7 +75,7 @@ def test_in_the_long_run_the_share_is_exact(budget: int, days: int) -> None:
 def test_every_page_has_the_chance_that_its_visits_state() -> None:
     ticks, pages = 3000, replace(blank_pages(40), demand=np.linspace(0.0, 4.0, 40))
     explore, count = Explore(0.2, seed=5), np.zeros(40)
-    chance = explore.chance(pages, 12)
+    chance = explore.chance(pages, a_grant(12))
     assert chance.sum() == pytest.approx(0.2 * 12)
     assert np.all(np.diff(chance) > 0), "who is read more is explored more"
     for number in range(ticks):
@@ -93,7 +93,7 @@ def test_no_page_is_without_a_chance_however_sure_the_predictor_is() -> None:
         last_answer=instant(a_tick().start) - (ages * DAY.astype(int)).astype("m8[us]"),
         survival=PoissonSurvival(np.ones(60)),
     )
-    new, old, ancient = Explore(0.1).chance(pages, 60).reshape(3, 20)[:, 0]
+    new, old, ancient = Explore(0.1).chance(pages, a_grant(60)).reshape(3, 20)[:, 0]
     assert new > old / 4
     assert ancient > old / 4
 
@@ -104,7 +104,7 @@ def test_chances_cost_the_share_unless_all_are_certain(data: st.DataObject) -> N
     rng = np.random.default_rng(data.draw(st.integers(0, 999)))
     pages = replace(blank_pages(n), demand=rng.pareto(0.5, n), cost=rng.choice([1.0, 5.0], n))
     share, visits = data.draw(st.floats(0.01, 1.0)), data.draw(st.integers(1, 60))
-    chance = Explore(share).chance(pages, visits)
+    chance = Explore(share).chance(pages, a_grant(visits))
     assert np.all((chance > 0) & (chance <= 1))
     assert chance @ pages.cost == pytest.approx(min(share * visits, pages.cost.sum()))
 

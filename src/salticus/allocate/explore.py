@@ -41,7 +41,7 @@ class Explore:
         visits, taken = grant.visits, grant.taken
         if self.share <= 0 or visits <= 0:
             return Draw(np.empty(0, dtype=np.int64), np.empty(0))
-        chance = self.chance(pages, visits)
+        chance = self.chance(pages, grant)
         coin = coins(self.seed + _OTHERS, pages.ids, tick.number)
         fallen = np.flatnonzero(coin < chance)
         fallen = fallen[np.argsort(coin[fallen] / chance[fallen], kind="stable")]
@@ -50,8 +50,11 @@ class Explore:
         rows = np.concatenate([fallen[anyway], more])
         return Draw(rows, chance[rows])
 
-    def chance(self, pages: Pages, visits: int) -> Floats:
-        """The probability with which each page is drawn in a tick of so many visits."""
+    def chance(self, pages: Pages, grant: Grant) -> Floats:
+        """The probability with which each page is drawn in a tick that may spend the grant."""
+        visits: float = grant.visits
+        if pages.prospects is not None:  # visits may be kept for a day, and are shared once
+            visits = min(visits, grant.per_tick)
         wanted = _telling(pages)
         wanted[~explorable(pages)] = 0.0
         wanted /= max(float(wanted @ pages.cost), 1e-300)

@@ -142,15 +142,15 @@ class Census:
 
     def _wanted(self, pages: Pages) -> Pages:
         """The pages with what readers want of them by now, and their rules think of it."""
-        known = (pages.ids, pages.added, pages.demand, instant(pages.tick.start))
-        demand, impressions = self.demand.rates(*known)
+        now = instant(pages.tick.start)
+        demand, impressions = self.demand.rates(pages.ids, pages.added, pages.demand, now)
+        pages = replace(pages, demand=demand, impressions=impressions)
+        if (prospects := self.scout.prospects(pages)) is not None:
+            demand = self.scout.fading(pages, self.demand.counted(pages.ids, now)[0])
+            demand = np.where(prospects.row >= 0, 0.0, demand)  # people read what a source shows
         if self.numbered:
             demand = demand * self._said("importance", pages.rule, 1.0)
-        pages = replace(pages, demand=demand, impressions=impressions)
-        if (prospects := self.scout.prospects(pages)) is None:
-            return pages
-        unread = prospects.row >= 0  # people read what a source shows, not the source
-        return replace(pages, demand=np.where(unread, 0.0, demand), prospects=prospects)
+        return replace(pages, demand=demand, prospects=prospects)
 
     def _columns(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
         if self._table is None:

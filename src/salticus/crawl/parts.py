@@ -203,7 +203,8 @@ def _ledger(config: Config, policy: Policy, *, once: bool) -> Ledger:
 
 def make_policy(config: Config) -> Policy:
     """The policy that the settings name."""
-    made: Policy = plugins.make("policy", config.policy, allocate.BUILTIN, seed=config.seed)
+    known = allocate.BUILTIN | allocate.DISCOVERY
+    made: Policy = plugins.make("policy", config.policy, known, seed=config.seed)
     return made
 
 

@@ -15,6 +15,7 @@ from salticus.predict.links import SourceVisits
 from salticus.store.base import SourceStore
 from salticus.types import (
     DAY,
+    KINDS,
     NEVER,
     Columns,
     Counts,
@@ -37,10 +38,12 @@ if TYPE_CHECKING:
 RESOLUTION = 1 / 24  # days: clicks are counted by the hour
 SHORTEST = 5 / 1440  # days between two looks at a source
 WAITS = 14.0  # days for which a found page may wait as a new one
+FADES = 60.0  # days for which people's interest in a found page is that of its source's pages
 _RESOLVE = np.timedelta64(30, "m")  # as in Lefortier et al. 2013, §5.3
 _HOUR = np.timedelta64(1, "h")
 _WEEK = 7 * DAY
 _USUAL = 0.5  # days after which a front page is revisited by custom
+_OFFER = KINDS.index("offer")
 _NONE: Ints = np.empty(0, dtype=np.int64)
 
 
@@ -126,8 +129,7 @@ class Scout:
         both = self.found_.join(new) if len(self.found_) else new
         _, first = np.unique(both.page, return_index=True)
         both = both.take(first)
-        long = self.finder.yields.edges[-1]
-        self.found_ = both.take(days_between(both.at, finds.at.max()) < max(long, WAITS))
+        self.found_ = both.take(days_between(both.at, finds.at.max()) < FADES)
 
     def heed(self, counts: Counts, ids: Ints, answered: Times) -> None:
         """Learn how often people clicked on new pages that are held: all pages by their `ids`
@@ -208,6 +210,27 @@ class Scout:
         worth = np.full(len(pages), np.nan)
         worth[known] = self.finder.remaining(some.via, some.stood(), since)
         return worth
+
+    def fading(self, pages: Pages, clicks: Floats) -> Floats:
+        """Demand of all pages, where `clicks` were counted of each; of found pages it fades as that
+        of others of their source does, and their own clicks correct it.
+
+        A page that would have got E clicks by now and got c is wanted (c + 1)/(E + 1) times as much
+        as others of its age. Offers are for sale until they are gone: theirs does not fade.
+        """
+        rows, known = places(pages.ids, self.found_.page)
+        fades = known & (pages.kind[rows] != _OFFER) & ~np.isnat(pages.last_answer[rows])
+        if np.isnat(self.watched_) or not fades.any():
+            return pages.demand
+        some, rows, now = self.found_.take(fades), rows[fades], instant(pages.tick.start)
+        since = np.maximum(days_between(some.seen, now), 0.0)
+        whole, left, later = (
+            self.finder.remaining(some.via, some.stood(), days)
+            for days in (0.0 * since, since, since + 1.0)
+        )
+        demand = pages.demand.copy()
+        demand[rows] = (left - later) * (clicks[rows] + 1.0) / (whole - left + 1.0)
+        return demand
 
     def _remaining(self, pages: Pages) -> Floats:
         now, remaining = instant(pages.tick.start), np.full(len(pages), np.nan)

@@ -70,8 +70,9 @@ class Study:
         self.coming = _with_curves(self.predictor, standing.pages(tick))
         self.everyone = _with_curves(self.predictor, standing.everyone(tick))
         granted = parts.ledger.grant(self.coming, tick)
-        self.grant = granted.less(parts.insta.share, tick.number)[0].visits
-        chance = parts.explore.chance(self.coming, self.grant)
+        granted = granted.less(parts.insta.share, tick.number)[0]
+        self.grant = granted.visits
+        chance = parts.explore.chance(self.coming, granted)
         self.explore = dict(zip(self.coming.ids.tolist(), chance.tolist(), strict=True))
         self.forecast = standing.next_visits(self.ids)
 
