@@ -150,3 +150,36 @@ def test_kill_three_times(street: Street) -> None:
 @pytest.mark.soak
 def test_kill_fifty_times(street: Street) -> None:
     survive(street, kills=50, seed=2)
+
+
+def check_no_find_lost(street: Street) -> None:
+    """Every look at a source that was stored has its finds, each page is found once, and what the
+    sources promise is the same whether learnt in one life or in several."""
+    looks = "SELECT sum(new) FROM looks WHERE since IS NOT NULL"
+    finds = "SELECT count(*), count(DISTINCT page) FROM finds"
+    ((shown,),), ((rows, pages),) = street.sql(looks), street.sql(finds)
+    assert shown == rows == pages > 0
+    lost = (
+        "SELECT count(*) FROM observations JOIN pages ON pages.id = page LEFT JOIN looks ON "
+        "looks.source = page AND looks.at = observations.at WHERE pages.kind = 'source' AND "
+        "observations.code IN (200, 304) AND observations.status = 'ok' AND looks.seq IS NULL"
+    )
+    assert street.sql(lost) == [(0,)]
+    code, out, err = finished(street.start("new", "-c", street.settings))
+    assert (code, len(out.splitlines())) == (0, rows), err
+
+
+def test_a_kill_loses_no_page_that_was_found(street: Street) -> None:
+    press = {"publishers": 3, "articles": 200}
+    street.open(shops=2, offers=40, days=400, speed=SPEED, delay=0.01, **press)
+    street.add("--file", street.folder / "sources.txt", "--kind", "source", "--no-visit")
+    street.set("budget", "4000")
+    kill_often(street, 3, seed=3)
+    last = street.crawl()
+    known = "SELECT count(*) FROM finds"
+    wait_for(lambda: int(str(street.sql(known)[0][0])) > 50, "new pages")
+    last.terminate()
+    code, _, err = finished(last)
+    assert code == 0, err
+    check_no_find_lost(street)
+    check_visits_once(street)
