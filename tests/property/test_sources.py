@@ -263,7 +263,8 @@ def plainly(content: Content) -> list[str]:
         file = raw.partition("?")[0].endswith((".jpg", ".pdf.zip"))
         if place is None or raw.startswith("#") or file or alike[shape] >= links.MOST_ALIKE:
             continue
-        url = (parsed(bare(place.url), "") or place).url
+        named = any(mark in place.url for mark in "=;(")
+        url = (parsed(bare(place.url), "") or place).url if named else place.url
         if site(place.host) == "a.example" and url not in (*found, own[0]):
             found[url] = None
             alike[shape] += 1
