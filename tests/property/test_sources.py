@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,11 +15,14 @@ from xml.sax.saxutils import escape
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
 
 from salticus.errors import ExtractError, InputError
 from salticus.extract import links, source
+from salticus.extract.address import MAX_URL, address, addresses, parsed, site
 from salticus.extract.base import Content
-from salticus.extract.links import MAX_TITLE, MAX_URL, digest, links_of, read_links, without_session
+from salticus.extract.clutter import bare, without_session, without_tracking
+from salticus.extract.links import MAX_TITLE, digest, links_of, read_links
 from salticus.extract.price import currency, price
 from salticus.extract.source import Source
 from salticus.extract.words import availability, condition
@@ -94,7 +99,7 @@ def test_any_bytes_as_a_feed(body: bytes, url: str) -> None:
 def test_any_bytes_as_a_page_with_links(body: bytes, url: str, charset: str | None) -> None:
     content = Content(url, body, "text/html", charset)
     obeys(lambda: read_links(content), links.MOST, url)
-    assert set(links_of(content)) <= set(read_links(content))
+    assert len(links_of(content)) <= links.MOST
 
 
 @given(BODIES, URLS)
@@ -209,6 +214,81 @@ def test_taking_sessions_out_is_done_once(path: str) -> None:
     once = without_session(url)
     assert without_session(once) == once
     assert len(once) <= len(url)
+
+
+@given(st.lists(st.sampled_from(["utm_id=1", "a=1", "sid=2", "GCLID=x", "", "fbclid", "="])))
+@FUZZ
+def test_taking_trackers_out_is_done_once(parts: list[str]) -> None:
+    url = "http://a.example/x?" + "&".join(parts)
+    for clean in (without_tracking, bare):
+        once = clean(url)
+        assert clean(once) == once
+        assert canonical(once)[0] == once
+        assert "utm_id" not in once
+        assert "GCLID" not in once
+
+
+PIECES = st.sampled_from(
+    ["a", "Z9", "b.html", "x-y_z", "~", "/", "//", "/.", "..", "?q=1", "?", "&", "=", ";", "#top",
+     "#", ":", "%41", "%2e", "%zz", "(", ")", "@", "'", "[]", "\\", " ", "\t", "\n", "|", "é", "^",
+     "{", "+", ",", "!", "$", "*", "x" * 1020]
+)  # fmt: skip
+TAILS = st.lists(PIECES, max_size=6).map("".join)
+HEADS = st.sampled_from(
+    ["", "", "/", "/", "//", "//a.example/", "http:", "https://", "http://a.example", "javascript:",
+     "https://www.a.example/", "http://A.example/", "https://a.example:443/", "http://a.example:81/",
+     "http://u:p@a.example/", "http://1.2/", "http://-.example/", "http://a..b/", "http://x:99999/"]
+)  # fmt: skip
+RAW_LINKS = st.builds("{}{}".format, HEADS, TAILS)
+BASES = st.builds("{}{}".format, HEADS, TAILS)
+
+
+@given(st.lists(RAW_LINKS, max_size=6), BASES)
+@example(["x?", "x//y", "x?#", "/x?", "?q", "x;y?"], "http://a.example/p//q/r;s/t?u/v#w")
+@example(["x", "/x", "x/../y"], "http://u:p@a.example/b/")
+@settings(deadline=None, max_examples=400)
+def test_the_short_way_leads_where_the_long_one_does(raws: list[str], base: str) -> None:
+    expected = [parsed(raw.strip(), base) for raw in raws]
+    assert [address(raw, base) for raw in raws] == expected
+    assert addresses(raws, base) == expected
+
+
+def plainly(content: Content) -> list[str]:
+    """The links of an ordinary page without numbers in its URL, one by one."""
+    nodes = LexborHTMLParser(content.body).css("a[href]")
+    written = dict.fromkeys((node.attributes["href"] or "").strip() for node in nodes)
+    own, alike, found = canonical(content.url), Counter[str](), dict.fromkeys([""])
+    for raw in written:
+        shape, place = re.sub(r"\d+", "0", raw), parsed(raw, content.url)
+        file = raw.partition("?")[0].endswith((".jpg", ".pdf.zip"))
+        if place is None or raw.startswith("#") or file or alike[shape] >= links.MOST_ALIKE:
+            continue
+        named = any(mark in place.url for mark in "=;(")
+        url = (parsed(bare(place.url), "") or place).url if named else place.url
+        if site(place.host) == "a.example" and url not in (*found, own[0]):
+            found[url] = None
+            alike[shape] += 1
+    return list(found)[1 : links.MOST + 1]
+
+
+SHORT = st.sampled_from(
+    ["/", "/n/", "//a.example/", "http://www.a.example/", "http://b.example/", ""]
+)
+MANY = st.lists(
+    st.tuples(SHORT, st.integers(0, 400), st.sampled_from(["", "", "", "-x", ".jpg", "?utm_id=1"])),
+    max_size=300,
+)
+
+
+@given(MANY, st.lists(RAW_LINKS, max_size=20))
+@settings(deadline=None, max_examples=40)
+def test_links_are_those_of_the_plain_definition(
+    many: list[tuple[str, int, str]], odd: list[str]
+) -> None:
+    raws = [f"{start}{number}{end}" for start, number, end in many] + odd
+    body = "".join(f'<a href="{raw}">x</a>' for raw in raws).encode()
+    content = Content("http://a.example/x/", body, "text/html", "utf-8")
+    assert [entry.url for entry in links_of(content)] == plainly(content)
 
 
 # ------------------------------------------------------------------------------ merchants' feeds

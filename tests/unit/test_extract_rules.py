@@ -298,6 +298,17 @@ def test_links_of_every_page() -> None:
     assert PageReader(Extract()).read(content, routes.route("offer", -1)).entries == ()
 
 
+def test_links_of_hubs_that_are_no_new_pages_are_followed_if_all_links_are() -> None:
+    items = "".join(f"<a href='/{name}'>x</a>" for name in "abcdef")
+    body = f"<nav><a href='/tea/'>Tea</a></nav>{items}<a href='?page=2'>2</a>"
+    content, route = Content(URL, body.encode(), "text/html"), Routes().route("source", -1)
+    few = PageReader(Extract()).read(content, route).entries
+    many = PageReader(Extract(links=True)).read(content, route).entries
+    assert len(few) == 6
+    more = {entry.url.removeprefix("https://shop.example") for entry in many[6:]}
+    assert (many[:6], more) == (few, {"/tea/", "/p/1?page=2"})
+
+
 # ---------------------------------------------------------------------------------- canonical links
 
 

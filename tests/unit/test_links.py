@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from salticus.extract.address import address, site
 from salticus.extract.base import Content
-from salticus.extract.links import (
-    MOST,
-    MOST_ALIKE,
-    Listing,
-    address,
-    links_of,
-    read_links,
-    site,
-    without_session,
-)
+from salticus.extract.clutter import is_list_part, without_session, without_tracking
+from salticus.extract.links import FEWEST, MOST, MOST_ALIKE, Listing, links_of, read_links
 
 URL = "https://www.shop.example/hub/"
 
@@ -32,16 +25,19 @@ def near(url: str, *others: str) -> list[str]:
 def test_links_in_order_and_once() -> None:
     body = """<a href="b">1</a><a href="/a#top">2</a><map><area href="../c?x=1&amp;y=2"></map>
       <a href="/a">3</a><A HREF='https://www.shop.example/d'>4</A><a href=" e
-      ">5</a><link rel="prev next" href="?page=2"><link rel="stylesheet" href="/s">"""
-    assert sorted(links(body)) == [
+      ">5</a><link rel="prev next" href="?after=2"><link rel="stylesheet" href="/s">"""
+    pages = [
         "https://www.shop.example/a",
         "https://www.shop.example/c?x=1&y=2",
         "https://www.shop.example/d",
-        "https://www.shop.example/hub/?page=2",
         "https://www.shop.example/hub/b",
         "https://www.shop.example/hub/e",
     ]
+    assert sorted(links(body)) == pages
     assert links(body)[0] == "https://www.shop.example/hub/b"
+    following = links_of(Content(URL, body.encode()))
+    onward = "https://www.shop.example/hub/?after=2"
+    assert sorted(entry.url for entry in following) == sorted([*pages, onward])
 
 
 @pytest.mark.parametrize(
@@ -138,6 +134,117 @@ def test_sessions_are_taken_out(url: str, expected: str) -> None:
 def test_sessions_do_not_multiply_pages() -> None:
     body = "".join(f'<a href="/x;jsessionid={n}?a=1&PHPSESSID={n}">' for n in range(50))
     assert links(body) == ["https://www.shop.example/x?a=1"]
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("utm_source=rss&utm_medium=feed", ""),
+        ("id=7&utm_campaign=x", "?id=7"),
+        ("fbclid=1&gclid=2&msclkid=3&mc_cid=4&srsltid=5", ""),
+        ("UTM_Source=a&a=b", "?a=b"),
+        ("page_id=3&ref=home", "?page_id=3&ref=home"),
+        ("pk_id=3&glid=1&futm_x=2", "?pk_id=3&glid=1&futm_x=2"),
+        ("", "?"),
+    ],
+)
+def test_trackers_are_taken_out(query: str, kept: str) -> None:
+    url = "https://www.shop.example/x"
+    assert without_tracking(f"{url}?{query}") == url + kept
+    if query:
+        assert links(f'<a href="/x?{query}">') == [url + kept]
+        assert near("https://www.shop.example/y", f"/x?{query}") == [url + kept]
+
+
+@pytest.mark.parametrize(
+    ("path", "is_part"),
+    [
+        ("/news/page/2", True),
+        ("/news/page/2/", True),
+        ("/news/page-3?sort=new", True),
+        ("/news/?page=2", True),
+        ("/news/?sort=new&PAGE=2&x=y", True),
+        ("/news/?start=20", True),
+        ("/2026/11/18/", True),
+        ("/blog/2026/11", True),
+        ("/2026/", True),
+        ("/archive/2026", True),
+        ("/events/?tribe-bar-date=2026-11-18", True),
+        ("/2026/11/18/a-storm", False),
+        ("/2026/11/18/12345678", False),
+        ("/p/2026", False),
+        ("/p/2", False),
+        ("/?p=2", False),
+        ("/frontpage2-review", False),
+        ("/?page=about", False),
+        ("/news/homepage/7", False),
+        ("/?startle=2", False),
+    ],
+)
+def test_parts_of_lists_are_no_pages(path: str, is_part: bool) -> None:
+    assert is_list_part("https://www.shop.example" + path) == is_part
+    assert links(f'<a href="/a"><a href="{path}">')[1:] == [
+        "https://www.shop.example" + path for _ in range(not is_part)
+    ]
+
+
+def test_a_list_of_nothing_but_parts_is_a_list() -> None:
+    assert len(links('<a href="/2026/11/17/"><a href="/2026/11/18/">')) == 2
+
+
+def shown(box: str, outside: int = FEWEST) -> set[str]:
+    """Which of the links /1 to /3 in a box count, with so many others outside."""
+    others = "".join(f'<p><a href="/other/{chr(97 + n)}">x</a></p>' for n in range(outside))
+    inside = "".join(f'<li><a href="/{n}">x</a></li>' for n in (1, 2, 3))
+    found = links(f"<body><div>{others}</div>{box.replace('LINKS', inside)}</body>")
+    return {url.rpartition("/")[2] for url in found} & {"1", "2", "3"}
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        "<nav>LINKS</nav>",
+        "<aside><div>LINKS</div></aside>",
+        "<footer>LINKS</footer>",
+        '<div role="navigation">LINKS</div>',
+        '<div class="box related-posts">LINKS</div>',
+        '<section class="Most-Read">LINKS</section>',
+        '<ul id="mostread">LINKS</ul>',
+        '<div class="trending_now"><ul>LINKS</ul></div>',
+        '<div class="x recommended">LINKS</div>',
+    ],
+)
+def test_boxes_show_no_new_pages(box: str) -> None:
+    assert shown(box) == set()
+    assert shown(box, outside=FEWEST - 1) == {"1", "2", "3"}, "law: a hub is more than its boxes"
+    assert shown(f'<p><a href="/2">x</a></p>{box}') == {"2"}, "law: once outside is enough"
+    body = f"<body>{box.replace('LINKS', '<a href=/1>x</a>')}</body>".encode()
+    assert len(links_of(Content(URL, body))) == 1, "law: ordinary pages have no boxes"
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        '<div class="unrelated">LINKS</div>',
+        '<div class="popularity">LINKS</div>',
+        '<div class="almost-new">LINKS</div>',
+        '<article class="related">LINKS</article>',
+        "<main>LINKS</main>",
+        "<header>LINKS</header>",
+    ],
+)
+def test_what_is_no_box(box: str) -> None:
+    assert shown(box) == {"1", "2", "3"}
+
+
+def test_an_item_with_a_box_name_is_no_box() -> None:
+    item = '<div class="product popular"><a href="/1">x</a> <a href="/1#reviews">3</a></div>'
+    assert shown(item) == {"1"}
+
+
+def test_a_page_that_is_one_box_is_none() -> None:
+    body = '<body><div class="popular">' + "".join(f'<a href="/{c}">' for c in "abcdefgh")
+    assert len(links(body)) == 8
 
 
 def test_numbers_do_not_multiply_pages_for_ever() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from msgspec.structs import replace
 
 from salticus.checks.store_samples import NOON, URLS, told, visit
+from salticus.config import Caps
 from salticus.store.base import Store
 from salticus.store.nouns import Query
 from salticus.types import Entry, FoundPages, Looks, NewPage, Record
+from salticus.types.dates import DAY_US
 
 _NEWS = [f"http://news.example/{n}" for n in range(4)]
 
@@ -55,6 +58,52 @@ async def _law_tells_what_looks_at_sources_saw(
     (find,) = await store.news(0)
     told_of = (find.seq, find.url, find.source, find.at, find.since, find.fetched)
     assert told_of == (finds.last, _NEWS[2], URLS[0], NOON + 3, NOON + 1, None), "law: news tell"
+
+
+async def _look(store: Store, number: int, page: int, at: int, *names: str) -> list[str]:
+    """Let a source name pages at a time (µs after noon); the caps that leave some out."""
+    seen = replace(visit(number, page), at=NOON + at)
+    entries = tuple(Entry(f"http://a.example/{name}", kind="source") for name in names)
+    await store.record([Record(seen, entries=entries)])
+    return [alert.fault.rpartition("caps.")[2] for alert in await store.alerts()]
+
+
+async def _law_takes_up_no_more_new_pages_of_a_visit_than_caps_allow(
+    store: Store, source: int, *_: int
+) -> None:
+    await _sources(store)
+    store.caps = Caps(visit_pages=2, day_pages=3)
+    assert await _look(store, 1, source, 1, *"abcd") == [], "law: a first visit may import"
+    assert await _look(store, 2, source, 2, *"abcdefg") == ["visit_pages = 2"], "law: others not"
+    (alert,) = await store.alerts()
+    assert alert.fault.startswith(f"{URLS[0]}: 1 of its entries"), "law: an alert names its source"
+    assert len((await store.table()).ids) == 4 + 6, "law: what a cap leaves out is not added"
+    assert await _look(store, 3, source, 3, *"ghi") == ["day_pages = 3"], "law: a day has a cap"
+    assert len((await store.table()).ids) == 4 + 7, "law: up to it, pages are added"
+    assert await _look(store, 4, source, DAY_US, *"hi") == [], "law: a new day, and all is well"
+    assert len((await store.table()).ids) == 4 + 9, "law: what was left out can come later"
+
+
+async def _law_imports_what_a_new_source_names(store: Store, source: int, *_: int) -> None:
+    await _sources(store)
+    store.caps = Caps(visit_pages=2, day_pages=3)
+    await _look(store, 1, source, 1, "a", "b")
+    first, second = [(await store.page(f"http://a.example/{name}")).page for name in "ab"]
+    names = [f"{n}" for n in range(5)]
+    assert await _look(store, 2, first, DAY_US, *names) == [], "law: sources of sources count too"
+    many = [f"x{n}" for n in range(5)]
+    assert await _look(store, 3, second, DAY_US + 2, *many) == ["visit_pages = 2"], (
+        "law: a day after the first visit nothing is an import, whatever is visited first"
+    )
+    assert "day_pages = 3" in await _look(store, 4, source, DAY_US + 3, "y", "z"), (
+        "law: a source and those that it names share a day"
+    )
+    moved = replace(visit(5, source), at=NOON + DAY_US + 4)
+    await store.record([Record(moved, moved="http://new.example/")])
+    other = (await store.page("http://new.example/")).page
+    pages = len((await store.table()).ids)
+    await _look(store, 6, other, DAY_US + 5, "u", "v")
+    assert len((await store.table()).ids) == pages, "law: a source that moves starts no new day"
 
 
 async def _law_numbers_looks_and_finds(store: Store, source: int, *_: int) -> None:

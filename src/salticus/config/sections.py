@@ -167,10 +167,16 @@ class Caps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `source_pages` new pages, those named by the sources that it names included. On one host at most
     `host_pages` pages are found, and its sources have at most `host_links` links. Of all found
     pages, `budget_pages` count where the budget is given per page.
+
+    One visit to a source brings at most `visit_pages` new pages, and a day (UTC) of visits to a
+    source that was added by hand and to those that it names, `day_pages`. These two do not hold for
+    first visits within a day of the first one to the source that was added: owners import shops.
     """
 
     source_pages: int = 1_000_000
     source_links: int = 100_000
+    visit_pages: int = 5_000
+    day_pages: int = 20_000
     host_pages: int = 1_000_000
     host_links: int = 2_000_000
     budget_pages: int = 100_000

@@ -19,6 +19,7 @@ from salticus.crawl.opening import alone, clock_of
 from salticus.errors import ExtractError, InputError, PluginError, UnknownPage
 from salticus.extract.announced import announced_feeds
 from salticus.extract.base import Content
+from salticus.extract.links import links_of
 from salticus.extract.pool import Extraction
 from salticus.fetch.polite import PoliteFetcher
 from salticus.store.base import Store
@@ -123,7 +124,8 @@ class Look:
         if page is None:
             return
         top = _content(page)
-        front = {entry.url for entry in await self._try(page, "the main page")}
+        await self._try(page, "the main page")
+        front = {entry.url for entry in links_of(top)}  # sections stand in boxes as well
         feeds = dict.fromkeys(announced_feeds(top), "announced by the main page")
         for url in self._in_robots(page.url)[:_MOST]:
             await self._visit(url, "robots.txt")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from salticus.extract.address import address
 from salticus.extract.base import Content
 from salticus.extract.document import document_of
-from salticus.extract.links import address
 
 _FEEDS = (
     "link[rel~=alternate][type='application/rss+xml' i], "

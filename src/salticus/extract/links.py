@@ -2,113 +2,162 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urljoin
+from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
-import can_ada
 from msgspec.structs import replace
 
+from salticus.extract.address import ListedUrl, address, addresses, site
 from salticus.extract.base import Content
 from salticus.extract.canonical import canonical
 from salticus.extract.charset import declared
+from salticus.extract.clutter import bare, boxed, is_list_part, without_tracking
 from salticus.extract.document import document_of
 from salticus.types import Entry
 from salticus.types.dates import DAY_US
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser
-    from tldextract import TLDExtract
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-MAX_URL = 2_048
 MAX_TITLE = 500
-WEB = ("http://", "https://")
 MOST = 500
 MOST_ALIKE = 100
 FARTHEST = 100
+FEWEST = 5  # links outside of boxes that a hub has
 MAX_SEEN = 5_000  # links that are looked at
 MAX_HTML = 4_000_000  # bytes that are
 
 _WANTED = "a[href], area[href], link[rel~=next][href]"
 _SHUNNED = frozenset({"nofollow", "ugc", "sponsored"})
+_TURNING = _SHUNNED | {"next", "prev"}
 _NUMBER = re.compile(r"\d+")
+_NO_DIGITS = dict.fromkeys(map(ord, "0123456789"))
 _FILES = (
     ".jpg", ".jpeg", ".png", ".gif", ".webp", ".avif", ".svg", ".ico", ".bmp", ".css", ".js",
     ".mp3", ".mp4", ".webm", ".ogg", ".wav", ".avi", ".mov", ".woff", ".woff2", ".ttf", ".zip",
     ".gz", ".rar", ".7z", ".exe", ".dmg", ".iso", ".apk", ".doc", ".docx", ".xls", ".xlsx", ".ppt",
     ".pptx",
 )  # fmt: skip
-_SUSPECT = re.compile(r"[;=(]")  # no session can be in a URL without these
+_LONGEST = max(map(len, _FILES))
 _HREF = re.compile(rb"href", re.I)
-_IN_PATH = re.compile(r";(?:jsessionid|phpsessid|sid)=[^?#;/]*|/\([sS]\([^/()]*\)\)", re.I)
-_SESSION = re.compile(
-    r"(?:(?:php|j|asp)?sess(?:ion)?_?id\w*|cfid|cftoken|zenid|oscsid|xtcsid)=[^&]*"
-    r"|(?:sid|session|sess)=(?=[^&]*\d)[0-9a-z_-]{16,}",
-    re.I,
-)
-_NOTHING = Entry("")
+_said = attrgetter("kind", "at", "title", "word")
 
 
 def read_links(content: Content) -> tuple[Entry, ...]:
-    """The pages of its own site that a page links to, in order.
+    """The pages of its own site that a hub page shows, in order.
 
-    `a`, `area` and the page that comes next; not those marked nofollow, ugc or sponsored, nor
-    images, archives and the like. Sessions that the server wrote into links are taken out. At most
-    500, and at most 100 that differ in numbers alone: a page that names more makes them up.
+    `a` and `area`; not those marked nofollow, ugc or sponsored, nor images, archives and the like.
+    Sessions that the server wrote into links are taken out, and tracking parameters. At most 500,
+    and at most 100 that differ in numbers alone: a page that names more makes them up.
+
+    Not shown are later parts of the same list and days of a calendar (`is_list_part`), unless there
+    is nothing else; and what stands in boxes alone (`boxed`), unless fewer than five links do not.
 
     >>> page = b"<a href='/1'>1</a> <a href='/2;jsessionid=9'>2</a> <a rel=nofollow href=/3>3</a>"
     >>> [entry.url for entry in read_links(Content("http://shop.example/", page))]
     ['http://shop.example/1', 'http://shop.example/2']
     """
-    return _links(content, lambda url: True)
+    tree = _opened(content)
+    if tree is None:
+        return ()
+    nodes, boxes = tree.css(_WANTED)[:MAX_SEEN], boxed(tree)
+    base = _base(tree, content.url)
+    outside = [node for node in nodes if node.mem_id not in boxes] if boxes else nodes
+    found = _followed(_written(outside, _TURNING), content.url, base, _is_page)
+    if boxes and len(found) < FEWEST:
+        found = _followed(_written(nodes, _TURNING), content.url, base, _is_page)
+    return found or _followed(_written(nodes, _SHUNNED), content.url, base, _is_any)
 
 
 def links_of(content: Content) -> tuple[Entry, ...]:
     """The links of an ordinary page, which may lead to pages that link to others, and so on.
 
-    As `read_links`, but of the pages whose URL differs from this one's in numbers alone, only those
-    whose other numbers are 100 at most. So page 2 leads to page 3, but calendars end with the year,
-    and no counter is followed for ever.
+    Boxes, and later parts of a list, are links like others, and so is the page that comes next;
+    all else is as for `read_links`. But of the pages whose URL differs from this one's in numbers
+    alone, only those count whose other numbers are 100 at most. So page 2 leads to page 3, but
+    calendars end with the year, and no counter is followed for ever.
     """
-    own = address(content.url, content.url)
-    if own is None:
+    own, tree = address(content.url, content.url), _opened(content)
+    if own is None or tree is None:
         return ()
-    like, numbers = _shape(own.url), _NUMBER.findall(own.url)
-    first = _NUMBER.search(own.url, own.url.index("/", len("https://")))
-    start = own.url[: first.start()] if first else own.url
+    written = _written(tree.css(_WANTED)[:MAX_SEEN], _SHUNNED)
+    return _followed(written, content.url, _base(tree, content.url), _leads_on(own.url))
+
+
+def _leads_on(own: str) -> Callable[[str], bool]:
+    """Whether a URL differs from a page's own in more than numbers, or in small ones."""
+    like, numbers = _shape(own), _NUMBER.findall(own)
+    if not numbers:
+        return _is_any
+    first = _NUMBER.search(own, own.index("/", len("https://")))
+    start = own[: first.start()] if first else own
 
     def wanted(url: str) -> bool:
         other = not url.startswith(start)  # most links, and cheaper than their shape
         return other or _shape(url) != like or _near(_NUMBER.findall(url), numbers)
 
-    return _links(content, wanted)
+    return wanted
 
 
-def _links(content: Content, wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
-    """The links whose URLs are `wanted`."""
+def _opened(content: Content) -> LexborHTMLParser | None:
+    """The tree of a page with links that may be followed."""
     if not _HREF.search(content.body) and not (declared(content) or "").startswith("utf-16"):
-        return ()
+        return None
     if len(content.body) > MAX_HTML:
         content = replace(content, body=content.body[:MAX_HTML])
     tree = document_of(content).nodes
-    if _closed(tree):
-        return ()
-    listing, base = Listing(content.url, most=MOST), _base(tree, content.url)
+    return None if _closed(tree) else tree
+
+
+def _written(nodes: Sequence[LexborNode], shunned: frozenset[str]) -> list[str]:
+    """The links as they are written, each once, without those of which the first is shunned."""
     written: dict[str, str | None] = {}
-    for node in tree.css(_WANTED)[:MAX_SEEN]:
-        attributes = node.attributes
-        written.setdefault(attributes.get("href") or "", attributes.get("rel"))
-    alike: Counter[str] = Counter()
-    for raw, rel in written.items():
-        shape = _shape(raw)
-        if alike[shape] < MOST_ALIKE:
-            found = _led(raw, rel, base)
-            alike[shape] += found is not None and wanted(found.url) and listing.keep(found)
+    for node in nodes:
+        about = node.attributes
+        written.setdefault(about.get("href") or "", about.get("rel"))
+    return [
+        raw for raw, rel in written.items() if not rel or shunned.isdisjoint(rel.lower().split())
+    ]
+
+
+def _followed(
+    written: list[str], url: str, base: str, wanted: Callable[[str], bool]
+) -> tuple[Entry, ...]:
+    """The links of the page at `url` whose URLs are `wanted`."""
+    listing, alike = Listing(url, most=MOST), Counter[str]()
+    written = [raw for raw in map(str.strip, written) if not _is_other(raw)]
+    places = addresses(written, base)
+    for place, shape in zip(places, _crowded(written), strict=True):
+        if place is None or (shape and alike[shape] >= MOST_ALIKE):
+            continue
+        found = _tidied(place, base) if _may_hold_names(place.url) else place
+        if wanted(found.url) and listing.keep(found) and shape:
+            alike[shape] += 1
     return listing.entries
+
+
+def _crowded(written: list[str]) -> list[str]:
+    """The shape of each link that may be one of too many of its shape; empty for all others."""
+    if len(written) <= MOST_ALIKE:
+        return [""] * len(written)
+    text = "\0".join(written)  # parsers leave none in a link
+    short = text.translate(_NO_DIGITS) if text.isascii() else _shape(text)
+    many = Counter(letters := short.split("\0"))
+    if len(letters) != len(written) or max(many.values()) > MOST_ALIKE:
+        return [_shape(raw) for raw in written]
+    return [""] * len(written)
+
+
+def _is_any(url: str) -> bool:
+    return True
+
+
+def _is_page(url: str) -> bool:
+    return not is_list_part(url)
 
 
 def _near(numbers: list[str], own: list[str]) -> bool:
@@ -133,95 +182,20 @@ def _base(tree: LexborHTMLParser, url: str) -> str:
     return found.url if found else url
 
 
-def _led(raw: str, rel: str | None, base: str) -> ListedUrl | None:
-    """Where a link leads; None if it is not to be followed."""
-    raw = raw.strip()
-    if raw.startswith("#") or (rel and not _SHUNNED.isdisjoint(rel.lower().split())):
-        return None
-    if "." in raw and raw.partition("?")[0].lower().endswith(_FILES):
-        return None
-    found = address(raw, base)
-    if found is not None and _SUSPECT.search(found.url):
-        return address(without_session(found.url), base) or found
-    return found
+def _is_other(raw: str) -> bool:
+    """Whether a link leads to a place on the same page, or to a file that is no page."""
+    end = raw.partition("?")[0][-_LONGEST:]
+    return raw[:1] == "#" or ("." in end and end.lower().endswith(_FILES))
 
 
-def without_session(url: str) -> str:
-    """The URL without the names that servers give to visitors.
-
-    >>> without_session("http://a.example/x;jsessionid=1F?a=1&PHPSESSID=abc&sid=7")
-    'http://a.example/x?a=1&sid=7'
-    """
-    path, mark, query = url.partition("?")
-    kept = [part for part in query.split("&") if not _SESSION.fullmatch(part)]
-    path = _IN_PATH.sub("", path)
-    return path + mark + "&".join(kept) if any(kept) else path
+def _may_hold_names(url: str) -> bool:
+    return "=" in url or ";" in url or "(" in url
 
 
-class ListedUrl(NamedTuple):
-    """A URL as it is stored, without fragment, and its host, with the port if it is unusual."""
-
-    url: str
-    host: str
-
-
-def address(raw: str, base: str) -> ListedUrl | None:
-    """Where a link leads; None if that is nowhere that can be visited.
-
-    >>> address("../b?q=1#top", "http://shop.example/a/")
-    ListedUrl(url='http://shop.example/b?q=1', host='shop.example')
-    >>> address("mailto:me@shop.example", "http://shop.example/a/")
-    """
-    raw = raw.strip()
-    if not raw or len(raw) > MAX_URL:
-        return None
-    try:
-        parsed = can_ada.parse(raw if raw.startswith(WEB) else _joined(raw, base))
-    except (ValueError, TypeError):  # TypeError: a string that is not valid Unicode
-        return None
-    if parsed.protocol not in ("http:", "https:") or len(parsed.href) > MAX_URL:
-        return None
-    return ListedUrl(parsed.href.partition("#")[0], parsed.host)
-
-
-def _joined(raw: str, base: str) -> str:
-    if raw[0] == "/" and raw[1:2] not in ("/", "\\"):  # most links; joining takes 10 µs
-        return _origin(base) + raw
-    return urljoin(base, raw)
-
-
-@functools.lru_cache(maxsize=100)
-def _origin(base: str) -> str:
-    return str(can_ada.parse(base).origin)
-
-
-@functools.lru_cache(maxsize=10_000)
-def site(host: str) -> str:
-    """What one owner has: the registrable domain, by the public suffix list that is built in.
-
-    Hosts without a domain, such as numeric addresses, stand for themselves, each port of them.
-
-    >>> site("www.shop.co.uk:8080"), site("a.github.io"), site("www.shop.example")
-    ('shop.co.uk', 'a.github.io', 'shop.example')
-    >>> site("127.0.0.1:8001"), site("[::1]"), site("localhost:80")
-    ('127.0.0.1:8001', '[::1]', 'localhost:80')
-    """
-    name = host.partition(":")[0]
-    labels = name.split(".")
-    if host.startswith("[") or labels[-1].isdigit() or len(labels) == 1:
-        return host
-    found = _suffixes().extract_str(name)
-    if found.suffix:
-        return f"{found.domain}.{found.suffix}" if found.domain else name
-    return ".".join(labels[-2:])
-
-
-@functools.cache
-def _suffixes() -> TLDExtract:
-    # a tenth of a second to import
-    from tldextract import TLDExtract
-
-    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+def _tidied(found: ListedUrl, base: str) -> ListedUrl:
+    """The place without names of visitors and trackers."""
+    clean = bare(found.url)
+    return found if clean == found.url else address(clean, base) or found
 
 
 class Listing:
@@ -229,11 +203,15 @@ class Listing:
 
     With `own_site`, pages of other sites are not kept: the owner of one site must not decide what
     is visited on another. Those are counted as `strangers`; what is no web address as `useless`.
+    With `untracked`, tracking parameters are taken out of what is added.
     """
 
-    def __init__(self, url: str, *, most: int, own_site: bool = True) -> None:
+    def __init__(
+        self, url: str, *, most: int, own_site: bool = True, untracked: bool = False
+    ) -> None:
         self.url = url
         self.most = most
+        self.untracked = untracked
         self.strangers = 0
         self.useless = 0
         self._asked = 0
@@ -265,14 +243,17 @@ class Listing:
         if found is None:
             self.useless += 1
             return False
+        if self.untracked and "=" in found.url:
+            found = ListedUrl(without_tracking(found.url), found.host)
         return self.keep(found, about)
 
     def keep(self, found: ListedUrl, about: Entry | None = None) -> bool:
         """Note a page; whether it is new."""
+        url = found.url
         if self._site is not None and site(found.host) != self._site:
             self.strangers += 1
-        elif found.url not in self._entries and found.url != self._own and not self.full:
-            self._entries[found.url] = replace(about or _NOTHING, url=found.url)
+        elif url not in self._entries and url != self._own and not self.full:
+            self._entries[url] = Entry(url, *_said(about)) if about else Entry(url)
             return True
         return False
 
@@ -286,6 +267,16 @@ class Listing:
 def label(raw: str | None) -> str | None:
     """A title for people; None if there is none."""
     return canonical((raw or "")[: 4 * MAX_TITLE])[:MAX_TITLE].rstrip() or None
+
+
+def joined(some: tuple[Entry, ...], others: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """The entries of both, each URL once.
+
+    >>> [e.url for e in joined((Entry("http://a/"),), (Entry("http://b/"), Entry("http://a/")))]
+    ['http://a/', 'http://b/']
+    """
+    known = {entry.url for entry in some}
+    return (*some, *(entry for entry in others if entry.url not in known))
 
 
 def digest(entries: Iterable[Entry]) -> str:

@@ -234,10 +234,10 @@ class PageReader:  # imports inside, because parsers take a while, and the crawl
     def _linked(self, content: Content, found: Reading, route: Route) -> Reading:
         if found.status is not Status.OK:
             return found
-        if self.config.links and route.kind != "source":
-            from salticus.extract.links import links_of
+        if self.config.links and (route.kind != "source" or _is_hub(found)):
+            from salticus.extract.links import joined, links_of
 
-            found = replace(found, entries=links_of(content))
+            found = replace(found, entries=joined(found.entries, links_of(content)))
         return replace(found, canonical=found.canonical or canonical_link(content))
 
     def _part(self, name: str, rule: int) -> Extractor:
@@ -250,6 +250,11 @@ class PageReader:  # imports inside, because parsers take a while, and the crawl
         from salticus.extract.fields import Fields
 
         return Fields(self.rules[rule])
+
+
+def _is_hub(found: Reading) -> bool:
+    """Whether a source is an HTML page, which may have links that lead to no new pages."""
+    return found.value is not None and found.value.fields.get("format") == "html"
 
 
 def extract(part: Extractor, content: Content) -> Reading:

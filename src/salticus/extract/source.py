@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from salticus.errors import ExtractError
+from salticus.extract.address import WEB
 from salticus.extract.base import Content
-from salticus.extract.links import WEB, Listing, digest, label, read_links
+from salticus.extract.links import Listing, digest, label, read_links
 from salticus.markup import Document, decoded, local, mended, pieces_of, text_of
 from salticus.types import Entry, Reading, Value
 from salticus.types.dates import utc, written
@@ -231,15 +232,16 @@ def read_feed(body: bytes, url: str) -> Reading:
 
     RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0, JSON Feed; as far as it goes if it is broken. Links are
     those to the page itself (alternate), else the guid if it is a permalink; entries without one
-    are left out, as are none of other sites. Links stay as they are but for their spelling. A feed
-    shows only what is new, so it is never `complete`. ExtractError if it cannot be read.
+    are left out, as are none of other sites. Links stay as they are but for their spelling and for
+    tracking parameters, which are taken out. A feed shows only what is new, so it is never
+    `complete`. ExtractError if it cannot be read.
 
     >>> rss = b"<rss><channel><item><link>/1</link><title>One</title></item></channel></rss>"
     >>> [(e.url, e.title) for e in read_feed(rss, "http://news.example/rss").entries]
     [('http://news.example/1', 'One')]
     """
     body, cut = inflated(body)
-    listing = Listing(url, most=MOST_OF_FEED, own_site=False)
+    listing = Listing(url, most=MOST_OF_FEED, own_site=False, untracked=True)
     fault = (_read_json if is_json(body) else _read_feed)(body, listing) or cut
     said = listing.remarks(fault)
     if fault and not listing.entries:

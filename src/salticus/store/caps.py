@@ -21,12 +21,18 @@ class Known(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What the store holds before a source is read, as each cap counts it."""
+    """What the store holds before a source is read, as each cap counts it.
+
+    `today` are new pages that later visits to the source's origin brought this day; `importing` is
+    whether this visit is none of these.
+    """
 
     source_links: int
     host_links: int
     source_pages: int
     host_pages: Mapping[str, int]
+    today: int = 0
+    importing: bool = False
 
 
 class Admission:
@@ -45,10 +51,12 @@ class Admission:
         self.caps = caps
         self.left_out_ = 0
         self.cap_ = ""
+        self.new_ = 0  # pages
         self._source_links = caps.source_links - held.source_links
         self._host_links = caps.host_links - held.host_links
         self._source_pages = caps.source_pages - held.source_pages
         self._host_pages = {h: caps.host_pages - n for h, n in held.host_pages.items()}
+        self._today, self._importing = held.today, held.importing
 
     def admits(self, host: str, known: Known) -> bool:
         """Whether the next entry, on `host`, is taken up."""
@@ -62,6 +70,7 @@ class Admission:
         self._source_links -= 1
         self._host_links -= 1
         if not known.page:
+            self.new_ += 1
             self._source_pages -= 1
             self._host_pages[host] = self._room(host) - 1
         return True
@@ -79,6 +88,14 @@ class Admission:
             return f"source_pages = {self.caps.source_pages}"
         if new and self._room(host) <= 0:
             return f"host_pages = {self.caps.host_pages}"
+        return self._too_soon() if new and not self._importing else ""
+
+    def _too_soon(self) -> str:
+        """The cap on new pages in a time that one more would exceed."""
+        if self.new_ >= self.caps.visit_pages:
+            return f"visit_pages = {self.caps.visit_pages}"
+        if self.new_ + self._today >= self.caps.day_pages:
+            return f"day_pages = {self.caps.day_pages}"
         return ""
 
     def alert(self, host: str, url: str, at: int) -> Alert:

@@ -51,6 +51,9 @@ class LookBook(PageBook):
     async def last_find(self) -> int:
         return max(self._find_rows, default=0)
 
+    def _looked_at(self, source: int) -> bool:
+        return any(look[0] == source for look in self._look_rows.values())
+
     def _look(self, record: Record, known: int, pages: Collection[int]) -> None:
         """A source shows these pages, of which those with a number above `known` are new."""
         source, at = record.observation.page, record.observation.at

@@ -17,6 +17,7 @@ from salticus.store.memory.page import Page, fits, hit_of, row_of
 from salticus.store.news import Named
 from salticus.store.nouns import FIELD_COLUMNS, SORTS, STATES, Edit, Hit, PageState, Query, known
 from salticus.types import KINDS, Alert, Ints, NewPage, Record, Target
+from salticus.types.dates import DAY_US
 from salticus.urls import canonical
 
 
@@ -29,6 +30,14 @@ class Link(msgspec.Struct):
     seen: int = 0
 
 
+class FoundBy(msgspec.Struct):
+    """When a page added by hand was first looked at, and the new pages of a day since 1970."""
+
+    since: int
+    day: int = 0
+    today: int = 0
+
+
 class PageBook:
     """Pages by number, and links by page and source; a revision grows with every edit."""
 
@@ -38,6 +47,7 @@ class PageBook:
         self._last = 0
         self._forgotten: dict[int, tuple[int, str]] = {}
         self._links: dict[tuple[int, int], Link] = {}
+        self._found_by: dict[int, FoundBy] = {}
         self.caps = Caps()
         self._revision = 0
 
@@ -194,21 +204,32 @@ class PageBook:
         known = [self._known(entry, number) for entry in entries]
         now = (s == number and link.vanished is None for (_, s), link in self._links.items())
         found = [page for page in self._pages.values() if page.found]
+        by = self._found_by.get(_origin(source), FoundBy(at))
+        fresh = by.since > at - DAY_US and not self._looked_at(number)
         held = Held(
             source_links=sum(each.linked for each in known) if record.complete else sum(now),
             host_links=sum(self._pages[s].state.host == host for _, s in self._links),
             source_pages=sum(page.origin == _origin(source) for page in found),
             host_pages=Counter(page.state.host for page in found),
+            today=by.today if by.day == at // DAY_US else 0,
+            importing=fresh or source.state.kind != "source",
         )
         admission = Admission(self.caps, held)
         pairs = zip(entries, known, strict=True)
         admitted = [entry for entry, each in pairs if admission.admits(entry.host, each)]
+        if source.state.kind == "source":
+            today = held.today + (0 if held.importing else admission.new_)
+            self._found_by[_origin(source)] = FoundBy(by.since, at // DAY_US, today)
         source.left_out = admission.left_out_
         if source.left_out:
             return admitted, admission.alert(host, source.state.url, at)
         if any(page.left_out for page in self._pages.values() if page.state.host == host):
             return admitted, None
         return admitted, Alert(host, "flood", at, over=True)
+
+    def _looked_at(self, source: int) -> bool:
+        """Whether a look at the source is known."""
+        raise NotImplementedError
 
     def _known(self, entry: Named, source: int) -> Known:
         page = self._ids.get(entry.url)
@@ -277,6 +298,8 @@ class PageBook:
             return
         before = self._unlisted_ones()
         page.alias = new
+        if old in self._found_by:
+            self._found_by.setdefault(new, self._found_by[old])
         other.inherit(page)
         for linked in self._linked(old):
             link = self._links.pop((linked, old))

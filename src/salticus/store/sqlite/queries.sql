@@ -292,11 +292,29 @@ SELECT
     source.url,
     (SELECT count(*) FROM links WHERE source = :source AND vanished IS NULL),
     coalesce((SELECT links FROM found_on WHERE host = source.host), 0),
-    coalesce((
-        SELECT pages FROM found_by
-        WHERE origin = coalesce(iif(source.found, source.origin, NULL), source.id)
-    ), 0)
-FROM pages AS source WHERE source.id = :source;
+    coalesce(found_by.pages, 0),
+    iif(found_by.day = :day, found_by.today, 0),
+    source.kind IS NOT 'source' OR (
+        coalesce(found_by.since, :at) > :at - 86400000000
+        AND NOT EXISTS (SELECT 1 FROM looks WHERE looks.source = :source)
+    )
+FROM pages AS source
+    LEFT JOIN found_by
+        ON found_by.origin = coalesce(iif(source.found, source.origin, NULL), source.id)
+WHERE source.id = :source;
+
+-- name: count_found
+INSERT INTO found_by (origin, since, day, today)
+SELECT coalesce(iif(found, origin, NULL), id), :at, :day, :new FROM pages
+WHERE id = :source AND kind = 'source'
+ON CONFLICT (origin) DO UPDATE SET
+    today = iif(day = excluded.day, today, 0) + excluded.today,
+    day = excluded.day;
+
+-- name: hand_over_found
+INSERT INTO found_by (origin, since, day, today)
+SELECT :other, since, day, today FROM found_by WHERE origin = :page
+ON CONFLICT (origin) DO NOTHING;
 
 -- name: held_on_hosts
 SELECT host, pages FROM found_on WHERE host IN (SELECT value FROM json_each(:hosts));

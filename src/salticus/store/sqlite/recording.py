@@ -26,6 +26,7 @@ from salticus.store.sqlite.queries import QUERIES
 from salticus.store.sqlite.readers import reindex
 from salticus.store.sqlite.reading import NEVER_US, listed
 from salticus.types import Alert, Gauge, HostState, Member, NewPage, Record, Sample
+from salticus.types.dates import DAY_US
 
 PRUNED = 10_000  # rows deleted in a transaction
 
@@ -187,22 +188,25 @@ def look_again(db: sqlite3.Connection, record: Record) -> None:
 def _admitted(db: sqlite3.Connection, record: Record, caps: Caps) -> list[Named]:
     """The entries that are taken up; if the caps leave out others, that is an alert."""
     source, entries = record.observation.page, named(record.entries or ())
-    asked = {"source": source, "rows": rows(entries)}
+    at = record.observation.at
+    asked = {"source": source, "rows": rows(entries), "at": at, "day": at // DAY_US}
     (text,) = db.execute(QUERIES["known_entries"], asked).fetchone()
     known = msgspec.json.decode(text, type=list[Known], strict=False)
-    host, url, links, host_links, pages = db.execute(QUERIES["held_of_source"], asked).fetchone()
+    row = db.execute(QUERIES["held_of_source"], asked).fetchone()
+    host, url, links, host_links, pages, today, importing = row
     if record.complete:  # all other links of the source vanish
         links = sum(each.linked for each in known)
     hosts = {"hosts": rows(sorted({entry.host for entry in entries}))}
     on_hosts = dict(db.execute(QUERIES["held_on_hosts"], hosts).fetchall())
-    admission = Admission(caps, Held(links, host_links, pages, on_hosts))
+    admission = Admission(caps, Held(links, host_links, pages, on_hosts, today, bool(importing)))
     pairs = zip(entries, known, strict=True)
     admitted = [entry for entry, each in pairs if admission.admits(entry.host, each)]
+    db.execute(QUERIES["count_found"], asked | {"new": 0 if importing else admission.new_})
     db.execute(QUERIES["leave_out"], {"source": source, "left_out": admission.left_out_})
     if admission.left_out_:
-        put_alerts(db, [admission.alert(host, url, record.observation.at)])
+        put_alerts(db, [admission.alert(host, url, at)])
     elif not db.execute(QUERIES["leaves_out"], {"host": host}).fetchone()[0]:
-        put_alerts(db, [Alert(host, "flood", record.observation.at, over=True)])
+        put_alerts(db, [Alert(host, "flood", at, over=True)])
     return admitted
 
 
@@ -239,7 +243,7 @@ def merge(db: sqlite3.Connection, page: int, other: int) -> None:
     """
     both = {"page": page, "other": other}
     if db.execute(QUERIES["alias_page"], both).rowcount:
-        for step in ("inherit", "hand_over_links", "drop_links"):
+        for step in ("inherit", "hand_over_links", "drop_links", "hand_over_found"):
             db.execute(QUERIES[step], both)
         relist(db, other)
 

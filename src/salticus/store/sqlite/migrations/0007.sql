@@ -24,3 +24,7 @@ CREATE TABLE finds (                  -- new pages in the order in which they we
 );
 
 CREATE INDEX finds_page ON finds (page);
+
+ALTER TABLE found_by ADD COLUMN since INTEGER NOT NULL DEFAULT 0;  -- the first look; 0 = unknown
+ALTER TABLE found_by ADD COLUMN day INTEGER NOT NULL DEFAULT 0;  -- since 1970, UTC, of the last look
+ALTER TABLE found_by ADD COLUMN today INTEGER NOT NULL DEFAULT 0;  -- new pages on that day, without imports
