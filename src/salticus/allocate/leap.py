@@ -19,7 +19,7 @@ from salticus.types.state import State
 
 _DAY_US = int(DAY.astype(np.int64))
 _NEVER = int(NEVER.astype(np.int64))
-_YEAR = 365.0  # days
+_YEAR, _MONTH = 365.0, 30.0  # days
 _FOLLOWS = 2.4  # a day: how fast the price follows what is wanted at it, where new pages come
 _FIRST, _LEAST = 0.5, 0.01  # of what a new page is worth: the price at first, and the lowest
 
@@ -90,7 +90,7 @@ class Leap(Policy):
         level = self._level(page_worth(prospects.harvest))
         _, finds = source_worth(prospects, rows, _ages_of(pages, rows), level)
         burden = np.ones(len(pages))
-        burden[rows] += finds
+        burden[rows] += np.where(np.isnat(pages.last_answer[rows]), 0.0, finds)  # all are old
         order = np.lexsort((pages.ids, -alone, -worth))
         order = order[worth[order] >= level]
         self._asked = (_next_price(level, float(burden[order].sum()), visits, pages.tick), np.nan)
@@ -158,7 +158,9 @@ class Leap(Policy):
         sources = np.flatnonzero(prospects.row >= 0)
         found, _ = source_worth(prospects, sources, _ages_of(pages, sources), level)
         new = np.flatnonzero(~np.isnan(prospects.remaining))
-        return np.concatenate([sources, new]), np.concatenate([found, prospects.remaining[new]])
+        rows = np.concatenate([sources, new])
+        more = np.concatenate([found, prospects.remaining[new]])
+        return rows, more * pages.answering(instant(pages.tick.start), rows)
 
     def _hasty(self, pages: Pages) -> Ints:
         """The pages visited last: so many that `few` of all among them cannot get beyond `most`."""
@@ -176,9 +178,9 @@ class Leap(Policy):
 
 
 def _ages_of(pages: Pages, rows: Ints) -> Floats:
-    """Days since each was visited; 0 if never, as its links are old."""
-    last = pages.last_visit[rows].view(np.int64)
-    return _ages(last, int(instant(pages.tick.start).astype(np.int64)), 0.0)
+    """Days since each source answered last; a month if it never did."""
+    last = pages.unanswered_since()[rows].view(np.int64)
+    return _ages(last, int(instant(pages.tick.start).astype(np.int64)), _MONTH)
 
 
 def _next_price(price: float, wanted: float, visits: float, tick: Tick) -> float:

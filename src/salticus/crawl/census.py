@@ -145,9 +145,13 @@ class Census:
         now = instant(pages.tick.start)
         demand, impressions = self.demand.rates(pages.ids, pages.added, pages.demand, now)
         pages = replace(pages, demand=demand, impressions=impressions)
+        source = pages.kind == _SOURCE
+        if source.any():
+            others = demand[~source]
+            self.scout.meet(pages.ids[source], float(others.mean()) if len(others) else 1.0)
         if (prospects := self.scout.prospects(pages)) is not None:
             demand = self.scout.fading(pages, self.demand.counted(pages.ids, now)[0])
-            demand = np.where(prospects.row >= 0, 0.0, demand)  # people read what a source shows
+            demand = np.where(source, 0.0, demand)  # people read what a source shows
         if self.numbered:
             demand = demand * self._said("importance", pages.rule, 1.0)
         return replace(pages, demand=demand, prospects=prospects)

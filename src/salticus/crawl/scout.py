@@ -43,6 +43,7 @@ _RESOLVE = np.timedelta64(30, "m")  # as in Lefortier et al. 2013, §5.3
 _HOUR = np.timedelta64(1, "h")
 _WEEK = 7 * DAY
 _USUAL = 0.5  # days after which a front page is revisited by custom
+_LEAST = 1e-6  # clicks a day
 _OFFER = KINDS.index("offer")
 _NONE: Ints = np.empty(0, dtype=np.int64)
 
@@ -67,10 +68,11 @@ class Found(Columns):
 class Scout:
     """Keeps what is known of sources and new pages in step with the store.
 
-    A source is known by its number once it was looked at. New pages count for the first source that
+    A source is known by its number once it was met. New pages count for the first source that
     showed them, for as long as people may want them; those that wait longer than 14 days are pages
     like any other. How often people click on them is learnt from the hours in which any clicks were
-    counted. Until there are some, every new page is worth what the `prior` says.
+    counted. Until there are some, a new page is as wanted as the average page, and interest in it
+    fades as the `prior` says: where nobody counts clicks, every new page is worth the same.
 
     Law: restored from its state, it knows what it would have known. Cost: linear in looks, finds
     and counts; a kilobyte a source; once in half an hour all sources are worked out again.
@@ -87,6 +89,16 @@ class Scout:
         self.solved_: Instant = NEVER
 
     # --------------------------------------------------------------------------------- learning
+
+    def meet(self, sources: Ints, demand: float) -> None:
+        """These are all sources, and other pages are wanted so often, in clicks a day."""
+        self._numbers(sources)
+        usual = max(demand, _LEAST) / self.finder.prior.decay
+        if not 0.8 < usual / self.finder.prior.profit < 1.25:  # or all is worked out every tick
+            self.finder.suppose(self.finder.prior._replace(profit=usual))
+            self.solved_ = NEVER
+        if np.isnat(self.solved_):
+            self.finder.solve()
 
     async def refresh(self) -> Ints:
         """Take up looks and finds since the last time; the pages that were found."""

@@ -62,6 +62,11 @@ class Finder:
         self.yields.grow(sources)
         self._clicked = True
 
+    def suppose(self, prior: Prior) -> None:
+        """Let new pages be as wanted as this, as far as nothing is known of them."""
+        self.prior = self.yields.prior = prior
+        self._clicked = True
+
     def met(self, source: Ints, shown: Floats) -> None:
         """Learn how many links sources showed at their first visits; these are old."""
         self.finds.met(source, shown)
