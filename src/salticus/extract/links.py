@@ -15,10 +15,11 @@ from salticus.extract.address import ListedUrl, address, addresses, site
 from salticus.extract.base import Content
 from salticus.extract.canonical import canonical
 from salticus.extract.charset import declared
-from salticus.extract.clutter import bare, boxed, is_list_part, without_tracking
+from salticus.extract.clutter import bare, boxed, is_list_part
 from salticus.extract.document import document_of
 from salticus.types import Entry
 from salticus.types.dates import DAY_US
+from salticus.urls import without_tracking
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
