@@ -67,6 +67,7 @@ BROKEN: dict[str, tuple[Route, str, str]] = {
     "/gigabyte.xml": (reply(b"<urlset>", Content_Length=str(10**9)), "too_large", "3"),
     "/bomb.xml.gz": (reply(gzip.compress(b"<urlset>" + b" " * 70_000_000)), "broken", "too much"),
     "/deep.xml": (reply(b"<urlset>" + b"<url>" * 200_000), "broken", ""),
+    "/deep.html": (reply(b"<div>" * 100_000 + hub("/x")), "broken", "no links"),
     "/deep.json": (reply(b'{"items":' + b"[" * 200_000), "broken", "JSON"),
     "/addresses.html": (
         reply(hub("javascript:void(0)", "data:text/html,x", "mailto:a@b", "http://[", "#")),

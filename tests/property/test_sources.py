@@ -21,7 +21,7 @@ from salticus.errors import ExtractError, InputError
 from salticus.extract import links, source
 from salticus.extract.address import MAX_URL, address, addresses, parsed, site
 from salticus.extract.base import Content
-from salticus.extract.clutter import bare, without_session, without_tracking
+from salticus.extract.clutter import bare, without_session
 from salticus.extract.links import MAX_TITLE, digest, links_of, read_links
 from salticus.extract.price import currency, price
 from salticus.extract.source import Source
@@ -31,7 +31,7 @@ from salticus.signals.merchant import MerchantFeed, Spelling
 from salticus.signals.opened import Opened
 from salticus.types import Entry, Told
 from salticus.types.dates import written
-from salticus.urls import canonical
+from salticus.urls import canonical, without_tracking
 
 URL = "https://www.shop.example/list.xml"
 SPELLING = Spelling(price, currency, availability, condition)

@@ -6,8 +6,9 @@ import pytest
 
 from salticus.extract.address import address, site
 from salticus.extract.base import Content
-from salticus.extract.clutter import is_list_part, without_session, without_tracking
+from salticus.extract.clutter import is_list_part, without_session
 from salticus.extract.links import FEWEST, MOST, MOST_ALIKE, Listing, links_of, read_links
+from salticus.urls import without_tracking
 
 URL = "https://www.shop.example/hub/"
 

@@ -15,9 +15,10 @@ from salticus.extract.offer import Offer
 from salticus.extract.price import currency, price
 from salticus.extract.words import availability, condition
 from salticus.signals import opened
-from salticus.signals.merchant import FeedTally, MerchantFeed, Spelling, without_tracking
+from salticus.signals.merchant import FeedTally, MerchantFeed, Spelling
 from salticus.signals.opened import Opened
 from salticus.types import Told, Value
+from salticus.urls import without_tracking
 
 SPELLING = Spelling(price, currency, availability, condition)
 AT = int(datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp() * 1e6)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from salticus.urls import TRACKING
+
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
@@ -17,15 +19,8 @@ _SESSION_NAMES = (
     r"(?:(?:php|j|asp)?sess(?:ion)?_?id\w*|cfid|cftoken|zenid|oscsid|xtcsid)=[^&]*"
     r"|(?:sid|session|sess)=(?=[^&]*\d)[0-9a-z_-]{16,}"
 )
-_TRACKING_NAMES = (
-    r"(?:(?:utm|itm|mtm|hsa)_\w+|pk_(?:campaign|kwd|source|medium|content|cid)|(?:fb|g|d|y|tw|tt|wic)clid"
-    r"|msclkid|gclsrc|gad_source|[gw]braid|srsltid|igsh(?:id)?|li_fat_id|mc_[ce]id|mkt_tok"
-    r"|_hs(?:enc|mi)|vero_id|oly_\w+_id|at_(?:medium|campaign)|cmpid|wt_mc|xtor|s_cid|_g[al]"
-    r"|ref_src)=[^&]*"
-)
 _SESSION = re.compile(_SESSION_NAMES, re.I)
-_TRACKING = re.compile(_TRACKING_NAMES, re.I)
-_EITHER = re.compile(f"{_SESSION_NAMES}|{_TRACKING_NAMES}", re.I)
+_EITHER = re.compile(f"{_SESSION_NAMES}|{TRACKING}", re.I)
 _IN_PATH = re.compile(r";(?:jsessionid|phpsessid|sid)=[^?#;/]*|/\([sS]\([^/()]*\)\)", re.I)
 
 _BY_QUERY = re.compile(
@@ -62,22 +57,8 @@ def without_session(url: str) -> str:
     return _thinned(url, _SESSION)
 
 
-def without_tracking(url: str) -> str:
-    """The URL without what only tells its owner where readers came from.
-
-    >>> without_tracking("http://a.example/x?utm_source=rss&id=7&fbclid=Ab1")
-    'http://a.example/x?id=7'
-    """
-    path, _, query = url.partition("?")
-    parts = query.split("&")
-    kept = [part for part in parts if not _TRACKING.fullmatch(part)]
-    if len(kept) == len(parts):
-        return url
-    return f"{path}?{'&'.join(kept)}" if any(kept) else path
-
-
 def bare(url: str) -> str:
-    """The URL without either.
+    """The URL without the names of visitors, and without tracking parameters.
 
     >>> bare("http://a.example/x?sessionid=1&utm_medium=mail")
     'http://a.example/x'

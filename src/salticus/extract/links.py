@@ -15,10 +15,11 @@ from salticus.extract.address import ListedUrl, address, addresses, site
 from salticus.extract.base import Content
 from salticus.extract.canonical import canonical
 from salticus.extract.charset import declared
-from salticus.extract.clutter import bare, boxed, is_list_part, without_tracking
-from salticus.extract.document import document_of
+from salticus.extract.clutter import bare, boxed, is_list_part
+from salticus.extract.document import MAX_DEPTH, depth, document_of
 from salticus.types import Entry
 from salticus.types.dates import DAY_US
+from salticus.urls import without_tracking
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -109,8 +110,10 @@ def _opened(content: Content) -> LexborHTMLParser | None:
         return None
     if len(content.body) > MAX_HTML:
         content = replace(content, body=content.body[:MAX_HTML])
-    tree = document_of(content).nodes
-    return None if _closed(tree) else tree
+    document = document_of(content)
+    if depth(document.text) > MAX_DEPTH:  # it would take minutes to parse
+        return None
+    return None if _closed(document.nodes) else document.nodes
 
 
 def _written(nodes: Sequence[LexborNode], shunned: frozenset[str]) -> list[str]:

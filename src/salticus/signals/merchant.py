@@ -12,7 +12,7 @@ from salticus.errors import InputError
 from salticus.signals.opened import Opened
 from salticus.types import Told, Value
 from salticus.types.dates import written
-from salticus.urls import canonical
+from salticus.urls import canonical, without_tracking
 
 if TYPE_CHECKING:
     from salticus.markup import Element
@@ -43,10 +43,6 @@ _GAPS = re.compile(r"[^a-z0-9]+")
 _FAR = 65_535  # lines that an element can be said to be on
 SHOWN = 10  # bad rows that are named
 
-_TRACKING = re.compile(
-    r"(?:utm_\w*|gclid|gclsrc|gbraid|wbraid|dclid|fbclid|msclkid|yclid|srsltid|mc_[ce]id)=[^&]*",
-    re.I,
-)
 _CODE = re.compile(r"^[a-z]{3}(?=[\s\d])|(?<=[\s\d])[a-z]{3}$", re.I)
 _LABELS = ("title", "brand", "category", "condition", "id", "gtin", "group")
 _MAX_LABEL = 500
@@ -203,18 +199,6 @@ def _is_new(url: str, seen: set[int]) -> bool:
     known = len(seen)
     seen.add(hash(url))
     return len(seen) > known
-
-
-def without_tracking(url: str) -> str:
-    """The URL without the parameters that only say where a visitor came from.
-
-    >>> without_tracking("https://shop.example/p?id=1&utm_source=feed&gclid=x#top")
-    'https://shop.example/p?id=1#top'
-    """
-    address, mark, fragment = url.partition("#")
-    path, _, query = address.partition("?")
-    kept = "&".join(part for part in query.split("&") if not _TRACKING.fullmatch(part))
-    return f"{path}{'?' if kept else ''}{kept}{mark}{fragment}"
 
 
 class FeedRow(NamedTuple):

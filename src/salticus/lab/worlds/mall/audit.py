@@ -18,9 +18,9 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.lab.worlds.mall.stock import Stock
-from salticus.signals.merchant import without_tracking
 from salticus.store.base import VisitStore
 from salticus.types import Bools, Ints, Times, instant
+from salticus.urls import without_tracking
 
 DISALLOWED = "/private/"  # what the robots.txt of every shop forbids
 _NOTHING = -1
