@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -56,17 +57,31 @@ class Leap(Policy):
     predictor = "rhythm"
     patience = timedelta(days=1)
 
-    def __init__(self, *, few: float = 0.01, most: float = 0.5) -> None:
+    def __init__(
+        self, *, few: float = 0.01, most: float = 0.5, finding: float | None = None
+    ) -> None:
         if few < 0.0 or most <= 0.0:
             raise ConfigError(f"few is 0 or more and most is above 0, not {few:g} and {most:g}")
+        if finding is not None and not 0.0 <= finding <= 1.0:
+            raise ConfigError(f"finding is a share of the visits, not {finding:g}")
         self.few = few
         self.most = most
+        self.finding = finding
+        self.pace_ = np.nan  # visits a tick, on average
         self.price_, self.unread_price_ = np.nan, np.nan  # not known yet
         self._asked = (np.nan, np.nan)  # the prices of the last answer
 
     def expected(self, pages: Pages, visits: float) -> Floats:
         if pages.prospects is not None:
-            return self._finding(pages, pages.prospects, visits)
+            return self._with_new(pages, pages.prospects, visits)
+        return self._refreshing(pages, visits)
+
+    def pace(self, per_tick: float) -> None:
+        """A tick may count on so many visits."""
+        self.pace_ = per_tick
+
+    def _refreshing(self, pages: Pages, visits: float) -> Floats:
+        """What each page gets where nobody looks for new ones: all visits are spent."""
         worth, alone = self.worth(pages)
         order, then = np.negative(worth, out=worth), np.negative(alone, out=alone)
         expected = first(order, visits, then)
@@ -78,6 +93,21 @@ class Leap(Policy):
             for rows, share in ((others, rest), (hasty, left)):
                 expected[rows] = first(order[rows], share, then[rows])
         self._note_price(order, then, expected)
+        return expected
+
+    def _with_new(self, pages: Pages, prospects: Prospects, visits: float) -> Floats:
+        """What each page gets where new ones are to be found: at one price, or by a fixed split."""
+        if self.finding is None:
+            return self._finding(pages, prospects, visits)
+        new = (prospects.row >= 0) | ~np.isnan(prospects.remaining)
+        expected, old = np.zeros(len(pages)), replace(pages.take(~new), prospects=None)
+        turn = (1.0 - self.finding) * (visits if math.isnan(self.pace_) else self.pace_)
+        share = math.floor((pages.tick.number + 1) * turn) - math.floor(pages.tick.number * turn)
+        share = min(float(share), visits, float(len(old)))
+        expected[~new] = self._refreshing(old, share)
+        some = pages.take(new)
+        assert some.prospects is not None
+        expected[new] = self._finding(some, some.prospects, visits - share)
         return expected
 
     def _finding(self, pages: Pages, prospects: Prospects, visits: float) -> Floats:
