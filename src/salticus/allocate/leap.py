@@ -69,6 +69,8 @@ class Leap(Policy):
         self.finding = finding
         self.pace_ = np.nan  # visits a tick, on average
         self.price_, self.unread_price_ = np.nan, np.nan  # not known yet
+        self.owed_ = (0.0, np.nan)  # of a fixed split, to known pages, after the tick of a number
+        self._left: tuple[float, float] | None = None
         self._asked = (np.nan, np.nan)  # the prices of the last answer
 
     def expected(self, pages: Pages, visits: float) -> Floats:
@@ -101,14 +103,22 @@ class Leap(Policy):
             return self._finding(pages, prospects, visits)
         new = (prospects.row >= 0) | ~np.isnan(prospects.remaining)
         expected, old = np.zeros(len(pages)), replace(pages.take(~new), prospects=None)
-        turn = (1.0 - self.finding) * (visits if math.isnan(self.pace_) else self.pace_)
-        share = math.floor((pages.tick.number + 1) * turn) - math.floor(pages.tick.number * turn)
-        share = min(float(share), visits, float(len(old)))
+        owed = self._owed_in(pages.tick, visits)
+        share = float(min(math.floor(owed + 1e-9), math.floor(visits), len(old)))
         expected[~new] = self._refreshing(old, share)
+        self._asked = (self.price_, np.nan)  # that of finding, though it may have no visits now
         some = pages.take(new)
         assert some.prospects is not None
         expected[new] = self._finding(some, some.prospects, visits - share)
+        self._left = (owed - share, pages.tick.number)
         return expected
+
+    def _owed_in(self, tick: Tick, visits: float) -> float:
+        """Visits that are due to known pages by a tick: what they did not get is kept for a day."""
+        assert self.finding is not None
+        a_tick = (1.0 - self.finding) * (visits if math.isnan(self.pace_) else self.pace_)
+        owed, number = self.owed_
+        return owed + a_tick * min(np.nanmax([tick.number - number, 1.0]), 1.0 / tick.days)
 
     def _finding(self, pages: Pages, prospects: Prospects, visits: float) -> Floats:
         """The same where new pages are to be found: a source takes up its own visit, and those to
@@ -145,11 +155,12 @@ class Leap(Policy):
 
     def begin(self, pages: Pages) -> None:
         """Nothing is left from the last tick."""
-        self._asked = (self.price_, self.unread_price_)
+        self._asked, self._left = (self.price_, self.unread_price_), None
 
     def adopt(self) -> None:
         """The price of the last answer is that of the plan."""
         self.price_, self.unread_price_ = self._asked
+        self.owed_ = self._left or self.owed_
 
     def reached(self, worth: Floats, alone: Floats) -> Bools:
         """Which pages are worth a visit, by V per cost and by V without demand."""

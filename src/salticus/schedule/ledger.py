@@ -56,7 +56,8 @@ class Ledger:
         one = float(pages.cost.max(initial=1.0))
         until, balance = self.until_, self.balance_
         if np.isnat(until):
-            until, balance = end, max(one, rate * keep)
+            opening = tick.days if self.carry is None else keep
+            until, balance = end, max(one, rate * opening)
         earned = balance + rate * float(days_between(until, end))
         most = max(one, rate * keep) + rate * tick.days
         balance = min(earned, most) + 1e-9  # or 1/3 + 1/3 + 1/3 is never a whole visit
