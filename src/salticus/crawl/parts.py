@@ -203,7 +203,9 @@ def _ledger(config: Config, policy: Policy, *, once: bool) -> Ledger:
 
 def make_policy(config: Config) -> Policy:
     """The policy that the settings name."""
-    made: Policy = plugins.make("policy", config.policy, allocate.BUILTIN, seed=config.seed)
+    finding = None if config.finding is None else float(config.finding)
+    given = {"seed": config.seed, "finding": finding}
+    made: Policy = plugins.make("policy", config.policy, allocate.BUILTIN, **given)
     return made
 
 
