@@ -40,6 +40,10 @@ class Leap(Policy):
     gets no more than about the share `most` of the visits: that much goes, at most, to the few /
     most visited last.
 
+    Where new pages are to be found, these, sources and known pages have one price, in clicks; or a
+    fixed share `finding` of the visits is for sources and new pages, which then have a price of
+    their own.
+
     `price_` is the visit price of the last plan, in demand-weighted fresh days per visit of cost;
     where that is 0, because visits are left for pages that nobody reads, `unread_price_` is the
     least V without demand among them. Both are 0 while there are visits for all. Cost: linear.
@@ -114,11 +118,14 @@ class Leap(Policy):
         return expected
 
     def _owed_in(self, tick: Tick, visits: float) -> float:
-        """Visits that are due to known pages by a tick: what they did not get is kept for a day."""
+        """Visits that are due to known pages by a tick; what they could not get is kept for a day.
+        Without that account finding would take more than its share: what it spends in one tick is
+        missing in later ones, as no 24 hours hold more than the budget."""
         assert self.finding is not None
         a_tick = (1.0 - self.finding) * (visits if math.isnan(self.pace_) else self.pace_)
         owed, number = self.owed_
-        return owed + a_tick * min(np.nanmax([tick.number - number, 1.0]), 1.0 / tick.days)
+        ticks = 1.0 if math.isnan(number) else max(tick.number - number, 1.0)
+        return min(owed + a_tick * ticks, a_tick * max(1.0 / tick.days, 1.0))
 
     def _finding(self, pages: Pages, prospects: Prospects, visits: float) -> Floats:
         """The same where new pages are to be found: a source takes up its own visit, and those to

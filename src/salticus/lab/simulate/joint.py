@@ -31,7 +31,6 @@ from salticus.lab.simulate.discovery import (
     set_links,
 )
 from salticus.lab.simulate.estimates import predictor_of
-from salticus.lab.simulate.readers import Readership
 from salticus.lab.simulate.run import teach
 from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage
 from salticus.lab.worlds.copies import SimulatedCopies
@@ -76,7 +75,6 @@ class JointScore:
 class Watcher:
     """Counts what is served of the clicks on offers, and the visits of each kind."""
 
-    readers: Readership
     stage: Stage
     served: float = 0.0
     wanted: float = 0.0
@@ -85,7 +83,7 @@ class Watcher:
 
     def read(self, tick: Tick, copies: SimulatedCopies) -> None:
         if tick.start >= self.stage.score:
-            rows, clicks = self.readers.clicks(tick)
+            rows, clicks = self.stage.readers.clicks(tick)
             self.served += float(clicks[copies.fresh[rows]].sum())
             self.wanted += float(clicks.sum())
 
@@ -115,11 +113,11 @@ def crawl_both(
     """Crawl offers and links with leap: at one price, or with a fixed share of the visits for
     finding new pages. The links' first step is the tick before the crawl."""
     began = time.perf_counter()
-    watcher = Watcher(stage.readers, stage)
+    watcher = Watcher(stage)
     knowing = knowing or Knowing(taught_of(stage))
-    watcher.world = world = _world(stage, links, knowing.learning, watcher)
+    watcher.world = world = joint_world(stage, links, knowing.learning, watcher)
     predictor = deepcopy(knowing.predictor)
-    loop = Loop(world, _parts(stage, Leap(finding=finding), predictor, visits_a_day))
+    loop = Loop(world, joint_parts(stage, Leap(finding=finding), predictor, visits_a_day))
     loop.watchers.append(watcher)
     world.asks = loop.admit
     asyncio.run(loop.run(stage.end))
@@ -212,7 +210,10 @@ def mean_of(finding: float | None, scores: Sequence[JointScore]) -> dict[str, An
     }
 
 
-def _world(stage: Stage, links: LinkTruth, learning: Learning, watcher: Watcher) -> JointReplay:
+def joint_world(
+    stage: Stage, links: LinkTruth, learning: Learning, watcher: Watcher
+) -> JointReplay:
+    """Offers whose copies are all fresh, and sources that were visited just before the crawl."""
     offers = Replay(stage.truth, stage.readers, [watcher], seed=stage.seed)
     offers.begin(stage.crawl)
     offers.sync(stage.crawl - stage.rules.tick)
@@ -221,7 +222,8 @@ def _world(stage: Stage, links: LinkTruth, learning: Learning, watcher: Watcher)
     return JointReplay(offers, beside)
 
 
-def _parts(stage: Stage, policy: Leap, predictor: Predictor, visits_a_day: float) -> Parts:
+def joint_parts(stage: Stage, policy: Leap, predictor: Predictor, visits_a_day: float) -> Parts:
+    """What plans and learns with so many visits a day, whatever is found."""
     config = Config(
         budget=Budget(visits_a_day, per_page=False),
         tick=Span(seconds=stage.rules.tick.total_seconds()),
