@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from salticus.allocate.leap import Leap
+from salticus import allocate, plugins
+from salticus.allocate.base import Policy
 from salticus.clock import VirtualClock
 from salticus.config import Budget, Config, Share, Span
 from salticus.crawl.loop import Loop
@@ -117,7 +118,8 @@ def crawl_both(
     knowing = knowing or Knowing(taught_of(stage))
     watcher.world = world = joint_world(stage, links, knowing.learning, watcher)
     predictor = deepcopy(knowing.predictor)
-    loop = Loop(world, joint_parts(stage, Leap(finding=finding), predictor, visits_a_day))
+    leap: Policy = plugins.make("policy", "leap", allocate.BUILTIN, finding=finding)
+    loop = Loop(world, joint_parts(stage, leap, predictor, visits_a_day))
     loop.watchers.append(watcher)
     world.asks = loop.admit
     asyncio.run(loop.run(stage.end))
@@ -222,7 +224,7 @@ def joint_world(
     return JointReplay(offers, beside)
 
 
-def joint_parts(stage: Stage, policy: Leap, predictor: Predictor, visits_a_day: float) -> Parts:
+def joint_parts(stage: Stage, policy: Policy, predictor: Predictor, visits_a_day: float) -> Parts:
     """What plans and learns with so many visits a day, whatever is found."""
     config = Config(
         budget=Budget(visits_a_day, per_page=False),

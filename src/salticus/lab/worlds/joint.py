@@ -76,11 +76,11 @@ class JointReplay:
 def joined(pages: Pages, new: Pages, first: int) -> Pages:
     """The columns of both; ids of `new`, which has the prospects, and its hosts are counted on."""
     assert new.prospects is not None
+    prospects = _padded(new.prospects, len(pages))
     new = replace(new, ids=new.ids + first, host=new.host + len(pages.capacity))
     both = {name: (getattr(pages, name), getattr(new, name)) for name in Pages.columns()}
     columns: dict[str, Any] = {name: np.concatenate(pair) for name, pair in both.items()}
     capacity = np.concatenate([pages.capacity, new.capacity])
-    prospects = _padded(new.prospects, len(pages))
     return replace(pages, **columns, capacity=capacity, prospects=prospects)
 
 
