@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -39,6 +40,10 @@ class Leap(Policy):
     gets no more than about the share `most` of the visits: that much goes, at most, to the few /
     most visited last.
 
+    Where new pages are to be found, these, sources and known pages have one price, in clicks; or a
+    fixed share `finding` of the visits is for sources and new pages, which then have a price of
+    their own.
+
     `price_` is the visit price of the last plan, in demand-weighted fresh days per visit of cost;
     where that is 0, because visits are left for pages that nobody reads, `unread_price_` is the
     least V without demand among them. Both are 0 while there are visits for all. Cost: linear.
@@ -56,17 +61,33 @@ class Leap(Policy):
     predictor = "rhythm"
     patience = timedelta(days=1)
 
-    def __init__(self, *, few: float = 0.01, most: float = 0.5) -> None:
+    def __init__(
+        self, *, few: float = 0.01, most: float = 0.5, finding: float | None = None
+    ) -> None:
         if few < 0.0 or most <= 0.0:
             raise ConfigError(f"few is 0 or more and most is above 0, not {few:g} and {most:g}")
+        if finding is not None and not 0.0 <= finding <= 1.0:
+            raise ConfigError(f"finding is a share of the visits, not {finding:g}")
         self.few = few
         self.most = most
+        self.finding = finding
+        self.pace_ = np.nan  # visits a tick, on average
         self.price_, self.unread_price_ = np.nan, np.nan  # not known yet
+        self.owed_ = (0.0, np.nan)  # of a fixed split, to known pages, after the tick of a number
+        self._left: tuple[float, float] | None = None
         self._asked = (np.nan, np.nan)  # the prices of the last answer
 
     def expected(self, pages: Pages, visits: float) -> Floats:
         if pages.prospects is not None:
-            return self._finding(pages, pages.prospects, visits)
+            return self._with_new(pages, pages.prospects, visits)
+        return self._refreshing(pages, visits)
+
+    def pace(self, per_tick: float) -> None:
+        """A tick may count on so many visits."""
+        self.pace_ = per_tick
+
+    def _refreshing(self, pages: Pages, visits: float) -> Floats:
+        """What each page gets where nobody looks for new ones: all visits are spent."""
         worth, alone = self.worth(pages)
         order, then = np.negative(worth, out=worth), np.negative(alone, out=alone)
         expected = first(order, visits, then)
@@ -79,6 +100,32 @@ class Leap(Policy):
                 expected[rows] = first(order[rows], share, then[rows])
         self._note_price(order, then, expected)
         return expected
+
+    def _with_new(self, pages: Pages, prospects: Prospects, visits: float) -> Floats:
+        """What each page gets where new ones are to be found: at one price, or by a fixed split."""
+        if self.finding is None:
+            return self._finding(pages, prospects, visits)
+        new = (prospects.row >= 0) | ~np.isnan(prospects.remaining)
+        expected, old = np.zeros(len(pages)), replace(pages.take(~new), prospects=None)
+        owed = self._owed_in(pages.tick, visits)
+        share = float(min(math.floor(owed + 1e-9), math.floor(visits), len(old)))
+        expected[~new] = self._refreshing(old, share)
+        self._asked = (self.price_, np.nan)  # that of finding, though it may have no visits now
+        some = pages.take(new)
+        assert some.prospects is not None
+        expected[new] = self._finding(some, some.prospects, visits - share)
+        self._left = (owed - share, pages.tick.number)
+        return expected
+
+    def _owed_in(self, tick: Tick, visits: float) -> float:
+        """Visits that are due to known pages by a tick; what they could not get is kept for a day.
+        Without that account finding would take more than its share: what it spends in one tick is
+        missing in later ones, as no 24 hours hold more than the budget."""
+        assert self.finding is not None
+        a_tick = (1.0 - self.finding) * (visits if math.isnan(self.pace_) else self.pace_)
+        owed, number = self.owed_
+        ticks = 1.0 if math.isnan(number) else max(tick.number - number, 1.0)
+        return min(owed + a_tick * ticks, a_tick * max(1.0 / tick.days, 1.0))
 
     def _finding(self, pages: Pages, prospects: Prospects, visits: float) -> Floats:
         """The same where new pages are to be found: a source takes up its own visit, and those to
@@ -115,11 +162,12 @@ class Leap(Policy):
 
     def begin(self, pages: Pages) -> None:
         """Nothing is left from the last tick."""
-        self._asked = (self.price_, self.unread_price_)
+        self._asked, self._left = (self.price_, self.unread_price_), None
 
     def adopt(self) -> None:
         """The price of the last answer is that of the plan."""
         self.price_, self.unread_price_ = self._asked
+        self.owed_ = self._left or self.owed_
 
     def reached(self, worth: Floats, alone: Floats) -> Bools:
         """Which pages are worth a visit, by V per cost and by V without demand."""

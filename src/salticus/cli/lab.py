@@ -12,6 +12,7 @@ import typer
 
 from salticus.cli import options, output
 from salticus.cli.options import REQUIRED, Texts, arg, day, flag, from_options, opt, span
+from salticus.cli.simulating import study_one_price as study_one_price
 from salticus.config import Budget
 from salticus.errors import ConfigError
 
@@ -178,6 +179,7 @@ def make_publishers(
     sources: int = typer.Option(3000, min=1),
     days: int = opt(21, "Days on which links appear.", min=1),
     links: float = opt(4.0, "New links a day on the median source."),
+    profit: float = opt(5.0, "Clicks on a page of the median source."),
     rhythm: bool = opt(False, "Links come by day, vanish, and stand on two sources.", "--rhythm"),
     step: str = opt("10min", "How finely times are known."),
     seed: int = opt(0, "Fixes the publishers."),

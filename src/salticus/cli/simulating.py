@@ -14,7 +14,8 @@ from salticus.config import Budget, CrawlRate, Share
 from salticus.errors import ConfigError
 
 if TYPE_CHECKING:
-    from salticus.lab.simulate.stage import InstaSettings
+    from salticus.exchange.folder import Log
+    from salticus.lab.simulate.stage import InstaSettings, SimulationSettings
 
 
 def policies(
@@ -65,6 +66,12 @@ def simulate(
     rate: Texts = opt(
         None, "Find new pages, with 0.1/s visits or 10% of the links that appear; may be repeated."
     ),
+    publishers: str | None = opt(
+        None, "Find new pages beside: so many synthetic sources, or the links of this log."
+    ),
+    split: Texts = opt(
+        None, "With --publishers: a fixed share of the visits for finding, 30%; may be repeated."
+    ),
     start: str | None = opt(None, "First day of the history."),
     pages: int | None = opt(None, "A random sample of so many.", min=1),
     tick: str | None = opt(None, "Planning step. [default: 2h, or the log's resolution]"),
@@ -101,7 +108,8 @@ def simulate(
 ) -> None:
     """Replay a log with several policies and budgets: how fresh would each have kept the copy?
 
-    With --rate its links are replayed: how soon would each have found the new pages?
+    With --rate its links are replayed: how soon would each have found the new pages? With
+    --publishers leap refreshes the log's pages and finds new ones on one budget.
     """
     if rate:
         if budget:
@@ -134,10 +142,10 @@ def simulate(
         rendered=float(flag("rendered", Share.parse, rendered)),
     )
     budgets = budget or ["10%"]
-    if requests and insta is not None:
-        raise typer.BadParameter("--insta: leave out --requests, which has no policy beside it")
-    if not requests and gate and insta is None:
-        raise typer.BadParameter("--gate: gates decide on clicks; add --insta or --requests")
+    _check(locals())
+    if publishers is not None:
+        _both(source, rules, publishers, budgets, (split, json))
+        return
     with output.steps() as told:
         if requests:
             shares = [flag("budget", Share.parse, text) for text in budgets]
@@ -156,6 +164,22 @@ def simulate(
         output.table(report["log"]["name"], *table(report))
         for note in report["notes"]:
             typer.echo(f"note: {note}")
+
+
+def _check(given: dict[str, Any]) -> None:
+    """Refuse options that do not go together."""
+    requests, insta = given["requests"], given["insta"] is not None
+    beside = given["policy"] or requests or insta or given["plot"] is not None
+    if given["publishers"] is not None and beside:
+        raise typer.BadParameter(
+            "--publishers: leave out --policy (it is leap), --requests, --insta and --plot"
+        )
+    if given["split"] and given["publishers"] is None:
+        raise typer.BadParameter("--split: there is nothing to find; add --publishers")
+    if requests and insta:
+        raise typer.BadParameter("--insta: leave out --requests, which has no policy beside it")
+    if not requests and given["gate"] and not insta:
+        raise typer.BadParameter("--gate: gates decide on clicks; add --insta or --requests")
 
 
 class DiscoveryOptions(NamedTuple):
@@ -192,6 +216,26 @@ def _find(log: Path, policies: Texts, rates: list[str], given: DiscoveryOptions)
             typer.echo(f"note: {note}")
 
 
+def _both(
+    log: Log,
+    rules: SimulationSettings,
+    publishers: str,
+    budgets: list[str],
+    wanted: tuple[Texts, Path | None],
+) -> None:
+    """Replay a log beside publishers, at one price and with the splits that are wanted."""
+    from salticus.charts.joint import joint_table
+    from salticus.lab.simulate.joint import contest
+
+    splits, json = wanted
+    visits = [flag("budget", Budget.parse, text) for text in budgets]
+    shares = [float(flag("split", Share.parse, text)) for text in splits or ()]
+    with output.steps() as told:
+        report = contest(log, rules, publishers, (visits, [None, *shares]), told)
+    if output.write_json(report, json):
+        output.table(report["log"]["name"], *joint_table(report))
+
+
 def _insta(share: str | None, gates: list[str] | None, gate_share: str) -> InstaSettings | None:
     from salticus.lab.simulate.stage import InstaSettings
 
@@ -202,3 +246,30 @@ def _insta(share: str | None, gates: list[str] | None, gate_share: str) -> Insta
     gate = (gates or ["instacrawl"])[0]
     parts = flag("insta", Share.parse, share), flag("gate-share", Share.parse, gate_share)
     return InstaSettings(float(parts[0]), gate, float(parts[1]))
+
+
+def study_one_price(
+    budget: Texts = opt(
+        None, "Visits per page and day; may be repeated. [default: 2, 5, 10, 20, 50 %]"
+    ),
+    split: Texts = opt(
+        None, "Share of the visits for finding; may be repeated. [default: 10 % to 90 %]"
+    ),
+    offers: int = opt(2000, "Offers of each world.", min=1),
+    sources: int = opt(60, "Sources of each world.", min=1),
+    days: int = opt(14, "Days measured.", min=1),
+    runs: int = opt(10, "Worlds, each with a seed of its own.", min=1),
+    seed: int = options.SEED,
+    json: Path | None = options.JSON_FILE,
+) -> None:
+    """Refresh offers and find new pages on one budget: one price beside the best fixed split."""
+    from salticus.charts.joint import one_price_table
+    from salticus.lab.studies.one_price import BUDGETS, SPLITS, OnePriceSettings, study
+
+    settings = from_options(OnePriceSettings, locals())
+    budgets = [float(flag("budget", Share.parse, text)) for text in budget or ()] or BUDGETS
+    splits = [float(flag("split", Share.parse, text)) for text in split or ()] or SPLITS
+    with output.steps() as told:
+        report = study(settings, budgets, splits, told)
+    if output.write_json(report, json):
+        output.table("clicks served", *one_price_table(report))

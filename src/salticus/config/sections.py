@@ -224,6 +224,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     predictor: str | None = None  # what the policy asks for
     spacing: str = "even"
     explore: Share = Share(0.045)
+    finding: Share | None = None  # of the visits, for new pages; not given, one price decides
     proposers: tuple[str, ...] = ()  # of visits, beside the built-in ones: ``file.py:Class``
     freshness_target: Share | None = None
     max_interval: Span | None = None

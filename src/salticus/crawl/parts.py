@@ -204,7 +204,9 @@ def _ledger(config: Config, policy: Policy, *, once: bool) -> Ledger:
 def make_policy(config: Config) -> Policy:
     """The policy that the settings name."""
     known = allocate.BUILTIN | allocate.DISCOVERY
-    made: Policy = plugins.make("policy", config.policy, known, seed=config.seed)
+    finding = None if config.finding is None else float(config.finding)
+    given = {"seed": config.seed, "finding": finding}
+    made: Policy = plugins.make("policy", config.policy, known, **given)
     return made
 
 

@@ -21,8 +21,9 @@ class Ledger:
     Laws: any 24 hours of world time hold at most the budget (a budget that does not pay for a visit
     a day: at most one); what is left over is carried for at most `carry` (if not given, one tick;
     where new pages are to be found, as long as the policy has `patience`) or up to one visit, the
-    dearest if they differ, and a new ledger opens with as much; a dropped visit is refunded, one
-    that failed is not. The first law is kept exactly: a visit that would be
+    dearest if they differ, and a new ledger opens with as much, but without `carry` with a tick's
+    only: a day's visits, spent at once, would come all at once on every day that follows. A dropped
+    visit is refunded, one that failed is not. The first law is kept exactly: a visit that would be
     one too many is released when the visit that is a whole budget older is a day past. A visit that
     costs more than 1 counts as so many. What the user orders by hand does not count. A budget per
     page grows with pages that were found only as far as `caps` say.
@@ -56,7 +57,8 @@ class Ledger:
         one = float(pages.cost.max(initial=1.0))
         until, balance = self.until_, self.balance_
         if np.isnat(until):
-            until, balance = end, max(one, rate * keep)
+            opening = tick.days if self.carry is None else keep
+            until, balance = end, max(one, rate * opening)
         earned = balance + rate * float(days_between(until, end))
         most = max(one, rate * keep) + rate * tick.days
         balance = min(earned, most) + 1e-9  # or 1/3 + 1/3 + 1/3 is never a whole visit
