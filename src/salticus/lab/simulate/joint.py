@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from salticus.clock import VirtualClock
 from salticus.config import Budget, Config, Share, Span
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import Given, Parts, make_parts
+from salticus.crawl.scout import admit
 from salticus.errors import ConfigError
 from salticus.exchange.folder import Log
 from salticus.exchange.linked import LinkTruth
@@ -121,7 +123,7 @@ def crawl_both(
     leap: Policy = plugins.make("policy", "leap", allocate.BUILTIN, finding=finding)
     loop = Loop(world, joint_parts(stage, leap, predictor, visits_a_day))
     loop.watchers.append(watcher)
-    world.asks = loop.admit
+    world.asks = partial(admit, loop)
     asyncio.run(loop.run(stage.end))
     served, wanted = _articles(world.links, stage)
     offers, sources, articles = watcher.visits.tolist()
