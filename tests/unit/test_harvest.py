@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from salticus.allocate.finding import page_worth, source_worth
+from salticus.allocate.finding import _net, page_worth, source_worth
+from salticus.predict.finder import ModelFinder
 from salticus.predict.harvest import CLASSES, GAPS, Finds, HeldPages, Yields
 from salticus.predict.interest import Prior
 from salticus.types import Floats, Harvest, Ints, Prospects
+from salticus.types.prospects import own_time
 
 HOUR = 1.0 / 24.0
 
@@ -54,6 +56,69 @@ def test_a_dearer_visit_makes_no_source_worth_more_pages(data: st.DataObject) ->
     assert not nothing.any(), "no page is worth as much"
     assert not none.any()
     assert 0.01 <= page_worth(harvest) <= 50.0
+
+
+def test_a_page_that_may_stand_for_long_makes_a_source_worth_a_visit() -> None:
+    """New pages are below the price, but half of them stand and are above it: who looks often sees
+    which."""
+    gaps = HOUR * 2.0 ** np.arange(GAPS)
+    finds, each = 10.0 * gaps[None], np.where(np.arange(GAPS) < 5, 5.0, 20.0)[None]
+    ages, row = np.array([2.0 * HOUR]), np.zeros(1, dtype=np.int64)
+    for stays, better in ((0.5, True), (0.0, False)):
+        harvest = Harvest(gaps, finds, each, stays=np.full(GAPS - 1, stays))
+        harvest.each[0, 5:] = 1e4 if better else 20.0
+        net = _net(harvest, row, 10.0)
+        assert (net[0, 0] > 0.0) == better
+        assert source_worth(prospects(harvest, 1), row, ages, 10.0)[1][0] == 0.0, "none at once"
+
+
+@given(rows=st.lists(st.floats(0.01, 30.0), min_size=1, max_size=20), price=st.floats(0.0, 30.0))
+def test_where_pages_are_worth_less_with_time_none_is_waited_for(
+    rows: list[float], price: float
+) -> None:
+    gaps = HOUR * 2.0 ** np.arange(GAPS)
+    each = np.array(rows)[:, None] * 0.9 ** np.arange(GAPS)
+    harvest = Harvest(gaps, gaps * np.ones((len(rows), 1)), each, stays=np.ones(GAPS - 1))
+    assert np.array_equal(_net(harvest, np.arange(len(rows)), price), np.maximum(each - price, 0.0))
+
+
+def test_own_time_runs_when_links_appear() -> None:
+    """Links that come by day only: a visit in the morning is to find few, one at night many."""
+    part, every = Finds(20, shortest=HOUR, usual=HOUR), np.arange(20)
+    start = np.datetime64("2026-01-05", "us")
+    for hour in range(24 * 21):
+        at = np.full(20, start + np.timedelta64(hour + 1, "h"))
+        new = np.full(20, 5.0 if 8 <= hour % 24 < 20 else 0.0)
+        part.learn(every, np.full(20, HOUR), new, at)
+    week = part.week.table_[0]
+    night, day = (
+        own_time(week, np.datetime64(f"2026-02-03T{hour}", "us"), np.array([8.0 * HOUR]))[0]
+        for hour in ("06", "18")
+    )
+    assert day == pytest.approx(16.0 * HOUR, rel=0.1)
+    assert night < 0.1 * day
+    assert own_time(week, start, np.array([7.0]))[0] == pytest.approx(7.0)
+
+
+def test_echo_knows_found_pages_by_the_model_of_its_price() -> None:
+    """P·e^(−m·age), whatever curves were measured; new pages are worth the profit itself."""
+    finder, rng = ModelFinder(3, resolution=HOUR), np.random.default_rng(0)
+    for hour in range(48):
+        pages = HeldPages(
+            source=np.arange(3),
+            age=np.full(3, (hour + 0.5) * HOUR),
+            standing=np.zeros(3, dtype=np.int64),
+            since=np.full(3, (hour + 0.5) * HOUR),
+            clicks=rng.poisson(9.0 * np.exp(-0.1 * hour), 3).astype(np.float64),
+        )
+        finder.watch(pages, HOUR)
+    finder.solve()
+    profit, decay, _ = finder.interest_
+    every, old = np.arange(3), np.full(3, 0.3)
+    assert np.array_equal(finder.remaining(every, 0.0 * old, 0.0 * old), profit)
+    left = finder.remaining(every, old, 2.0 * old)
+    assert left == pytest.approx(profit * np.exp(-decay * 0.9))
+    assert finder.harvest_.finds[:, 0] == pytest.approx(finder.links_.rate * HOUR, rel=0.1)
 
 
 def test_links_are_learnt_by_source_and_by_gap() -> None:

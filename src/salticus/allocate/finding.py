@@ -19,18 +19,37 @@ def source_worth(
     of its own. To come every τ days is best where (G − Λ)/τ is greatest, that is when
     V = G(τ) − τG'(τ) reaches the price. If links appear at the rate λ and stay, and interest in
     their pages decays from P at the rate m, this is λP/m·g(mτ) at the price 0 (ALGORITHMS §0).
+    Links appear in own time: by night V hardly grows.
     """
     harvest, own = prospects.harvest, prospects.row[rows]
-    finds, each = harvest.at(own, ages)
-    slope = _gain(harvest, own, ages * math.sqrt(2.0), price)
-    slope -= _gain(harvest, own, ages / math.sqrt(2.0), price)
-    worth = finds * np.maximum(each - price, 0.0) - slope / math.log(2.0)
+    net, since = _net(harvest, own, price), harvest.own(ages)
+    finds, each = harvest.at(own, ages, since)
+
+    def gain(by: float) -> Floats:
+        found = harvest.at(own, ages * by, since * by)[0]
+        return np.asarray(found * _between(harvest.gaps, net, ages * by))
+
+    slope = gain(math.sqrt(2.0)) - gain(math.sqrt(0.5))
+    worth = gain(1.0) - slope / math.log(2.0)
     return np.maximum(worth, 0.0), np.where(each > price, finds, 0.0)
 
 
-def _gain(harvest: Harvest, rows: Ints, ages: Floats, price: float) -> Floats:
-    finds, each = harvest.at(rows, ages)
-    return np.asarray(finds * np.maximum(each - price, 0.0))
+def _net(harvest: Harvest, rows: Ints, price: float) -> Floats:
+    """Clicks that each page found after each gap brings above the price, if it is visited when that
+    is best: at once, or if its link still stands after as long again, and so on."""
+    net = np.maximum(harvest.each[rows] - price, 0.0)
+    if harvest.stays is not None:
+        for gap in range(len(harvest.gaps) - 2, -1, -1):
+            np.maximum(net[:, gap], harvest.stays[gap] * net[:, gap + 1], out=net[:, gap])
+    return np.asarray(net)
+
+
+def _between(gaps: Floats, values: Floats, ages: Floats) -> Floats:
+    """Values of each row, in proportion to the logarithm of the days between two gaps."""
+    place = np.clip(np.log2(np.maximum(ages, 1e-12) / gaps[0]), 0.0, len(gaps) - 1.0)
+    low = np.minimum(place.astype(np.int64), len(gaps) - 2)
+    row, part = np.arange(len(ages)), place - low
+    return np.asarray((1.0 - part) * values[row, low] + part * values[row, low + 1])
 
 
 def page_worth(harvest: Harvest) -> float:

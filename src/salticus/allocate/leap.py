@@ -21,7 +21,9 @@ from salticus.types.state import State
 _DAY_US = int(DAY.astype(np.int64))
 _NEVER = int(NEVER.astype(np.int64))
 _YEAR, _MONTH = 365.0, 30.0  # days
-_FOLLOWS = 2.4  # a day: how fast the price follows what is wanted at it, where new pages come
+_FOLLOWS = 0.6  # a day: how fast the price follows what is wanted at it, where new pages come
+_SWAY = 2.0  # how far off, as a logarithm, what is wanted counts at most
+_CHOICE = 4.0  # wanted for each visit that there is, so that none expires: the best are made
 _FIRST, _LEAST = 0.5, 0.01  # of what a new page is worth: the price at first, and the lowest
 
 
@@ -76,6 +78,8 @@ class Leap(Policy):
         self.owed_ = (0.0, np.nan)  # of a fixed split, to known pages, after the tick of a number
         self._left: tuple[float, float] | None = None
         self._asked = (np.nan, np.nan)  # the prices of the last answer
+        self._each = 0.0  # clicks on a new page at the price of the last plan, 0 = not known
+        self._asked_each = 0.0
 
     def expected(self, pages: Pages, visits: float) -> Floats:
         if pages.prospects is not None:
@@ -134,7 +138,8 @@ class Leap(Policy):
             return np.zeros(len(pages))
         worth, alone = self.worth(pages)
         rows = np.flatnonzero(prospects.row >= 0)
-        level = self._level(page_worth(prospects.harvest))
+        self._asked_each = each = page_worth(prospects.harvest)
+        level = self._level(each)
         _, finds = source_worth(prospects, rows, _ages_of(pages, rows), level)
         burden = np.ones(len(pages))
         burden[rows] += np.where(np.isnat(pages.last_answer[rows]), 0.0, finds)  # all are old
@@ -144,9 +149,12 @@ class Leap(Policy):
         return in_turn(order, burden, visits)
 
     def _level(self, each: float) -> float:
-        """The visit price as it has been lately, if new pages are worth so much on average."""
-        known = self.price_ if math.isfinite(self.price_) else _FIRST * each
-        return max(known, _LEAST * each)
+        """The visit price as it has been lately, if new pages are worth so much on average; it
+        grows with that, which is known badly at first."""
+        if not math.isfinite(self.price_):
+            return _FIRST * each
+        grown = each / self._each if self._each > 0.0 else 1.0
+        return max(self.price_ * grown, _LEAST * each)
 
     def _note_price(self, order: Floats, then: Floats, expected: Floats) -> None:
         """The last page in the order that is chosen tells the price."""
@@ -168,6 +176,7 @@ class Leap(Policy):
         """The price of the last answer is that of the plan."""
         self.price_, self.unread_price_ = self._asked
         self.owed_ = self._left or self.owed_
+        self._each = self._asked_each
 
     def reached(self, worth: Floats, alone: Floats) -> Bools:
         """Which pages are worth a visit, by V per cost and by V without demand."""
@@ -219,10 +228,14 @@ class Leap(Policy):
         return np.flatnonzero(newest < ranked(newest, min(int(self.few / self.most * n), n - 1)))
 
     def state(self) -> State:
-        return {"price": np.array([self.price_, self.unread_price_])}
+        return {
+            "price": np.array([self.price_, self.unread_price_]),
+            "each": np.array(self._each),
+        }
 
     def restore(self, state: State) -> None:
         self.price_, self.unread_price_ = (float(price) for price in state["price"])
+        self._each = self._asked_each = float(state.get("each", 0.0))
 
 
 def _ages_of(pages: Pages, rows: Ints) -> Floats:
@@ -232,10 +245,10 @@ def _ages_of(pages: Pages, rows: Ints) -> Floats:
 
 
 def _next_price(price: float, wanted: float, visits: float, tick: Tick) -> float:
-    """The price for the next tick: higher if more visits were wanted at this one than there were,
-    lower if less, by a factor of e in ten hours at most."""
-    off = math.log((wanted + 1.0) / (visits + 1.0))
-    return price * math.exp(_FOLLOWS * tick.days * min(max(off, -1.0), 1.0))
+    """The price for the next tick: higher if more than `_CHOICE` times the visits were wanted at
+    this one, lower if less; slow, so that it is the same by day and by night."""
+    off = math.log((wanted + 1.0) / (_CHOICE * visits + 1.0))
+    return price * math.exp(_FOLLOWS * tick.days * min(max(off, -_SWAY), _SWAY))
 
 
 def _index(survival: Survival | None, ages: Floats, step: float) -> Floats:

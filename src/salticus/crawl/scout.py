@@ -130,7 +130,7 @@ class Scout:
             again, number = some.take(~first), number[~first]
             days = days_between(again.since, again.at)
             counts = (c.astype(np.float64) for c in (again.new, again.kept, again.gone))
-            self.finder.visited(SourceVisits(number, days, *counts))
+            self.finder.visited(SourceVisits(number, days, *counts), again.at)
         np.maximum.at(self.last_.view(np.int64), numbers, looks.at.view(np.int64))
         self._solve(looks.at.max())
 
@@ -211,7 +211,7 @@ class Scout:
             span=_spread(number, span),
             usual=_spread(number, np.full(len(self.ids_), _USUAL)),
             row=number,
-            harvest=self.finder.harvest_,
+            harvest=replace(self.finder.harvest_, until=instant(pages.tick.end)),
         )
 
     def worth(self, pages: Ints, now: Instant) -> Floats:

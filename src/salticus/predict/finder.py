@@ -9,7 +9,7 @@ import numpy as np
 from salticus.predict.harvest import Finds, HeldPages, Yields
 from salticus.predict.interest import Interest, Prior, ages, interest
 from salticus.predict.links import VISITS, LinkRates, Links, SourceVisits, seen_days
-from salticus.types import Floats, Harvest, Ints
+from salticus.types import Floats, Harvest, Ints, Times
 from salticus.types.compiled import compiled
 from salticus.types.state import State, part_of
 
@@ -71,10 +71,10 @@ class Finder:
         """Learn how many links sources showed at their first visits; these are old."""
         self.finds.met(source, shown)
 
-    def visited(self, found: SourceVisits) -> None:
-        """Learn what visits to sources found; no source twice."""
+    def visited(self, found: SourceVisits, at: Times | None = None) -> None:
+        """Learn what visits to sources found, made `at` these times; no source twice."""
         self.rates.learn(found)
-        self.finds.learn(found.source, found.days, found.new)
+        self.finds.learn(found.source, found.days, found.new, at)
 
     def watch(self, pages: HeldPages, days: float) -> None:
         """Learn how often pages were clicked in so many days."""
@@ -91,9 +91,9 @@ class Finder:
             self.interest_: Interest = interest(self.clicks_, self.watched_, self.edges, self.prior)
             self.yields.solve()
             self._clicked = False
-        self.harvest_ = Harvest(
-            self.finds.gaps, self.finds.solve(), self.yields.by_gap(self.finds.gaps)
-        )
+        gaps, finds = self.finds.gaps, self.finds.solve()
+        stays, week = self.finds.stays(), self.finds.week.table_[0]
+        self.harvest_ = Harvest(gaps, finds, self.yields.by_gap(gaps), stays, week)
 
     def remaining(self, source: Ints, stood: Floats, since: Floats) -> Floats:
         """Clicks that pages of these sources will get yet, whose links `stood` for so many days
@@ -111,6 +111,7 @@ class Finder:
             "counted": yields.clicks_,
             "through": yields.watched_,
             **{f"rates_{name}": column for name, column in self.rates.state().items()},
+            **{f"week_{name}": column for name, column in finds.week.state().items()},
         }
 
     def restore(self, state: State) -> None:
@@ -121,7 +122,34 @@ class Finder:
         finds.shown_ = state["shown"].copy()
         yields.clicks_, yields.watched_ = state["counted"].copy(), state["through"].copy()
         self.rates.restore(part_of(state, "rates_"))
+        if week := part_of(state, "week_"):
+            finds.week.restore(week)
         self.solve()
+
+
+class ModelFinder(Finder):
+    """Believes in ECHO's model of a source: links appear at the rate λ, vanish at v, and interest
+    in their pages decays from P at the rate m. Who finds a price by these must know found pages by
+    them, too: measured curves say another worth, and at a price that is above it none is visited.
+    """
+
+    def solve(self) -> None:
+        super().solve()
+        self.harvest_ = modelled(self.finds.gaps, self.links_, self.interest_)
+
+    def remaining(self, source: Ints, stood: Floats, since: Floats) -> Floats:
+        """P·e^(−m·age)."""
+        profit, decay, _ = (column[source] for column in self.interest_)
+        return np.asarray(profit * np.exp(-decay * (stood + since)))
+
+
+def modelled(gaps: Floats, links: Links, interest: Interest) -> Harvest:
+    """What visits find by ECHO's model after each of these gaps, and the clicks on each page."""
+    rate, vanish = links.rate[:, None], links.vanish[:, None]
+    profit, decay = interest.profit[:, None], interest.decay[:, None]
+    finds = rate * seen_days(gaps[None], vanish)
+    clicks = rate * profit * seen_days(gaps[None], np.maximum(decay, vanish))
+    return Harvest(gaps, finds, clicks / np.maximum(finds, 1e-300))
 
 
 class KnownSources(NamedTuple):
@@ -142,13 +170,9 @@ class KnowingFinder(Finder):
         sure = np.zeros(len(known.rate))
         self.links_ = Links(known.rate, sure, known.vanish)
         self.interest_ = Interest(known.profit, known.decay, sure)
-        rate, profit, decay, vanish = (column[:, None] for column in known)
-        gaps = self.finds.gaps
-        finds = rate * seen_days(gaps[None], vanish)
-        clicks = rate * profit * seen_days(gaps[None], decay)
-        self.harvest_ = Harvest(gaps, finds, clicks / np.maximum(finds, 1e-300))
+        self.harvest_ = modelled(self.finds.gaps, self.links_, self.interest_)
 
-    def visited(self, found: SourceVisits) -> None:
+    def visited(self, found: SourceVisits, at: Times | None = None) -> None:
         """Known already."""
 
     def watch(self, pages: HeldPages, days: float) -> None:

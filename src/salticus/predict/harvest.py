@@ -14,7 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from salticus.predict.interest import Prior
-from salticus.types import Columns, Floats, Floats32, Ints
+from salticus.predict.rhythm import Week
+from salticus.types import Columns, Floats, Floats32, Harvest, Ints, Times
+from salticus.types.dates import DAY_US
+from salticus.types.prospects import own_time
 
 GAPS = 14  # between visits, each twice the one before
 CLASSES = 10  # of how long links stood, and of the time since: each twice as long as the one before
@@ -32,7 +35,8 @@ class Finds:
     φ grows with the gap, but not faster: a link that appeared has a smaller chance to stand yet. A
     source is drawn to the mean of all, and that in proportion to the links that it showed at its
     first visit. Before anything is known, a visit `usual` days after another finds one. What was
-    found fades over 14 days. Cost: linear in visits; to solve, in sources.
+    found fades over 14 days. Gaps are of own time, which runs as links appear through the week on
+    all sources together (`Week`). Cost: linear in visits; to solve, in sources.
     """
 
     def __init__(self, sources: int, *, shortest: float, usual: float) -> None:
@@ -41,6 +45,8 @@ class Finds:
         self.new_: Floats = np.zeros((sources, GAPS))
         self.visits_: Floats = np.zeros((sources, GAPS))
         self.shown_: Floats = np.full(sources, np.nan)
+        self.week = Week()
+        self.told_: Floats = self.solve()
 
     def grow(self, sources: int) -> None:
         """Make room for so many sources."""
@@ -49,13 +55,17 @@ class Finds:
             np.pad(table, ((0, more), (0, 0))) for table in (self.new_, self.visits_)
         )
         self.shown_ = np.pad(self.shown_, (0, more), constant_values=np.nan)
+        self.told_ = self.solve()
 
     def met(self, source: Ints, shown: Floats) -> None:
         """First visits: so many links were there, all old."""
         self.shown_[source] = shown
 
-    def learn(self, source: Ints, days: Floats, new: Floats) -> None:
-        """Visits so many days after the ones before, which found so many links; no source twice."""
+    def learn(self, source: Ints, days: Floats, new: Floats, at: Times | None = None) -> None:
+        """Visits so many days after the ones before, which found so many links; no source twice. If
+        it is not said when they were `at`, nothing is learnt of the week."""
+        if at is not None and len(source):
+            days = self._own(source, days, new, at)
         fade = np.exp(-days / _MEMORY)[:, None]
         place = np.clip(np.log2(np.maximum(days, 1e-12) / self.gaps[0]), 0.0, GAPS - 1.0)
         low = np.minimum(place.astype(np.int64), GAPS - 2)
@@ -64,12 +74,21 @@ class Finds:
             table[source, low] += (1.0 - place + low) * told
             table[source, low + 1] += (place - low) * told
 
+    def _own(self, source: Ints, days: Floats, new: Floats, at: Times) -> Floats:
+        """The days until each visit in own time, having learnt what these visits say of it."""
+        own = own_time(self.week.table_[0], at, days)
+        told = Harvest(self.gaps, self.told_, self.told_).at(source, own)[0]
+        end = at.view(np.int64)
+        start = end - (days * DAY_US).astype(np.int64)
+        self.week.learn(np.zeros(len(at), dtype=np.int64), start, end, told / own, new)
+        return own
+
     def solve(self) -> Floats:
         """Links that a visit to each source finds after each of the gaps.
 
         C and φ by turns, each the likeliest for the other, links being Poisson's.
         """
-        curve = 2.0 ** (_GROWTH * np.arange(GAPS))
+        curve: Floats = np.asarray(2.0 ** (_GROWTH * np.arange(GAPS)))
         found, met = self.new_.sum(axis=1), np.isfinite(self.shown_)
         usual = (self.shown_[met] + 1.0).mean() if met.any() else 1.0
         beside = np.where(met, (self.shown_ + 1.0) / usual, 1.0)
@@ -83,8 +102,15 @@ class Finds:
             told = (scale @ self.visits_) * curve
             curve *= (self.new_.sum(axis=0) + _LINKS) / (told + _LINKS)
             steps = np.clip(np.diff(np.log2(curve)), 0.0, 1.0)
-            curve = 2.0 ** np.concatenate([[0.0], np.cumsum(steps)])
-        return np.asarray(scale[:, None] * curve)
+            curve = np.asarray(2.0 ** np.concatenate([[0.0], np.cumsum(steps)]))
+        self.curve_ = curve
+        self.told_ = np.asarray(scale[:, None] * curve)
+        return self.told_
+
+    def stays(self) -> Floats:
+        """Of the links found after each gap but the last, the share that stands for as long again:
+        those that a visit after twice the gap would find besides those of its second half."""
+        return np.diff(self.curve_) / self.curve_[:-1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,8 @@ class LinkRates:
     τ days after another sees those of (1 − e^(−vτ))/v days; by these the new links are divided, not
     by a calendar week. A source is drawn to its group, and that to all sources, by how much is
     known of it (`pooled_priors`); so is v, by as much as one link that stood as long as others do.
-    `default_rate` is that of a source of which nothing is known, like of all others.
+    `default_rate` is that of a source of which nothing is known, like of all others. If `plain`,
+    new links are divided by all days, as published: those that vanish unseen do not count.
 
     >>> rates = LinkRates()
     >>> rates.learn(SourceVisits(*(np.array([x]) for x in (7, 0.5, 30.0, 60.0, 0.0))))
@@ -57,8 +58,11 @@ class LinkRates:
     array([58.])
     """
 
-    def __init__(self, *, visits: int = VISITS, default_rate: float = 1.0) -> None:
+    def __init__(
+        self, *, visits: int = VISITS, default_rate: float = 1.0, plain: bool = False
+    ) -> None:
         self.visits = visits
+        self.plain = plain
         self.default_rate = default_rate
         self.ids_: Ints = np.empty(0, dtype=np.int64)
         self.seen_: Ints = np.empty(0, dtype=np.int64)  # visits to each, forgotten ones too
@@ -80,7 +84,8 @@ class LinkRates:
         """What is known of these sources (ids, ascending), each with the number of its group."""
         days, new, kept, gone = np.moveaxis(self._told(sources), 1, 0)
         vanish = vanishing(days, kept, gone)
-        count, watched = new.sum(axis=1), seen_days(days, vanish[:, None]).sum(axis=1)
+        seen = days if self.plain else seen_days(days, vanish[:, None])
+        count, watched = new.sum(axis=1), seen.sum(axis=1)
         common = (count.sum() + 1.0) / (watched.sum() + 1.0 / self.default_rate)
         alike = np.full(len(sources), -1)
         a, b = pooled_priors(count, watched, group, alike, rate=float(common))

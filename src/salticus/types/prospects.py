@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.types.arrays import Columns, Floats, Ints, Times
+from salticus.types.arrays import DAY, NEVER, Columns, Floats, Instant, Ints, Times
+
+_MONDAY = np.datetime64("1970-01-05", "us")
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,31 +16,61 @@ class Harvest:
     """What visits to sources bring, a row a source, by how long ago the last one was.
 
     After `gaps` days, each twice the one before, a visit finds `finds` new links, and each of their
-    pages gets `each` clicks from then on.
+    pages gets `each` clicks from then on. A share `stays` of the links found after a gap stands for
+    as long again; not given, none is waited for. Links are found by own time, in which they appear
+    evenly: `week` says how many days of it have passed since Monday at the start of each hour, and
+    at the end of the week. Days are those `until` a time; without one, own time is plain time.
     """
 
     gaps: Floats
     finds: Floats
     each: Floats
+    stays: Floats | None = None
+    week: Floats | None = None
+    until: Instant = NEVER
 
-    def at(self, rows: Ints, ages: Floats) -> tuple[Floats, Floats]:
-        """Both after so many days: powers of the days between two gaps; after less than the
-        shortest, links in proportion to the days.
+    def own(self, ages: Floats) -> Floats:
+        """The last so many days in own time."""
+        if self.week is None or np.isnat(self.until):
+            return ages
+        return own_time(self.week, self.until, ages)
+
+    def at(self, rows: Ints, ages: Floats, own: Floats | None = None) -> tuple[Floats, Floats]:
+        """Both after so many days, links by `own` ones: powers of the days between two gaps; after
+        less than the shortest, links in proportion to the days.
 
         >>> one = Harvest(np.array([1.0, 2.0]), np.array([[3.0, 6.0]]), np.array([[8.0, 4.0]]))
         >>> one.at(np.zeros(3, dtype=int), np.array([0.5, 1.25, 9.0]))
         (array([1.5 , 3.75, 6.  ]), array([8. , 6.4, 4. ]))
         """
-        short = np.minimum(ages / self.gaps[0], 1.0)
+        own = ages if own is None else own
+        finds, each = self._curve(self.finds, rows, own), self._curve(self.each, rows, ages)
+        return finds * np.minimum(own / self.gaps[0], 1.0), each
+
+    def _curve(self, curves: Floats, rows: Ints, ages: Floats) -> Floats:
         last = len(self.gaps) - 1
         place = np.clip(np.log2(np.maximum(ages, 1e-12) / self.gaps[0]), 0.0, last)
         low = np.minimum(place.astype(np.int64), last - 1)
         part = place - low
-        finds, each = (
-            curves[rows, low] ** (1.0 - part) * curves[rows, low + 1] ** part
-            for curves in (self.finds, self.each)
-        )
-        return finds * short, each
+        return np.asarray(curves[rows, low] ** (1.0 - part) * curves[rows, low + 1] ** part)
+
+
+def own_time(week: Floats, until: Instant | Times, days: Floats) -> Floats:
+    """Days of own time in so many days until then, by a week as in `Harvest`.
+
+    >>> busy = np.concatenate([np.linspace(0.0, 7.0, 25), np.full(144, 7.0)])  # on Mondays only
+    >>> own_time(busy, np.datetime64("2026-01-05T12:00", "us"), np.array([0.5, 1.0, 7.0]))
+    array([3.5, 3.5, 7. ])
+    """
+    end = np.asarray((until - _MONDAY) / DAY)
+    return np.asarray(_own(week, end) - _own(week, end - days))
+
+
+def _own(week: Floats, at: Floats) -> Floats:
+    """Days of own time from the first Monday until so many days later."""
+    weeks = np.floor(at / 7.0)
+    hours = np.arange(len(week))
+    return np.asarray(7.0 * weeks + np.interp((at - 7.0 * weeks) * 24.0, hours, week))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +97,7 @@ class Prospects(Columns):
 
     def finds(self, rows: Ints, ages: Floats) -> Floats:
         """New links that each source has to show so many days after a visit."""
-        return self.harvest.at(self.row[rows], ages)[0]
+        return self.harvest.at(self.row[rows], ages, self.harvest.own(ages))[0]
 
 
 @dataclass(frozen=True, slots=True)

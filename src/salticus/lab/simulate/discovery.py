@@ -15,6 +15,7 @@ import numpy as np
 
 from salticus import allocate, plugins
 from salticus.allocate.base import Policy
+from salticus.allocate.discovery import EchoNewpages
 from salticus.allocate.echo import EchoSources, quality, revisits
 from salticus.clock import VirtualClock
 from salticus.config import Budget, Config, CrawlRate, Share, Span
@@ -26,7 +27,7 @@ from salticus.exchange.folder import Log
 from salticus.exchange.linked import LinkTruth, read_linked
 from salticus.exchange.write import spelt
 from salticus.lab.worlds.links import PUSH, RESOLVE, LinkReplay
-from salticus.predict.finder import Finder, KnowingFinder, KnownSources
+from salticus.predict.finder import Finder, KnowingFinder, KnownSources, ModelFinder
 from salticus.predict.links import VISITS
 from salticus.types import Floats, Ints
 from salticus.types.frames import pl
@@ -81,12 +82,19 @@ class Learning:
     known: KnownSources | None = None
     seed: int = 0
 
-    def finder(self, truth: LinkTruth) -> Finder:
-        """What learns from visits to the sources of a log, or knows them."""
+    def finder(self, truth: LinkTruth, policy: Policy | None = None) -> Finder:
+        """What learns from visits to the sources of a log, or knows them; for a policy that takes
+        its price from ECHO's model, by that model. As published, a policy pays for all links that
+        appear; so for it only those appear that it sees."""
         if self.known is not None:
             return KnowingFinder(self.known, resolution=truth.step / _DAY)
         bins = max(self.bins, truth.step) / _DAY
-        return Finder(truth.sources, resolution=bins, visits=self.history)
+        n = truth.sources
+        if isinstance(policy, EchoNewpages) and not policy.published:
+            return ModelFinder(n, resolution=bins, visits=self.history)
+        finder = Finder(n, resolution=bins, visits=self.history)
+        finder.rates.plain = isinstance(policy, EchoNewpages) and policy.page_cost > 0.0
+        return finder
 
 
 LEARNING = Learning()
@@ -228,10 +236,10 @@ def replay(
 ) -> LinkReplay:
     """The world after a policy has crawled its links."""
     truth.attention.rewind()
-    seed, finder = learning.seed, learning.finder(truth)
-    world = LinkReplay(truth, finder, resolve=learning.resolve, push=learning.push)
-    known = allocate.DISCOVERY | {"leap": allocate.BUILTIN["leap"]}
+    seed, known = learning.seed, allocate.DISCOVERY | {"leap": allocate.BUILTIN["leap"]}
     made: Policy = plugins.make("policy", policy, known, seed=seed)
+    finder = learning.finder(truth, made)
+    world = LinkReplay(truth, finder, resolve=learning.resolve, push=learning.push)
     config = Config(
         budget=Budget(visits_a_day, per_page=False),
         tick=Span(seconds=truth.step.total_seconds()),

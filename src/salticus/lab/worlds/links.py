@@ -106,7 +106,7 @@ class LinkReplay:
             span=np.concatenate([self.sight_.span * day, none]),
             usual=np.concatenate([np.full(many, 0.5), none]),
             row=np.concatenate([np.arange(many), np.full(len(waiting), -1)]),
-            harvest=self.finder.harvest_,
+            harvest=replace(self.finder.harvest_, until=instant(tick.end)),
         )
         return replace(
             blank_pages(n),
@@ -125,7 +125,7 @@ class LinkReplay:
     async def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
         step, source = self.step(plan.tick), plan.page < self.truth.sources
         told, found = look(self.sight_, self.truth, plan.page[source], step)
-        self.finder.visited(told)
+        self.finder.visited(told, np.full(len(told), instant(plan.tick.end)))
         yield self._outcomes(plan, source, told.new > 0)
         self._waiting = np.sort(np.concatenate([self._waiting, found]))
         await self._ask(found, step, plan.tick)
