@@ -123,5 +123,5 @@ def test_a_store_that_cannot_be_is_refused_before_anything_is_compiled(tmp_path:
 
 def test_all_is_compiled_before_the_mall_of_a_demo_opens(tmp_path: Path) -> None:
     names = {line.partition(" ")[0] for line in said(DEMO, str(tmp_path))}
-    needed = {"allocate.leap._weigh", "allocate.leap._ages", "predict.worth.rhythm_worth"}
+    needed = {"allocate.leap._ages", "predict.worth.rhythm_worth"}
     assert {f"salticus.{name}" for name in needed} <= names

@@ -6,6 +6,7 @@ import asyncio
 import json
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 from salticus.allocate.leap import Leap
 from salticus.cli import app
 from salticus.crawl.loop import Loop
+from salticus.crawl.scout import admit
 from salticus.errors import ConfigError
 from salticus.exchange.folder import Log
 from salticus.exchange.linked import LinkTruth
@@ -86,11 +88,11 @@ def test_offers_that_nobody_reads_change_nothing_for_the_links(stage: Stage) -> 
     links = links_beside(stage, "12")
     both = joint_world(stage, links, LEARNING, Watcher(stage))
     loop = Loop(both, joint_parts(stage, Leap(), Gamma(), 40.0))
-    both.asks = loop.admit
+    both.asks = partial(admit, loop)
     asyncio.run(loop.run(stage.end))
     alone = LinkReplay(links, LEARNING.finder(links))
     loop = Loop(alone, joint_parts(stage, Leap(), Gamma(), 40.0))
-    alone.asks = loop.admit
+    alone.asks = partial(admit, loop)
     asyncio.run(loop.run(stage.end))
     assert (alone.fetched_ >= 0).any()
     np.testing.assert_array_equal(both.links.fetched_, alone.fetched_)

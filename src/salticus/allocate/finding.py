@@ -6,7 +6,15 @@ import math
 
 import numpy as np
 
-from salticus.types import Floats, Harvest, Ints, Prospects
+from salticus.types import Floats, Harvest, Ints, Pages, Prospects, days_between, instant
+
+_MONTH = 30.0  # days
+
+
+def source_ages(pages: Pages, rows: Ints) -> Floats:
+    """Days since each source answered last; a month if it never did."""
+    ages = days_between(pages.unanswered_since(rows), instant(pages.tick.start))
+    return np.where(np.isnan(ages), _MONTH, np.maximum(ages, 0.0))
 
 
 def source_worth(

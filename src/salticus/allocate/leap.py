@@ -9,7 +9,7 @@ from datetime import timedelta
 import numpy as np
 
 from salticus.allocate.base import Policy, known
-from salticus.allocate.finding import page_worth, source_worth
+from salticus.allocate.finding import page_worth, source_ages, source_worth
 from salticus.allocate.rates import rows_by_host
 from salticus.allocate.share import first, in_turn, ranked
 from salticus.errors import ConfigError
@@ -20,7 +20,7 @@ from salticus.types.state import State
 
 _DAY_US = int(DAY.astype(np.int64))
 _NEVER = int(NEVER.astype(np.int64))
-_YEAR, _MONTH = 365.0, 30.0  # days
+_YEAR = 365.0  # days
 _FOLLOWS = 0.6  # a day: how fast the price follows what is wanted at it, where new pages come
 _SWAY = 2.0  # how far off, as a logarithm, what is wanted counts at most
 _CHOICE = 4.0  # wanted for each visit that there is, so that none expires: the best are made
@@ -44,7 +44,8 @@ class Leap(Policy):
 
     Where new pages are to be found, these, sources and known pages have one price, in clicks; or a
     fixed share `finding` of the visits is for sources and new pages, which then have a price of
-    their own.
+    their own. What is worth less than the price waits, and its visits are kept for a day; those
+    that would be lost are made at any price.
 
     `price_` is the visit price of the last plan, in demand-weighted fresh days per visit of cost;
     where that is 0, because visits are left for pages that nobody reads, `unread_price_` is the
@@ -140,13 +141,25 @@ class Leap(Policy):
         rows = np.flatnonzero(prospects.row >= 0)
         self._asked_each = each = page_worth(prospects.harvest)
         level = self._level(each)
-        _, finds = source_worth(prospects, rows, _ages_of(pages, rows), level)
+        _, finds = source_worth(prospects, rows, source_ages(pages, rows), level)
         burden = np.ones(len(pages))
         burden[rows] += np.where(np.isnat(pages.last_answer[rows]), 0.0, finds)  # all are old
         order = np.lexsort((pages.ids, -alone, -worth))
-        order = order[worth[order] >= level]
-        self._asked = (_next_price(level, float(burden[order].sum()), visits, pages.tick), np.nan)
-        return in_turn(order, burden, visits)
+        wanted = np.cumsum(burden[order])
+        if not math.isfinite(self.price_) and len(order):
+            enough = min(int(np.searchsorted(wanted, _CHOICE * visits)), len(order) - 1)
+            level = min(level, float(worth[order[enough]]))
+        many = int(np.count_nonzero(worth >= level))
+        asked = float(wanted[many - 1]) if many else 0.0
+        self._asked = (_next_price(level, asked, visits, pages.tick), np.nan)
+        spare = self._spare(pages.tick, visits)
+        many = max(many, min(int(np.searchsorted(wanted, spare)) + (spare > 0.0), len(order)))
+        return in_turn(order[:many], burden, visits)
+
+    def _spare(self, tick: Tick, visits: float) -> float:
+        """Visits that are lost unless this tick makes them, at whatever price."""
+        kept = self.pace_ / tick.days * (self.patience / timedelta(days=1))
+        return 0.0 if math.isnan(kept) else max(visits - max(kept, 1.0), 0.0)
 
     def _level(self, each: float) -> float:
         """The visit price as it has been lately, if new pages are worth so much on average; it
@@ -203,9 +216,10 @@ class Leap(Policy):
         cost = known("cost", pages.cost, pages.ids)
         worth = alone * (demand / cost)
         if pages.prospects is not None:
-            rows, more = self._promised(pages, pages.prospects)
-            worth[rows] += more / cost[rows]
-            alone[rows] += more
+            rows, promised = self._promised(pages, pages.prospects)
+            new = ~np.isnan(pages.prospects.remaining[rows])  # what fresh copies are worth, too
+            worth[rows] = np.where(new, 0.0, worth[rows]) + promised / cost[rows]
+            alone[rows] = np.where(new, 0.0, alone[rows]) + promised
         return worth, alone
 
     def _promised(self, pages: Pages, prospects: Prospects) -> tuple[Ints, Floats]:
@@ -213,7 +227,7 @@ class Leap(Policy):
         the rows of these, and how many."""
         level = self._level(page_worth(prospects.harvest))
         sources = np.flatnonzero(prospects.row >= 0)
-        found, _ = source_worth(prospects, sources, _ages_of(pages, sources), level)
+        found, _ = source_worth(prospects, sources, source_ages(pages, sources), level)
         new = np.flatnonzero(~np.isnan(prospects.remaining))
         rows = np.concatenate([sources, new])
         more = np.concatenate([found, prospects.remaining[new]])
@@ -236,12 +250,6 @@ class Leap(Policy):
     def restore(self, state: State) -> None:
         self.price_, self.unread_price_ = (float(price) for price in state["price"])
         self._each = self._asked_each = float(state.get("each", 0.0))
-
-
-def _ages_of(pages: Pages, rows: Ints) -> Floats:
-    """Days since each source answered last; a month if it never did."""
-    last = pages.unanswered_since()[rows].view(np.int64)
-    return _ages(last, int(instant(pages.tick.start).astype(np.int64)), _MONTH)
 
 
 def _next_price(price: float, wanted: float, visits: float, tick: Tick) -> float:

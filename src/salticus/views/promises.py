@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from salticus.allocate.base import Priced
-from salticus.allocate.finding import source_worth
+from salticus.allocate.finding import source_ages, source_worth
 from salticus.crawl.standing import Standing
-from salticus.types import Floats, Ints, Pages, Prospects, days_between, instant, moment
+from salticus.types import Floats, Ints, Pages, Prospects, instant, moment
 from salticus.types.state import places
 from salticus.views.times import when
 
@@ -84,7 +84,7 @@ def promised(standing: Standing, sources: Ints) -> dict[int, Promise]:
         return {}
     rows, known = places(pages.ids, sources)
     rows = rows[known]
-    rows = rows[pages.prospects.row[rows] >= 0]
+    rows = rows[(pages.prospects.row[rows] >= 0) & ~np.isnat(pages.last_answer[rows])]
     price = price_of(standing)
     worth, new = _now(pages, pages.prospects, rows, price or 0.0)
     intervals = _intervals(pages.prospects, rows, price)
@@ -104,7 +104,7 @@ def promised(standing: Standing, sources: Ints) -> dict[int, Promise]:
 
 def _now(pages: Pages, prospects: Prospects, rows: Ints, price: float) -> tuple[Floats, Floats]:
     """What a visit in the coming tick is worth, and how many new pages it would find."""
-    ages = days_between(pages.last_visit[rows], instant(pages.tick.start))
+    ages = source_ages(pages, rows)
     worth, _ = source_worth(prospects, rows, ages, price)
     return worth, prospects.finds(rows, ages)
 
