@@ -9,7 +9,7 @@ from datetime import timedelta
 import numpy as np
 
 from salticus.allocate.base import Policy, known
-from salticus.allocate.finding import page_worth, source_worth
+from salticus.allocate.finding import page_worth, source_worth, unseen_for
 from salticus.allocate.rates import rows_by_host
 from salticus.allocate.share import first, in_turn, ranked
 from salticus.errors import ConfigError
@@ -20,7 +20,7 @@ from salticus.types.state import State
 
 _DAY_US = int(DAY.astype(np.int64))
 _NEVER = int(NEVER.astype(np.int64))
-_YEAR, _MONTH = 365.0, 30.0  # days
+_YEAR = 365.0  # days
 _FOLLOWS = 0.6  # a day: how fast the price follows what is wanted at it, where new pages come
 _SWAY = 2.0  # how far off, as a logarithm, what is wanted counts at most
 _CHOICE = 4.0  # wanted for each visit that there is, so that none expires: the best are made
@@ -140,9 +140,9 @@ class Leap(Policy):
         rows = np.flatnonzero(prospects.row >= 0)
         self._asked_each = each = page_worth(prospects.harvest)
         level = self._level(each)
-        _, finds = source_worth(prospects, rows, _ages_of(pages, rows), level)
+        _, finds = source_worth(prospects, rows, unseen_for(pages, rows), level)
         burden = np.ones(len(pages))
-        burden[rows] += np.where(np.isnat(pages.last_answer[rows]), 0.0, finds)  # all are old
+        burden[rows] += finds
         order = np.lexsort((pages.ids, -alone, -worth))
         order = order[worth[order] >= level]
         self._asked = (_next_price(level, float(burden[order].sum()), visits, pages.tick), np.nan)
@@ -213,7 +213,7 @@ class Leap(Policy):
         the rows of these, and how many."""
         level = self._level(page_worth(prospects.harvest))
         sources = np.flatnonzero(prospects.row >= 0)
-        found, _ = source_worth(prospects, sources, _ages_of(pages, sources), level)
+        found, _ = source_worth(prospects, sources, unseen_for(pages, sources), level)
         new = np.flatnonzero(~np.isnan(prospects.remaining))
         rows = np.concatenate([sources, new])
         more = np.concatenate([found, prospects.remaining[new]])
@@ -236,12 +236,6 @@ class Leap(Policy):
     def restore(self, state: State) -> None:
         self.price_, self.unread_price_ = (float(price) for price in state["price"])
         self._each = self._asked_each = float(state.get("each", 0.0))
-
-
-def _ages_of(pages: Pages, rows: Ints) -> Floats:
-    """Days since each source answered last; a month if it never did."""
-    last = pages.unanswered_since()[rows].view(np.int64)
-    return _ages(last, int(instant(pages.tick.start).astype(np.int64)), _MONTH)
 
 
 def _next_price(price: float, wanted: float, visits: float, tick: Tick) -> float:

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from salticus.allocate.base import Priced
-from salticus.allocate.finding import source_worth
+from salticus.allocate.finding import source_worth, unseen_for
 from salticus.crawl.standing import Standing
-from salticus.types import Floats, Ints, Pages, Prospects, days_between, instant, moment
+from salticus.types import Floats, Ints, Pages, Prospects, instant, moment
 from salticus.types.state import places
 from salticus.views.times import when
 
@@ -104,9 +104,9 @@ def promised(standing: Standing, sources: Ints) -> dict[int, Promise]:
 
 def _now(pages: Pages, prospects: Prospects, rows: Ints, price: float) -> tuple[Floats, Floats]:
     """What a visit in the coming tick is worth, and how many new pages it would find."""
-    ages = days_between(pages.last_visit[rows], instant(pages.tick.start))
+    ages = unseen_for(pages, rows)
     worth, _ = source_worth(prospects, rows, ages, price)
-    return worth, prospects.finds(rows, ages)
+    return worth, prospects.finds(rows, np.where(np.isfinite(ages), ages, 0.0))
 
 
 def _intervals(prospects: Prospects, rows: Ints, price: float | None) -> Floats:
