@@ -24,6 +24,7 @@ _YEAR = 365.0  # days
 _FOLLOWS = 0.6  # a day: how fast the price follows what is wanted at it, where new pages come
 _SWAY = 2.0  # how far off, as a logarithm, what is wanted counts at most
 _CHOICE = 4.0  # wanted for each visit that there is, so that none expires: the best are made
+_SPARE = 2.0  # standard deviations of the pages that will be found, for which visits are kept
 _FIRST, _LEAST = 0.5, 0.01  # of what a new page is worth: the price at first, and the lowest
 
 
@@ -146,7 +147,9 @@ class Leap(Policy):
         order = np.lexsort((pages.ids, -alone, -worth))
         order = order[worth[order] >= level]
         self._asked = (_next_price(level, float(burden[order].sum()), visits, pages.tick), np.nan)
-        return in_turn(order, burden, visits)
+        expected = in_turn(order, burden, visits)
+        spare = _SPARE * math.sqrt(float(expected @ (burden - 1.0)))
+        return in_turn(order, burden, max(visits - spare, 0.5 * visits))
 
     def _level(self, each: float) -> float:
         """The visit price as it has been lately, if new pages are worth so much on average; it
