@@ -84,7 +84,7 @@ def promised(standing: Standing, sources: Ints) -> dict[int, Promise]:
         return {}
     rows, known = places(pages.ids, sources)
     rows = rows[known]
-    rows = rows[pages.prospects.row[rows] >= 0]
+    rows = rows[(pages.prospects.row[rows] >= 0) & ~np.isnat(pages.last_answer[rows])]
     price = price_of(standing)
     worth, new = _now(pages, pages.prospects, rows, price or 0.0)
     intervals = _intervals(pages.prospects, rows, price)
@@ -106,7 +106,7 @@ def _now(pages: Pages, prospects: Prospects, rows: Ints, price: float) -> tuple[
     """What a visit in the coming tick is worth, and how many new pages it would find."""
     ages = unseen_for(pages, rows)
     worth, _ = source_worth(prospects, rows, ages, price)
-    return worth, prospects.finds(rows, np.where(np.isfinite(ages), ages, 0.0))
+    return worth, prospects.finds(rows, ages)
 
 
 def _intervals(prospects: Prospects, rows: Ints, price: float | None) -> Floats:
