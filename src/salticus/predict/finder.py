@@ -74,10 +74,14 @@ class Finder:
         """Learn how many links sources showed at their first visits; these are old."""
         self.finds.met(source, shown)
 
-    def visited(self, found: SourceVisits, at: Times | None = None) -> None:
-        """Learn what visits to sources found, made `at` these times; no source twice."""
+    def visited(
+        self, found: SourceVisits, at: Times | None = None, shows: Floats | None = None
+    ) -> None:
+        """Learn what visits to sources found, made `at` these times; no source twice. If a source
+        `shows` new pages that others have shown since the visit before, it would have found these,
+        too."""
         self.rates.learn(found)
-        self.finds.learn(found.source, found.days, found.new, at)
+        self.finds.learn(found.source, found.days, found.new if shows is None else shows, at)
 
     def watch(self, pages: HeldPages, days: float) -> None:
         """Learn how often pages were clicked in so many days."""
@@ -182,7 +186,9 @@ class KnowingFinder(Finder):
         self.interest_ = Interest(known.profit, known.decay, sure)
         self.harvest_ = modelled(self.finds.gaps, self.links_, self.interest_)
 
-    def visited(self, found: SourceVisits, at: Times | None = None) -> None:
+    def visited(
+        self, found: SourceVisits, at: Times | None = None, shows: Floats | None = None
+    ) -> None:
         """Known already."""
 
     def watch(self, pages: HeldPages, days: float) -> None:

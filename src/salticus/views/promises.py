@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from salticus.allocate.base import Priced
-from salticus.allocate.finding import source_ages, source_worth
+from salticus.allocate.finding import source_worth, unseen_for
 from salticus.crawl.standing import Standing
 from salticus.types import Floats, Ints, Pages, Prospects, instant, moment
 from salticus.types.state import places
@@ -104,7 +104,7 @@ def promised(standing: Standing, sources: Ints) -> dict[int, Promise]:
 
 def _now(pages: Pages, prospects: Prospects, rows: Ints, price: float) -> tuple[Floats, Floats]:
     """What a visit in the coming tick is worth, and how many new pages it would find."""
-    ages = source_ages(pages, rows)
+    ages = unseen_for(pages, rows)
     worth, _ = source_worth(prospects, rows, ages, price)
     return worth, prospects.finds(rows, ages)
 
