@@ -171,7 +171,7 @@ class Census:
             kind=table.kind,
             rule=rule,
             merchant=self._host,
-            category=np.broadcast_to(-1, len(table.ids)),
+            category=table.kind.astype(np.int64),  # articles do not change as their sources do
             added=table.added,
             last_visit=table.last_visit,
             last_answer=table.last_answer,

@@ -23,6 +23,7 @@ GAPS = 14  # between visits, each twice the one before
 CLASSES = 10  # of how long links stood, and of the time since: each twice as long as the one before
 _MEMORY = 14.0  # days
 _GROWTH = 0.7  # by which links grow with the gap, as a power, before anything is known
+_STANDS = 1.01 / 24.0  # days for which links stand as a rule: up to there all are seen
 _LINKS = 10.0  # of a gap that it takes to believe them more than that
 _SOURCE = 0.5  # links of a source that it takes to believe them more than other sources
 _PAGES = 5.0  # the same of pages, each as different from others as its mean
@@ -88,7 +89,8 @@ class Finds:
 
         C and φ by turns, each the likeliest for the other, links being Poisson's.
         """
-        curve: Floats = np.asarray(2.0 ** (_GROWTH * np.arange(GAPS)))
+        growth = np.where(self.gaps[1:] <= _STANDS, 1.0, _GROWTH)
+        curve: Floats = np.asarray(2.0 ** np.append(0.0, np.cumsum(growth)))
         found, met = self.new_.sum(axis=1), np.isfinite(self.shown_)
         usual = (self.shown_[met] + 1.0).mean() if met.any() else 1.0
         beside = np.where(met, (self.shown_ + 1.0) / usual, 1.0)

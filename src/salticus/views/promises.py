@@ -42,7 +42,7 @@ class Promise(msgspec.Struct, frozen=True):
         said += f", and must be worth {self.visit_price:.2g}"
         if self.interval is None:
             return f"{said}, which it never is: only exploration looks at it again"
-        return f"{said}, as it is {span_words(self.interval)} after the last one"
+        return f"{said}, as it is {span_words(self.interval)} after what it shows was last seen"
 
 
 class FoundPage(msgspec.Struct, frozen=True):
