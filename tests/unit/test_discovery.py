@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,11 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from salticus import plugins
 from salticus.allocate import BUILTIN, DISCOVERY
 from salticus.allocate.discover import Discover
 from salticus.allocate.discovery import EchoNewpages, Miniflux, NewsCrawl, standing_of
+from salticus.cli import app
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.linked import Clicked, LinkTruth, Shown, read_linked
@@ -29,6 +32,7 @@ from salticus.lab.simulate.discovery import (
 )
 from salticus.lab.worlds.links import LinkReplay
 from salticus.lab.worlds.publishers import PublisherSettings, make_publishers, publishers
+from salticus.lab.worlds.sight import blind, look
 from salticus.predict.finder import Finder
 from salticus.testing import a_tick, blank_pages
 from salticus.types import (
@@ -312,3 +316,31 @@ def test_what_sources_promise_is_worked_out_every_half_hour() -> None:
         start = truth.start + number * truth.step
         asyncio.run(world.pages(Tick(number, start, start + truth.step)))
     assert len(solved) == 3
+
+
+def test_a_page_on_several_sources_counts_for_the_first_or_for_all() -> None:
+    truth, _ = publishers(replace(SMALL, sources=8, steady=False, again=0.9), 2)
+    every, last = np.arange(truth.sources), truth.steps - 1
+    sight = [blind(truth), blind(truth)]
+    once, one = look(sight[0], truth, every, last)
+    shared, all_ = look(sight[1], truth, every, last, shared=True)
+    assert np.array_equal(one, all_), "it is found once, either way"
+    assert once.new.sum() == len(one)
+    assert shared.new.sum() > len(one)
+    assert np.all(shared.new >= once.new)
+
+
+def test_how_a_replayed_crawl_learns_is_an_option(tmp_path: Path) -> None:
+    make_publishers(tmp_path / "log", replace(SMALL, sources=6, days=4, steady=False), 0)
+    command = ["simulate", str(tmp_path / "log"), "--rate", "30%", "--policy", "echo_newpages"]
+    shares = set()
+    for more in ([], ["--credit", "all"], ["--push", "2d"], ["--remember", "2"]):
+        out = tmp_path / "found.json"
+        done = CliRunner().invoke(app, [*command, *more, "--json", str(out)])
+        assert done.exit_code == 0, done.output
+        (row,) = json.loads(out.read_text("utf-8"))["rows"]
+        finite = [hours for hours in row["delays"] if hours is not None]
+        assert len(row["delays"]) == 9
+        assert finite == sorted(finite)
+        shares.add(row["share"])
+    assert len(shares) > 1

@@ -58,6 +58,8 @@ def facts_of(report: Row) -> Row:
     for row in report["reach"]:
         facts[f"{row['policy']}: 99 % of the bound"] = (
             f"{row['rate']:.3g} visits a link, {row['per_second']:.3g}/s"
+            if row["reached"]
+            else f"not with {row['rate']:.3g} visits a link"
         )
     return facts
 

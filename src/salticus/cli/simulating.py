@@ -10,7 +10,7 @@ import typer
 
 from salticus.cli import options, output
 from salticus.cli.options import Texts, arg, day, flag, from_options, opt, span
-from salticus.config import Budget, CrawlRate, Share
+from salticus.config import Budget, CrawlRate, Share, duration
 from salticus.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -72,6 +72,11 @@ def simulate(
     split: Texts = opt(
         None, "With --publishers: a fixed share of the visits for finding, 30%; may be repeated."
     ),
+    credit: Literal["first", "all"] = opt(
+        "first", "With --rate: who a page on several sources counts for."
+    ),
+    push: str = opt("1h", "With --rate: how often clicks arrive."),
+    remember: int = opt(7, "With --rate: visits to each source that tell its link rate.", min=1),
     start: str | None = opt(None, "First day of the history."),
     pages: int | None = opt(None, "A random sample of so many.", min=1),
     tick: str | None = opt(None, "Planning step. [default: 2h, or the log's resolution]"),
@@ -116,7 +121,8 @@ def simulate(
             raise typer.BadParameter(
                 "--budget: leave it out, --rate says how many visits there are"
             )
-        _find(log, policy, rate, DiscoveryOptions(tick, warmup, days, seed, estimates, json, plot))
+        given = DiscoveryOptions(tick, warmup, days, seed, estimates, json, plot)
+        _find(log, policy, rate, given, {"credit": credit, "push": push, "remember": remember})
         return
     from salticus.charts.freshness import (
         contest_table,
@@ -194,17 +200,29 @@ class DiscoveryOptions(NamedTuple):
     plot: Path | None
 
 
-def _find(log: Path, policies: Texts, rates: list[str], given: DiscoveryOptions) -> None:
+def _find(
+    log: Path, policies: Texts, rates: list[str], given: DiscoveryOptions, learnt: dict[str, Any]
+) -> None:
     """Replay the links of a log."""
     from salticus.charts.finding import discovery_table, write_discovery
     from salticus.exchange.folder import Log
-    from salticus.lab.simulate.discovery import DISCOVERERS, DiscoverySettings, contest
+    from salticus.lab.simulate.discovery import (
+        DISCOVERERS,
+        DiscoverySettings,
+        Learning,
+        contest,
+    )
 
     if given.estimates not in ("history", "oracle"):
         raise typer.BadParameter("--estimates: new pages are found by history or oracle")
     warmup, tick = span("warmup", given.warmup), span("tick", given.tick)
     oracle = given.estimates == "oracle"
-    rules = DiscoverySettings(warmup, given.days, tick, given.seed, oracle)
+    learning = Learning(
+        push=flag("push", duration, learnt["push"]),
+        history=learnt["remember"],
+        shared=learnt["credit"] == "all",
+    )
+    rules = DiscoverySettings(warmup, given.days, tick, given.seed, oracle, learning)
     wanted = [flag("rate", CrawlRate.parse, text) for text in rates]
     with output.steps() as told:
         report = contest(Log(log), rules, policies or DISCOVERERS, wanted, told)

@@ -56,30 +56,18 @@ _SELDOM = 7.0  # days between visits to a source that is hardly ever visited
 
 
 @dataclass(frozen=True, slots=True)
-class DiscoverySettings:
-    """How discovery is simulated. Pages whose first link appears in the `warmup` are not scored;
-    not given, it is 14 days, or a third of the log if that is less. `tick` is the log's resolution
-    unless it is given, and not finer. With an `oracle` crawls are told what the log says is true of
-    its sources."""
-
-    warmup: timedelta | None = None
-    days: int | None = None
-    tick: timedelta | None = None
-    seed: int = 0
-    oracle: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Learning:
     """How a crawl learns what its sources promise: from the last `history` visits to each, and from
     clicks, which arrive every `push` and are counted in `bins` of age; it works that out every
-    `resolve`. Or it is told what is `known`."""
+    `resolve`. Or it is told what is `known`. A new page counts for the first source that shows it,
+    or, `shared`, for all."""
 
     resolve: timedelta = RESOLVE
     push: timedelta = PUSH
     history: int = VISITS
     bins: timedelta = timedelta(minutes=20)
     known: KnownSources | None = None
+    shared: bool = False
     seed: int = 0
 
     def finder(self, truth: LinkTruth, policy: Policy | None = None) -> Finder:
@@ -101,16 +89,30 @@ LEARNING = Learning()
 
 
 @dataclass(frozen=True, slots=True)
+class DiscoverySettings:
+    """How discovery is simulated. Pages whose first link appears in the `warmup` are not scored;
+    not given, it is 14 days, or a third of the log if that is less. `tick` is the log's resolution
+    unless it is given, and not finer. With an `oracle` crawls are told what the log says is true of
+    its sources; others learn it, as `learning` says."""
+
+    warmup: timedelta | None = None
+    days: int | None = None
+    tick: timedelta | None = None
+    seed: int = 0
+    oracle: bool = False
+    learning: Learning = LEARNING
+
+
+@dataclass(frozen=True, slots=True)
 class DiscoveryScore:
     """What a run achieved with the pages born in the scored days.
 
     `share` of the clicks that a crawl without limits would have served; shares of the pages `found`
     and `fetched`; `delay_hours` until a new page is fetched, the median and the upper quartile over
-    all of them, inf for those that never were; `unseen`, the share of links that no visit saw, and
-    `lost`, of those that had vanished before one did; `seldom`, that of sources visited less than
-    once a week. `daily` is the
-    dynamic quality: of each scored day the clicks on the pages fetched in it, as a share of those
-    on the pages born in it.
+    all of them, inf for those that never were, and all nine deciles (`delays`); `unseen`, the share
+    of links that no visit saw, and `lost`, of those that had vanished before one did; `seldom`,
+    that of sources visited less than once a week. `daily` is the dynamic quality: of each scored
+    day the clicks on the pages fetched in it, as a share of those on the pages born in it.
     """
 
     share: float
@@ -118,6 +120,7 @@ class DiscoveryScore:
     fetched: float
     delay_hours: float
     late_hours: float
+    delays: list[float]
     unseen: float
     lost: float
     seldom: float
@@ -141,7 +144,7 @@ def contest(
     told("reading the links")
     truth = set_links(log, rules)
     warmup, known = _warmup(truth, rules), known_of(log, truth) if rules.oracle else None
-    learning = Learning(known=known, seed=rules.seed)
+    learning = replace(rules.learning, known=known, seed=rules.seed)
     rows = []
     for rate in rates:
         visits = rate.per_day(truth.links_a_day)
@@ -239,7 +242,8 @@ def replay(
     seed, known = learning.seed, allocate.DISCOVERY | {"leap": allocate.BUILTIN["leap"]}
     made: Policy = plugins.make("policy", policy, known, seed=seed)
     finder = learning.finder(truth, made)
-    world = LinkReplay(truth, finder, resolve=learning.resolve, push=learning.push)
+    how = {"resolve": learning.resolve, "push": learning.push}
+    world = LinkReplay(truth, finder, **how, shared=learning.shared)
     config = Config(
         budget=Budget(visits_a_day, per_page=False),
         tick=Span(seconds=truth.step.total_seconds()),
@@ -272,8 +276,9 @@ def score_of(world: LinkReplay, warmup: int, seconds: float) -> DiscoveryScore:
         share=_ratio(float(got.sum()), float(wanted.sum())),
         found=_ratio(np.count_nonzero(world.sight_.seen[new] >= 0), len(new)),
         fetched=_ratio(np.count_nonzero(held), len(new)),
-        delay_hours=float(np.quantile(delay, 0.5, method="higher")) if len(new) else math.nan,
-        late_hours=float(np.quantile(delay, 0.75, method="higher")) if len(new) else math.nan,
+        delay_hours=_later_than(delay, 0.5),
+        late_hours=_later_than(delay, 0.75),
+        delays=[_later_than(delay, n / 10) for n in range(1, 10)],
         unseen=_ratio(len(missed), len(links)),
         lost=_ratio(gone, len(links)),
         seldom=float((visits < weeks).mean()),
@@ -296,6 +301,11 @@ def _daily(
         for step, clicks in (got, wanted)
     )
     return [_ratio(a, b) for a, b in zip(fetched[:days], born[:days], strict=True)]
+
+
+def _later_than(delay: Floats, part: float) -> float:
+    """The delay that such a part of all do not exceed."""
+    return float(np.quantile(delay, part, method="higher")) if len(delay) else math.nan
 
 
 def _ratio(part: SupportsFloat, whole: SupportsFloat) -> float:

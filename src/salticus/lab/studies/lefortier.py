@@ -113,7 +113,7 @@ class Task:
         held = np.flatnonzero(world.fetched_ >= 0)
         profit = dynamic(truth, held, world.fetched_[held], week)[-week:]
         figures = asdict(score_of(world, truth.steps - week, 0.0))
-        del figures["daily"], figures["seconds"]
+        del figures["daily"], figures["delays"], figures["seconds"]
         bound = float("nan") if known is None else dual_bound(known, visits)
         row = {"profit": float(profit.mean()), "sd": float(profit.std()), "bound": bound, **figures}
         if self.series is not None:
@@ -343,13 +343,16 @@ def _reach(place: Place, size: Scale, run: Runner) -> Iterator[dict[str, Any]]:
     truth, _ = _world(place)
     most = 1.2 + truth.sources * (_DAY / truth.step) / truth.links_a_day  # all sources every step
     for policy in ("bfs", "echo_newpages"):
-        low, high = 0.1, most
-        for _ in range(size.halvings):
-            middle = float(np.sqrt(low * high))
-            (row,) = run("enough", [Task(place, policy, middle)])
-            low, high = (low, middle) if row["share"] >= _ENOUGH else (middle, high)
+        low, high, enough, rate = 0.1, most, False, most  # most is tried first
+        for _ in range(size.halvings + 1):
+            (row,) = run("enough", [Task(place, policy, rate)])
+            if row["share"] >= _ENOUGH:
+                high, enough = rate, True
+            else:
+                low = rate
+            rate = float(np.sqrt(low * high))
         a_second = high * truth.links_a_day / _DAY.total_seconds()
-        yield {"policy": policy, "rate": high, "per_second": a_second}
+        yield {"policy": policy, "reached": enough, "rate": high, "per_second": a_second}
 
 
 def _analysis(place: Place) -> dict[str, Any]:

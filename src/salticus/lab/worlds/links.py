@@ -45,7 +45,8 @@ class LinkReplay:
     people click on the pages that are held. Every source was visited before the first tick: what it
     showed then is old. Sources have the first ids, then come the pages. A page that was visited
     once is done with. What was learnt is worked out anew every `resolve`; clicks reach the finder
-    every `push`.
+    every `push`. A page on several sources counts for the first that shows it, or, `shared`, for
+    all of them.
 
     Cost: linear in the visits of a tick, the links they find, and the pages that wait or are held
     and young.
@@ -58,9 +59,11 @@ class LinkReplay:
         *,
         resolve: timedelta = RESOLVE,
         push: timedelta = PUSH,
+        shared: bool = False,
     ) -> None:
         self.truth = truth
         self.finder = finder
+        self.shared = shared
         self.fetched_: Ints = np.full(truth.pages, UNSEEN)  # the step of each page's visit
         self.sight_ = blind(truth)
         self._resolve, self._push = (max(round(span / truth.step), 1) for span in (resolve, push))
@@ -124,7 +127,7 @@ class LinkReplay:
 
     async def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
         step, source = self.step(plan.tick), plan.page < self.truth.sources
-        told, found = look(self.sight_, self.truth, plan.page[source], step)
+        told, found = look(self.sight_, self.truth, plan.page[source], step, shared=self.shared)
         self.finder.visited(told, np.full(len(told), instant(plan.tick.end)))
         yield self._outcomes(plan, source, told.new > 0)
         self._waiting = np.sort(np.concatenate([self._waiting, found]))

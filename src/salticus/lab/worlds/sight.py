@@ -55,21 +55,28 @@ def blind(truth: LinkTruth) -> Sight:
     )
 
 
-def look(sight: Sight, truth: LinkTruth, sources: Ints, step: int) -> tuple[SourceVisits, Ints]:
+def look(
+    sight: Sight, truth: LinkTruth, sources: Ints, step: int, *, shared: bool = False
+) -> tuple[SourceVisits, Ints]:
     """Visit sources, one after the other: what that tells of their links, and the pages that nobody
-    saw before, in order. A page on several sources counts for the first."""
+    saw before, in order. A page on several sources counts for the first, or, `shared`, for all."""
     day = truth.step.total_seconds() / 86_400
     links = truth.first, truth.page, truth.appeared, truth.vanished
-    told, found = _look(sight, links, sources, step, _WEEK / day)
+    told, found = _look(sight, links, sources, (step, _WEEK / day), shared)
     days, new, kept, gone = told
     return SourceVisits(sources, days * day, new, kept, gone), np.sort(found)
 
 
 @compiled
 def _look(
-    sight: Sight, links: tuple[Ints, Ints, Ints, Ints], sources: Ints, step: int, week: float
+    sight: Sight,
+    links: tuple[Ints, Ints, Ints, Ints],
+    sources: Ints,
+    time: tuple[int, float],
+    shared: bool,
 ) -> tuple[Floats, Ints]:
     first, page, appeared, vanished = links
+    step, week = time
     told = np.zeros((4, len(sources)))
     found = []
     for k in range(len(sources)):
@@ -83,8 +90,9 @@ def _look(
             stands, fresh = vanished[link] >= step, link >= sight.next[source]
             if fresh and stands:
                 sight.looked[link] = True
-                if sight.seen[page[link]] == UNSEEN:
-                    told[1, k] += 1
+                unseen = sight.seen[page[link]] == UNSEEN
+                told[1, k] += unseen or shared
+                if unseen:
                     sight.seen[page[link]] = step
                     sight.via[page[link]] = source
                     sight.gap[page[link]] = gap
