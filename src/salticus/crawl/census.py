@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from salticus.config import Rule
 from salticus.crawl.scout import Scout
 from salticus.predict.base import Predictor
-from salticus.predict.finder import FIRST_DAY
-from salticus.predict.interest import Prior
 from salticus.signals.demand import Demand
 from salticus.store.base import PageTable, Store
 from salticus.store.nouns import DROPPED
@@ -45,13 +43,13 @@ class Census:
         *,
         max_interval: float = np.inf,
         rules: Sequence[Rule] = (),
-        prior: Prior = FIRST_DAY,
+        scout: Scout | None = None,
     ) -> None:
         self.store = store
         self.max_interval = max_interval
         self.numbered = tuple(rules)
         self.demand = Demand()
-        self.scout = Scout(store, prior)
+        self.scout = scout or Scout(store)
         self.hosts: list[str] = []
         self._number: dict[str, int] = {}
         self._host: Ints = np.empty(0, dtype=np.int64)

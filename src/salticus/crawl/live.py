@@ -16,7 +16,7 @@ import numpy as np
 from salticus.clock import Clock, until_or
 from salticus.config import Config
 from salticus.crawl.alerts import Watch
-from salticus.crawl.census import Census
+from salticus.crawl.finders import make_census
 from salticus.crawl.journal import Journal
 from salticus.crawl.opening import cost_of
 from salticus.crawl.world import Asks
@@ -65,9 +65,7 @@ class Live:
     lingers: bool = False  # visit until the tick ends: urgent visits may come
 
     def __post_init__(self) -> None:
-        self.census = Census(
-            self.store, max_interval=self.config.max_interval_days, rules=self.config.pages
-        )
+        self.census = make_census(self.config, self.store)
         self.demand = self.census.demand
         self._costs = [(rule, cost_of(rule)) for rule in self.config.pages]
         self.watch = Watch()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from salticus.allocate.base import Admits
-from salticus.predict.finder import FIRST_DAY, Finder
+from salticus.predict.finder import Finder
 from salticus.predict.harvest import HeldPages
-from salticus.predict.interest import Prior
 from salticus.predict.links import SourceVisits
-from salticus.store.base import SourceStore
+from salticus.store.base import ChangeStore, SourceStore
 from salticus.types import (
     DAY,
     KINDS,
@@ -29,6 +29,7 @@ from salticus.types import (
     Times,
     days_between,
     instant,
+    usual_days,
 )
 from salticus.types.state import State, places, rank_within
 
@@ -39,13 +40,16 @@ RESOLUTION = 1 / 24  # days: clicks are counted by the hour
 SHORTEST = 5 / 1440  # days between two looks at a source
 WAITS = 14.0  # days for which a found page may wait as a new one
 FADES = 60.0  # days for which people's interest in a found page is that of its source's pages
-_RESOLVE = np.timedelta64(30, "m")  # as in Lefortier et al. 2013, §5.3
+RELEARN = timedelta(minutes=30)  # as in Lefortier et al. 2013, §5.3
 _HOUR = np.timedelta64(1, "h")
 _WEEK = 7 * DAY
-_USUAL = 0.5  # days after which a front page is revisited by custom
 _LEAST = 1e-6  # clicks a day
 _OFFER = KINDS.index("offer")
 _NONE: Ints = np.empty(0, dtype=np.int64)
+
+
+class ScoutStore(SourceStore, ChangeStore, Protocol):
+    """What the store knows of sources: looks, finds, and the values that tell their formats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +76,21 @@ class Scout:
     showed them, for as long as people may want them; those that wait longer than 14 days are pages
     like any other. How often people click on them is learnt from the hours in which any clicks were
     counted. Until there are some, a new page is as wanted as the average page, and interest in it
-    fades as the `prior` says: where nobody counts clicks, every new page is worth the same.
+    fades as the finder's prior says: where nobody counts clicks, every new page is worth the same.
 
     Law: restored from its state, it knows what it would have known. Cost: linear in looks, finds
-    and counts; a kilobyte a source; once in half an hour all sources are worked out again.
+    and counts; a kilobyte a source; all sources are worked out again once in `relearn`.
     """
 
-    def __init__(self, store: SourceStore, prior: Prior = FIRST_DAY) -> None:
+    def __init__(
+        self, store: ScoutStore, finder: Finder | None = None, *, relearn: timedelta = RELEARN
+    ) -> None:
         self.store = store
-        self.finder = Finder(0, resolution=RESOLUTION, prior=prior, shortest=SHORTEST)
+        self.relearn = np.timedelta64(relearn)
+        self.finder = finder or Finder(0, resolution=RESOLUTION, shortest=SHORTEST)
         self.ids_: Ints = _NONE  # of sources, by number
         self.last_: Times = _NONE.view("M8[us]")  # looks at them
+        self.usual_: Floats = np.empty(0)  # days between visits by custom; NaN = not known yet
         self.found_ = Found(_NONE, _NONE, *([_NONE.view("M8[us]")] * 3))
         self.looks_, self.finds_ = 0, 0  # numbers of the last ones learnt
         self.watched_: Instant = NEVER  # until when clicks were counted
@@ -105,6 +113,7 @@ class Scout:
         found = _NONE
         while len(looks := await self.store.looks(self.looks_)):
             self.looked(looks)
+            await self._recognize()
         while len(finds := await self.store.finds(self.finds_)):
             self.take(finds)
             found = np.concatenate([found, finds.page])
@@ -133,6 +142,12 @@ class Scout:
             self.finder.visited(SourceVisits(number, days, *counts), again.at)
         np.maximum.at(self.last_.view(np.int64), numbers, looks.at.view(np.int64))
         self._solve(looks.at.max())
+
+    async def _recognize(self) -> None:
+        """Learn what the sources that were looked at are: feeds, sitemaps or HTML pages."""
+        for row in np.flatnonzero(np.isnan(self.usual_) & ~np.isnat(self.last_)).tolist():
+            value = await self.store.value(int(self.ids_[row]))
+            self.usual_[row] = usual_days(None if value is None else value.fields.get("format"))
 
     def take(self, finds: FoundPages) -> None:
         """Learn of new pages; those of long ago are pages like any other."""
@@ -180,6 +195,7 @@ class Scout:
         if len(fresh):
             self.ids_ = np.concatenate([self.ids_, fresh])
             self.last_ = np.concatenate([self.last_, np.full(len(fresh), NEVER)])
+            self.usual_ = np.concatenate([self.usual_, np.full(len(fresh), np.nan)])
             self.finder.grow(len(self.ids_))
             self.solved_ = NEVER
         order = np.argsort(self.ids_)
@@ -187,7 +203,7 @@ class Scout:
 
     def _solve(self, now: Instant) -> None:
         """Work out all that was learnt, unless that was done just now."""
-        if np.isnat(self.solved_) or now - self.solved_ >= _RESOLVE:
+        if np.isnat(self.solved_) or now - self.solved_ >= self.relearn:
             self.finder.solve()
             self.solved_ = now
 
@@ -209,7 +225,7 @@ class Scout:
             remaining=self._remaining(pages),
             entries=_spread(number, entries),
             span=_spread(number, span),
-            usual=_spread(number, np.full(len(self.ids_), _USUAL)),
+            usual=_spread(number, np.nan_to_num(self.usual_, nan=usual_days(None))),
             row=number,
             harvest=replace(self.finder.harvest_, until=instant(pages.tick.end)),
         )
@@ -273,10 +289,12 @@ class Scout:
         marks = np.array([self.looks_, self.finds_])
         times = np.array([self.watched_, self.solved_])
         known = {"ids": self.ids_, "last": self.last_, "marks": marks, "times": times}
+        known["usual"] = self.usual_
         return known | found | learnt
 
     def restore(self, state: State) -> None:
         self.ids_, self.last_ = state["ids"].copy(), state["last"].copy()
+        self.usual_ = state.get("usual", np.full(len(self.ids_), np.nan)).copy()
         self.looks_, self.finds_ = state["marks"].tolist()
         self.watched_, self.solved_ = state["times"].astype("M8[us]")
         self.found_ = Found(*(state[f"found_{name}"].copy() for name in Found.__slots__))
