@@ -9,6 +9,7 @@ import numpy as np
 from salticus.types import Floats, Harvest, Ints, Pages, Prospects, days_between, instant
 
 _MONTH = 30.0  # days
+_POINTS = 120  # of the time between visits at which worth is looked at
 
 
 def source_ages(pages: Pages, rows: Ints) -> Floats:
@@ -40,6 +41,15 @@ def source_worth(
     slope = gain(math.sqrt(2.0)) - gain(math.sqrt(0.5))
     worth = gain(1.0) - slope / math.log(2.0)
     return np.maximum(worth, 0.0), np.where(each > price, finds, 0.0)
+
+
+def source_intervals(prospects: Prospects, rows: Ints, price: float) -> Floats:
+    """Days after which a visit to each source is worth the price; inf if it never is."""
+    intervals, gaps = np.full(len(rows), np.inf), prospects.harvest.gaps
+    for age in np.geomspace(gaps[-1], gaps[0], _POINTS):
+        worth, _ = source_worth(prospects, rows, np.full(len(rows), age), price)
+        intervals[worth >= price] = age
+    return intervals
 
 
 def _net(harvest: Harvest, rows: Ints, price: float) -> Floats:

@@ -140,18 +140,24 @@ def alerts(
         typer.echo("no alerts" if all_ else "no open alerts; all hosts are as they should be")
 
 
-def sources(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
+def sources(
+    limit: int | None = opt(None, "Show at most so many.", min=1),
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
+) -> None:
     """List the sources, and how many new pages each brings."""
-    from salticus.views.sources import HEADER, SourceFacts, as_row, sources_of
+    from salticus.views.sources import HEADER, SourcesView, as_row, sources_of
 
-    async def listed(crawl: Crawl) -> tuple[list[SourceFacts], datetime]:
+    async def listed(crawl: Crawl) -> tuple[SourcesView, datetime]:
         return await sources_of(crawl), crawl.now()
 
-    found, now = ask(config, listed)
+    told, now = ask(config, listed)
+    found = told.sources[:limit]
     if json:
         output.json(found)
     elif found:
         output.columns(HEADER, [as_row(source, now) for source in found])
+        output.line(f"\nnew links by the hour of the day (UTC): {told.hours}")
     else:
         typer.echo("no sources; `salticus discover HOST` finds those of a site")
 

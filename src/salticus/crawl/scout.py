@@ -90,6 +90,8 @@ class Scout:
         self.finder = finder or Finder(0, resolution=RESOLUTION, shortest=SHORTEST)
         self.ids_: Ints = _NONE  # of sources, by number
         self.last_: Times = _NONE.view("M8[us]")  # looks at them
+        self.first_: Times = _NONE.view("M8[us]")  # looks at them
+        self.news_: Times = _NONE.view("M8[us]")  # last looks that saw new pages; NaT = never
         self.usual_: Floats = np.empty(0)  # days between visits by custom; NaN = not known yet
         self.found_ = Found(_NONE, _NONE, *([_NONE.view("M8[us]")] * 3))
         self.looks_, self.finds_ = 0, 0  # numbers of the last ones learnt
@@ -140,7 +142,11 @@ class Scout:
             days = days_between(again.since, again.at)
             counts = (c.astype(np.float64) for c in (again.new, again.kept, again.gone))
             self.finder.visited(SourceVisits(number, days, *counts), again.at)
-        np.maximum.at(self.last_.view(np.int64), numbers, looks.at.view(np.int64))
+        showed = (looks.new > 0) & ~np.isnat(looks.since)
+        told = ((self.last_, numbers, looks.at), (self.news_, numbers[showed], looks.at[showed]))
+        for times, which, at in told:
+            np.maximum.at(times.view(np.int64), which, at.view(np.int64))
+        self.first_ = np.where(np.isnat(self.first_), self.last_, self.first_)
         self._solve(looks.at.max())
 
     async def _recognize(self) -> None:
@@ -196,6 +202,10 @@ class Scout:
             self.ids_ = np.concatenate([self.ids_, fresh])
             self.last_ = np.concatenate([self.last_, np.full(len(fresh), NEVER)])
             self.usual_ = np.concatenate([self.usual_, np.full(len(fresh), np.nan)])
+            never = np.full(len(fresh), NEVER)
+            self.first_, self.news_ = (
+                np.concatenate([times, never]) for times in (self.first_, self.news_)
+            )
             self.finder.grow(len(self.ids_))
             self.solved_ = NEVER
         order = np.argsort(self.ids_)
@@ -289,12 +299,14 @@ class Scout:
         marks = np.array([self.looks_, self.finds_])
         times = np.array([self.watched_, self.solved_])
         known = {"ids": self.ids_, "last": self.last_, "marks": marks, "times": times}
-        known["usual"] = self.usual_
+        known |= {"usual": self.usual_, "first": self.first_, "news": self.news_}
         return known | found | learnt
 
     def restore(self, state: State) -> None:
         self.ids_, self.last_ = state["ids"].copy(), state["last"].copy()
+        never = np.full(len(self.ids_), NEVER)
         self.usual_ = state.get("usual", np.full(len(self.ids_), np.nan)).copy()
+        self.first_, self.news_ = (state.get(name, never).copy() for name in ("first", "news"))
         self.looks_, self.finds_ = state["marks"].tolist()
         self.watched_, self.solved_ = state["times"].astype("M8[us]")
         self.found_ = Found(*(state[f"found_{name}"].copy() for name in Found.__slots__))
