@@ -98,6 +98,7 @@ def _check(config: Config) -> None:
         "sources.half_life": config.sources.half_life.total_seconds(),
         "sources.history": config.sources.history,
         "sources.relearn": config.sources.relearn.total_seconds(),
+        "sources.retire": config.sources.retire.total_seconds(),
         **{f"caps.{name}": cap for name, cap in msgspec.structs.asdict(config.caps).items()},
     }
     for host in config.hosts:

@@ -195,12 +195,14 @@ class Sources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Interest in a new page halves in `half_life`, as long as clicks say nothing else. How many links
     appear on a source is told by the last `history` visits to it (published: 3 to 10 are alike).
-    What was learnt is worked out anew every `relearn`.
+    What was learnt is worked out anew every `relearn`. A source that is dead for as long as
+    `retire` is retired.
     """
 
     half_life: Span = Span(hours=17)
     history: int = 7
     relearn: Span = Span(minutes=30)
+    retire: Span = Span(days=30)
 
 
 class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -136,7 +136,9 @@ class Census:
         if self._table is None:
             raise RuntimeError("refresh the census first")
         rests = self._table.rests | self._said("pause", self._rule, False)
-        return np.asarray(~rests & awake(self._table.idle, self._table.last_visit, tick))
+        kept = np.where(self._table.kind == _SOURCE, DROPPED - 1, DROPPED)  # no source is dropped
+        idle = np.minimum(self._table.idle, kept)
+        return np.asarray(~rests & awake(idle, self._table.last_visit, tick))
 
     def _wanted(self, pages: Pages) -> Pages:
         """The pages with what readers want of them by now, and their rules think of it."""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -78,6 +78,7 @@ class Live:
         self._all_out = False  # all visits of the plan have been handed out
         self._stopped = asyncio.Event()
         self.asks: Asks | None = None
+        self.looks_over: Callable[[Tick], Awaitable[None]] | None = None  # all sources
         self._met: set[int] = set()
         self._modest: bool | None = None  # whether all found pages count for the budget, as told
 
@@ -94,6 +95,8 @@ class Live:
         room = {name: self.fetcher.capacity(name, now, seconds) for name in self.census.hosts}
         pages = await asyncio.to_thread(self.census.pages, tick, room.__getitem__)
         await self._weigh(pages)
+        if self.looks_over is not None:
+            await self.looks_over(tick)
         return pages
 
     async def costs(self, pages: Ints) -> Floats:

@@ -142,7 +142,8 @@ class Scout:
             days = days_between(again.since, again.at)
             counts = (c.astype(np.float64) for c in (again.new, again.kept, again.gone))
             self.finder.visited(SourceVisits(number, days, *counts), again.at)
-        showed = (looks.new > 0) & ~np.isnat(looks.since)
+        met, showed = np.isnat(looks.since), (looks.new > 0) & ~np.isnat(looks.since)
+        self.first_[numbers[met]] = looks.at[met]
         told = ((self.last_, numbers, looks.at), (self.news_, numbers[showed], looks.at[showed]))
         for times, which, at in told:
             np.maximum.at(times.view(np.int64), which, at.view(np.int64))

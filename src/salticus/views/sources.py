@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 
 from salticus.crawl.opening import Crawl
+from salticus.crawl.retiring import RETIRED, retired_sources
 from salticus.crawl.standing import Standing
-from salticus.store.nouns import PageState, Query
+from salticus.store.nouns import AlertState, PageState, Query
 from salticus.types import Floats, Times, moment
 from salticus.views.promises import Promise, by_hour, hours_words, promised, span_words
 from salticus.views.times import ago, known
@@ -28,7 +29,7 @@ class SourceFacts(msgspec.Struct, frozen=True):
 
     A new page of it gets `clicks_per_page`, half of them within `half_life` days. At the visit
     price it is visited after `interval` days (None: it is not worth one), and a visit now brings
-    `worth` clicks more. `why` says so in words."""
+    `worth` clicks more. `why` says so in words, also why it was `retired` at a time, if it was."""
 
     url: str
     state: str
@@ -46,10 +47,13 @@ class SourceFacts(msgspec.Struct, frozen=True):
     worth: float | None = None
     visit_price: float | None = None
     why: str = ""
+    retired: datetime | None = None
     fault: str | None = None
 
     def short(self, now: datetime) -> str:
         """Why it is visited when it is, in some words."""
+        if self.retired is not None:
+            return f"retired {self.retired:%Y-%m-%d}"
         if self.state != "well":
             return "not visited yet" if self.state == "new" else self.state
         if self.worth is None or self.visit_price is None or self.last_visit is None:
@@ -74,7 +78,8 @@ async def sources_of(crawl: Crawl) -> SourcesView:
     if not pages:
         return SourcesView([], hours_words(np.ones(24)))
     standing = await crawl.foreseeing()
-    facts = _facts(pages, standing)
+    retired = await retired_sources(crawl.store)
+    facts = [_retired(one, retired.get(one.url)) for one in _facts(pages, standing)]
     hours = hours_words(by_hour(standing.census.scout.finder.harvest_))
     return SourcesView(sorted(facts, key=lambda one: (-one.new_per_day, one.url)), hours)
 
@@ -120,6 +125,14 @@ def _facts(pages: list[PageState], standing: Standing) -> list[SourceFacts]:
         for page in pages
         for row in (number[page.page],)
     ]
+
+
+def _retired(source: SourceFacts, alert: AlertState | None) -> SourceFacts:
+    """The source, with when and why it was retired, if it was."""
+    if alert is None:
+        return source
+    since, why = known(alert.since), f"{alert.fault}; {source.why}"
+    return msgspec.structs.replace(source, state=RETIRED, retired=since, why=why)
 
 
 def _rounded(rates: Floats) -> list[float]:
