@@ -14,7 +14,7 @@ from salticus.checks.store_samples import visit as observed
 from salticus.config import Config
 from salticus.crawl.census import Census
 from salticus.crawl.finders import make_census
-from salticus.crawl.retiring import Retiring
+from salticus.crawl.retiring import Retiring, discovery_of
 from salticus.store.base import Store
 from salticus.store.memory.store import MemoryStore
 from salticus.store.nouns import AlertState, Query
@@ -119,6 +119,26 @@ def test_the_alert_of_a_source_that_was_forgotten_is_over() -> None:
         await store.forget(Query(url=page.url))
         await retiring.note(tick(41))
         assert set(await alerts(store)) == {QUIET}
+
+    asyncio.run(main())
+
+
+def test_where_sources_were_looked_for_long_ago_is_told_until_they_are_looked_for() -> None:
+    async def main() -> None:
+        store, census = await opened()
+        retiring = Retiring(store, census, priced(1.0), 30 * DAY)
+        await retiring.note(tick(1))
+        assert await alerts(store) == {}, "sites of which the sources were added by hand are none"
+        await store.done(discovery_of(BUSY), int(START.timestamp() * 1e6))
+        await retiring.note(tick(55))
+        assert await alerts(store) == {}
+        await retiring.note(tick(57))
+        (told,) = (await alerts(store)).values()
+        assert (told.host, told.kind) == (BUSY, "discover")
+        assert told.fault == "its sources were looked for on 2026-01-01, and not since"
+        await store.done(discovery_of(BUSY), int((START + 57 * DAY).timestamp() * 1e6))
+        await retiring.note(tick(58.5))
+        assert await alerts(store) == {}
 
     asyncio.run(main())
 

@@ -157,7 +157,7 @@ def sources(
         output.json(found)
     elif found:
         output.columns(HEADER, [as_row(source, now) for source in found])
-        output.line(f"\nnew links by the hour of the day (UTC): {told.hours}")
+        typer.echo(f"\nnew links by the hour of the day (UTC): {told.hours}")
     else:
         typer.echo("no sources; `salticus discover HOST` finds those of a site")
 

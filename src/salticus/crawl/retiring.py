@@ -1,9 +1,12 @@
-"""Sources that have been dead for long are retired, with a reason, until they are well again."""
+"""Sources are looked over once a day: those dead for long are retired, with a reason, until they
+are well again; and it is said on which sites new ones should be looked for."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from urllib.parse import urljoin
 
 import numpy as np
 
@@ -17,6 +20,8 @@ from salticus.types.dates import utc
 from salticus.types.state import places
 
 RETIRED = "retired"  # the kind of such alerts; their host is the URL of the source
+DISCOVER = "discover"  # likewise, of the main page of a site
+_LONG = timedelta(weeks=8)  # since sources of a site were looked for
 _EVERY = timedelta(days=1)  # world time
 _FAILED = 3  # visits that must have gone wrong
 _MICRO = timedelta(microseconds=1)
@@ -45,15 +50,25 @@ class Retiring:
         retired = await retired_sources(self.store)
         quiet, at = self._quiet(), int(tick.start.timestamp() * 1e6)
         dead = {one.url for one in sources if self._silent(one) or one.page in quiet}
-        alerts = [Alert(url, RETIRED, at, over=True) for url in retired if url not in dead]
+        alerts: list[Alert | None] = [
+            Alert(url, RETIRED, at, over=True) for url in retired if url not in dead
+        ]
         fresh = [one for one in sources if one.url in dead - retired.keys() and not one.paused]
         if any(one.page in quiet for one in fresh):
             poor = await asyncio.to_thread(self._never_worth, np.array([*quiet]), tick)
             quiet = {page: since for page, since in quiet.items() if page in poor}
         reasons = ((one.url, self._reason(one, quiet.get(one.page))) for one in fresh)
         alerts += [Alert(url, RETIRED, at, reason) for url, reason in reasons if reason]
-        if alerts:
-            await self.store.sound(alerts)
+        alerts += [await self._searched(main, at) for main in mains_of(sources)]
+        await self.store.sound([alert for alert in alerts if alert])
+
+    async def _searched(self, main: str, at: int) -> Alert | None:
+        """Whether the sources of a site were looked for long ago; None if they never were."""
+        last = await self.store.done(discovery_of(main))
+        if not last:
+            return None
+        said = f"its sources were looked for on {_day(last)}, and not since"
+        return Alert(main, DISCOVER, at, said, over=at - last < _LONG // _MICRO)
 
     def _reason(self, source: PageState, quiet: int | None) -> str | None:
         if self._silent(source):
@@ -93,6 +108,16 @@ class Retiring:
 async def retired_sources(store: Store) -> dict[str, AlertState]:
     """The sources that are retired, by URL."""
     return {alert.host: alert for alert in await store.alerts() if alert.kind == RETIRED}
+
+
+def mains_of(sources: Sequence[PageState]) -> list[str]:
+    """The main pages of the sites on which sources are, each once."""
+    return list(dict.fromkeys(urljoin(source.url, "/") for source in sources))
+
+
+def discovery_of(main: str) -> str:
+    """The name under which the store notes when a site's sources were looked for, µs."""
+    return f"discover {main}"
 
 
 def _day(at: int) -> str:
