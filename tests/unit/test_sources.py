@@ -21,7 +21,7 @@ from salticus.testing import a_tick
 from salticus.types import Entry, NewPage, Record, Value
 from salticus.types.dates import DAY_US
 from salticus.views.promises import by_hour
-from salticus.views.sources import SourceFacts, as_row, sources_of
+from salticus.views.sources import CoverStep, SourceFacts, as_row, cover_of, sources_of
 
 START = 1_780_000_000_000_000  # µs
 BUSY, QUIET, NEW, DEAD = (f"http://{name}.example/" for name in ("busy", "quiet", "new", "dead"))
@@ -131,6 +131,25 @@ def test_a_row_says_in_a_word_why_a_source_is_visited_when_it_is(tmp_path: Path)
     assert as_row(busy, seen)[-2:] == ("due in 10 d", BUSY)
     assert as_row(busy, seen + timedelta(days=10))[-2] == "due"
     assert as_row(msgspec.structs.replace(busy, interval=None), now)[-2] == "not worth a visit"
+
+
+def test_few_sources_show_most_of_the_new_pages(tmp_path: Path) -> None:
+    """Every new page counts once, for the source that adds the most; what was there at the first
+    visit is old."""
+
+    async def main() -> list[CoverStep]:
+        async with open_crawl(Config(store=f"sqlite:{tmp_path / 's.db'}")) as crawl:
+            urls = (BUSY, QUIET, NEW)
+            await crawl.store.add([NewPage(url, kind="source") for url in urls], at=START)
+            assert await cover_of(crawl) == []
+            for url in urls:
+                await visit(crawl.store, url, 0.0, f"{len(url)}old")
+            await visit(crawl.store, BUSY, 1.0, *(f"{n}" for n in range(8)))
+            await visit(crawl.store, QUIET, 1.1, "x", "y")
+            await visit(crawl.store, NEW, 1.2)
+            return await cover_of(crawl)
+
+    assert asyncio.run(main()) == [CoverStep(BUSY, 8, 0.8), CoverStep(QUIET, 2, 1.0)]
 
 
 def test_without_sources_there_is_nothing_to_say(tmp_path: Path) -> None:
