@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -12,6 +13,11 @@ import pytest
 from salticus.checks.fetch_server import Server, dripping
 from salticus.crawl.journal import BATCH
 from salticus.lab.worlds.mall.audit import AccessEntry, Breach, audit
+from salticus.lab.worlds.mall.folder import Plot, urls_of
+from salticus.lab.worlds.mall.newsroom import Newsroom
+from salticus.lab.worlds.mall.press import PressSettings
+from salticus.lab.worlds.mall.render import Shelves
+from salticus.urls import without_tracking
 
 from .conftest import Street, finished, wait_for
 
@@ -169,13 +175,39 @@ def check_no_find_lost(street: Street) -> None:
     assert (code, len(out.splitlines())) == (0, rows), err
 
 
+def check_no_link_lost(street: Street, plot: Plot, lives: list[Life]) -> None:
+    """Law: whatever article stood on a source when the mall served that, the store knows, but for
+    what was answered just before a kill."""
+    press = plot.truth()
+    urls = urls_of(street.folder, press)
+    hosts = {urlsplit(urls[row]).netloc: row for row in range(press.first, len(urls))}
+    owners = {own.shop: own for own in press.publishers}
+    every = np.array([page.shop for page in press.stock.pages])
+    rooms = {}
+    for host, row in hosts.items():
+        own = owners[press.stock.pages[row].shop]
+        rows: list[int] = np.flatnonzero(every == own.shop).tolist()
+        rooms[host] = Newsroom(own, Shelves(press.stock, host, rows))
+    shown: set[str] = set()
+    for life in lives:
+        settled = (e for e in street.entries() if life.born <= e.arrived < life.killed - SETTLED_S)
+        for entry in settled:
+            room = rooms.get(entry.host)
+            if room is not None and entry.status == 200 and entry.path in room.publisher.sources:
+                shown |= {urls[row] for row in room.standing(entry.path, entry.world)}
+    held = {without_tracking(str(url)) for (url,) in street.sql("SELECT url FROM pages")}
+    print(f"{len(shown)} articles stood on sources when they were looked at")
+    assert shown <= held, sorted(shown - held)[:10]
+
+
 def test_a_kill_loses_no_page_that_was_found(street: Street) -> None:
     press = {"publishers": 3, "articles": 200}
-    street.open(shops=2, offers=40, days=400, speed=SPEED, delay=0.01, **press)
+    street.open(shops=2, offers=40, days=60, speed=SPEED, delay=0.01, **press)
+    plot = Plot(shops=2, offers=40, days=60, press=PressSettings(publishers=3, articles=200.0))
     street.add("--file", street.folder / "sources.txt", "--kind", "source", "--no-visit")
     street.set("budget", "4000")
-    kill_often(street, 3, seed=3)
-    last = street.crawl()
+    lives = kill_often(street, 3, seed=3)
+    born, last = time.time(), street.crawl()
     known = "SELECT count(*) FROM finds"
     wait_for(lambda: int(str(street.sql(known)[0][0])) > 50, "new pages")
     last.terminate()
@@ -183,3 +215,5 @@ def test_a_kill_loses_no_page_that_was_found(street: Street) -> None:
     assert code == 0, err
     check_no_find_lost(street)
     check_visits_once(street)
+    for some in (lives, [Life(born, time.time() + SETTLED_S)]):
+        check_no_link_lost(street, plot, some)

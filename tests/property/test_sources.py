@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from salticus.errors import ExtractError, InputError
-from salticus.extract import links, source
+from salticus.extract import clutter, links, source
 from salticus.extract.address import MAX_URL, address, addresses, parsed, site
 from salticus.extract.base import Content
-from salticus.extract.clutter import bare, without_session
+from salticus.extract.clutter import bare, is_list_part, without_session
 from salticus.extract.links import MAX_TITLE, digest, links_of, read_links
 from salticus.extract.price import currency, price
 from salticus.extract.source import Source
@@ -251,6 +251,51 @@ def test_the_short_way_leads_where_the_long_one_does(raws: list[str], base: str)
     expected = [parsed(raw.strip(), base) for raw in raws]
     assert [address(raw, base) for raw in raws] == expected
     assert addresses(raws, base) == expected
+
+
+@given(
+    st.lists(RAW_LINKS, min_size=30, max_size=60), st.sampled_from(["https://a.example/n/x", "x"])
+)
+@example(
+    ["http://a.example?x=/b", "/x?", "/x??", "/a%20b", "/n/..", "http://1.2/"], "http://a.example/"
+)
+@example(["/" + "x" * (MAX_URL - 16), "/b"], "http://a.example/")
+@settings(deadline=None, max_examples=60)
+def test_many_links_lead_where_each_leads(raws: list[str], base: str) -> None:
+    assert addresses(raws, base) == [parsed(raw.strip(), base) for raw in raws]
+
+
+@given(
+    TAILS, st.lists(st.sampled_from(["utm_id=1", "sid=12345678901234567", "a=(1)", "=", "", "b"]))
+)
+@FUZZ
+def test_only_a_path_has_to_be_parsed_again_without_names(path: str, parts: list[str]) -> None:
+    url = canonical(f"http://a.example/{path}?{'&'.join(parts)}")[0]
+    clean = bare(url)
+    if ";" not in url and "(" not in url.partition("?")[0]:
+        assert canonical(clean)[0] == clean
+
+
+PARTS = st.sampled_from(
+    ["/", "/page", "/Seite", "pagina", "-", "1", "2026", "/2026/1", "/11", "/blog", "x", "?page=2",
+     "?a=1", "&start=", "/page-", "stage", "\N{SUPERSCRIPT TWO}"]
+)  # fmt: skip
+
+
+@given(st.lists(PARTS, max_size=6).map("".join))
+@settings(deadline=None, max_examples=300)
+def test_parts_of_lists_are_those_of_the_plain_definition(rest: str) -> None:
+    url = canonical(f"http://a.example/{rest}")[0]
+    path, _, query = url.partition("?")
+    path = path.rstrip("/")
+    by_path = clutter._BY_PATH.search(path[-clutter._TAIL :]) or clutter._YEAR.fullmatch(path)
+    assert is_list_part(url) == bool(by_path or clutter._BY_QUERY.search("&" + query))
+
+
+@given(st.text("aé0123٣/\0-", max_size=40))
+@FUZZ
+def test_the_shape_of_a_link_has_one_digit_for_every_number(text: str) -> None:
+    assert links._shape(text) == re.sub(r"\d+", "0", text)
 
 
 def plainly(content: Content) -> list[str]:

@@ -55,7 +55,7 @@ def test_a_dearer_visit_makes_no_source_worth_more_pages(data: st.DataObject) ->
     nothing, none = source_worth(prospects(harvest, 30), rows, ages, 51.0)
     assert not nothing.any(), "no page is worth as much"
     assert not none.any()
-    assert 0.01 <= page_worth(harvest) <= 50.0
+    assert 0.01 - 1e-9 <= page_worth(harvest) <= 50.0 + 1e-9
 
 
 def test_a_page_that_may_stand_for_long_makes_a_source_worth_a_visit() -> None:
@@ -189,3 +189,38 @@ def test_clicks_yet_to_come_become_fewer_and_end() -> None:
         left = part.remaining(np.zeros(400, dtype=np.int64), np.full(400, stood), since)
         assert np.all(np.diff(left) <= 1e-12)
         assert left[-1] == 0.0
+
+
+def test_before_its_first_look_a_source_is_worth_what_it_ever_may_be() -> None:
+    gaps = HOUR * 2.0 ** np.arange(GAPS)
+    harvest = Harvest(gaps, 5.0 * gaps[None], 20.0 * np.exp(-gaps)[None])
+    ages = np.append(gaps, np.inf)
+    worth, finds = source_worth(prospects(harvest, len(ages)), np.arange(len(ages)), ages, 1.0)
+    assert worth[-1] == pytest.approx(worth[:-1].max())
+    assert worth[-1] > 10.0 * worth[-2] >= 0.0, "though after a month its pages are old"
+    assert finds[-1] == 0.0, "all links are old"
+
+
+def test_pages_of_links_that_nobody_saw_stand_for_long_fade_with_their_age() -> None:
+    """Where only fresh links were seen, old ones are supposed to be those of old pages."""
+    yields = Yields(1, resolution=HOUR, prior=Prior(1.0, 1.0))
+    for hour in range(72):
+        rate = 20.0 * -np.diff(np.exp(-2.0 * HOUR * np.array([hour, hour + 1.0])))[0]
+        many = 200
+        yields.watch(
+            HeldPages(
+                source=np.zeros(many, dtype=np.int64),
+                age=np.full(many, (hour + 0.5) * HOUR),
+                standing=np.zeros(many, dtype=np.int64),
+                since=np.full(many, (hour + 0.5) * HOUR),
+                clicks=np.full(many, rate),
+            ),
+            HOUR,
+        )
+    yields.solve()
+    gaps = 5.0 / 1440.0 * 2.0 ** np.arange(GAPS)
+    each = yields.by_gap(gaps)[0]
+    assert (np.diff(each) < 0.0).all(), "also below the hours by which clicks are counted"
+    assert each[0] == pytest.approx(20.0, rel=0.1)
+    day = int(np.argmin(np.abs(gaps - 2.0)))
+    assert each[day] == pytest.approx(20.0 * np.exp(-2.0 * 0.5 * gaps[day]), rel=0.5)

@@ -6,7 +6,7 @@ import pytest
 
 from salticus.extract.address import address, site
 from salticus.extract.base import Content
-from salticus.extract.clutter import is_list_part, without_session
+from salticus.extract.clutter import MOST_BOXES, is_list_part, without_session
 from salticus.extract.links import FEWEST, MOST, MOST_ALIKE, Listing, links_of, read_links
 from salticus.urls import without_tracking
 
@@ -241,6 +241,12 @@ def test_what_is_no_box(box: str) -> None:
 def test_an_item_with_a_box_name_is_no_box() -> None:
     item = '<div class="product popular"><a href="/1">x</a> <a href="/1#reviews">3</a></div>'
     assert shown(item) == {"1"}
+
+
+def test_a_class_counts_once_however_many_names_it_has() -> None:
+    item = '<div class="popular trending related">x</div>'
+    assert shown(item * (MOST_BOXES - 1) + "<footer>LINKS</footer>") == set()
+    assert shown(item * MOST_BOXES + "<footer>LINKS</footer>") == {"1", "2", "3"}
 
 
 def test_a_page_that_is_one_box_is_none() -> None:

@@ -83,7 +83,7 @@ def test_dead_sources_are_retired_once_and_come_back_when_they_are_well() -> Non
         found = await alerts(store)
         assert {url: alert.fault for url, alert in found.items()} == {
             GONE: "no answer since 2026-01-05: HTTP 404",
-            QUIET: "no new page since 2026-01-05, and never worth the visit price",
+            QUIET: "no new link since 2026-01-05, and never worth the visit price",
         }
         policy.price_ = 0.0
         await retiring.note(tick(37.5))

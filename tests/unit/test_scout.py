@@ -141,7 +141,7 @@ def test_a_source_is_revisited_by_custom_as_its_format_is() -> None:
             seen = visit(k + 1, page.page, value=value, digest="x")
             await store.record([Record(seen, entries=(Entry(f"{page.url}/1"),), looked=True)])
         scout = Scout(store)
-        scout.meet(np.array([page.page for page in pages]), 1.0)
+        scout.meet(np.array([page.page for page in pages]), np.zeros(4, dtype=int), 1.0)
         assert np.isnan(scout.usual_).all()
         await scout.refresh()
         again = Scout(store)

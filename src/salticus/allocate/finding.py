@@ -8,14 +8,7 @@ import numpy as np
 
 from salticus.types import Floats, Harvest, Ints, Pages, Prospects, days_between, instant
 
-_MONTH = 30.0  # days
 _POINTS = 120  # of the time between visits at which worth is looked at
-
-
-def source_ages(pages: Pages, rows: Ints) -> Floats:
-    """Days since each source answered last; a month if it never did."""
-    ages = days_between(pages.unanswered_since(rows), instant(pages.tick.start))
-    return np.where(np.isnan(ages), _MONTH, np.maximum(ages, 0.0))
 
 
 def source_worth(
@@ -29,7 +22,21 @@ def source_worth(
     V = G(τ) − τG'(τ) reaches the price. If links appear at the rate λ and stay, and interest in
     their pages decays from P at the rate m, this is λP/m·g(mτ) at the price 0 (ALGORITHMS §0).
     Links appear in own time: by night V hardly grows.
+
+    Before its first visit (after inf days) a source is worth as much as it may ever be, and all
+    that it shows is old.
     """
+    worth, finds = np.zeros(len(rows)), np.zeros(len(rows))
+    met = np.isfinite(ages)
+    worth[met], finds[met] = _worth(prospects, rows[met], ages[met], price)
+    for gap in prospects.harvest.gaps if not met.all() else ():
+        some = rows[~met]
+        late, _ = _worth(prospects, some, np.full(len(some), gap), price)
+        worth[~met] = np.maximum(worth[~met], late)
+    return worth, finds
+
+
+def _worth(prospects: Prospects, rows: Ints, ages: Floats, price: float) -> tuple[Floats, Floats]:
     harvest, own = prospects.harvest, prospects.row[rows]
     net, since = _net(harvest, own, price), harvest.own(ages)
     finds, each = harvest.at(own, ages, since)
@@ -41,6 +48,14 @@ def source_worth(
     slope = gain(math.sqrt(2.0)) - gain(math.sqrt(0.5))
     worth = gain(1.0) - slope / math.log(2.0)
     return np.maximum(worth, 0.0), np.where(each > price, finds, 0.0)
+
+
+def unseen_for(pages: Pages, rows: Ints) -> Floats:
+    """Days for which what each source shows was not seen; inf if it never answered."""
+    if pages.prospects is not None and pages.prospects.unseen is not None:
+        return pages.prospects.unseen[rows]
+    days = days_between(pages.unanswered_since()[rows], instant(pages.tick.start))
+    return np.where(np.isnan(days), np.inf, days)
 
 
 def source_intervals(prospects: Prospects, rows: Ints, price: float) -> Floats:

@@ -9,7 +9,7 @@ from datetime import timedelta
 import numpy as np
 
 from salticus.allocate.base import Policy, known
-from salticus.allocate.finding import page_worth, source_ages, source_worth
+from salticus.allocate.finding import page_worth, source_worth, unseen_for
 from salticus.allocate.rates import rows_by_host
 from salticus.allocate.share import first, in_turn, ranked
 from salticus.errors import ConfigError
@@ -24,6 +24,7 @@ _YEAR = 365.0  # days
 _FOLLOWS = 0.6  # a day: how fast the price follows what is wanted at it, where new pages come
 _SWAY = 2.0  # how far off, as a logarithm, what is wanted counts at most
 _CHOICE = 4.0  # wanted for each visit that there is, so that none expires: the best are made
+_SPARE = 2.0  # standard deviations of the pages that will be found, for which visits are kept
 _FIRST, _LEAST = 0.5, 0.01  # of what a new page is worth: the price at first, and the lowest
 
 
@@ -141,9 +142,9 @@ class Leap(Policy):
         rows = np.flatnonzero(prospects.row >= 0)
         self._asked_each = each = page_worth(prospects.harvest)
         level = self._level(each)
-        _, finds = source_worth(prospects, rows, source_ages(pages, rows), level)
+        _, finds = source_worth(prospects, rows, unseen_for(pages, rows), level)
         burden = np.ones(len(pages))
-        burden[rows] += np.where(np.isnat(pages.last_answer[rows]), 0.0, finds)  # all are old
+        burden[rows] += finds
         order = np.lexsort((pages.ids, -alone, -worth))
         wanted = np.cumsum(burden[order])
         if not math.isfinite(self.price_) and len(order):
@@ -152,14 +153,18 @@ class Leap(Policy):
         many = int(np.count_nonzero(worth >= level))
         asked = float(wanted[many - 1]) if many else 0.0
         self._asked = (_next_price(level, asked, visits, pages.tick), np.nan)
-        spare = self._spare(pages.tick, visits)
-        many = max(many, min(int(np.searchsorted(wanted, spare)) + (spare > 0.0), len(order)))
-        return in_turn(order[:many], burden, visits)
+        order = order[: max(many, self._expiring(wanted, pages.tick, visits))]
+        coming = float(in_turn(order, burden, visits) @ (burden - 1.0))
+        kept = min(_SPARE * math.sqrt(coming), 0.5 * visits)
+        return in_turn(order, burden, visits - kept)
 
-    def _spare(self, tick: Tick, visits: float) -> float:
-        """Visits that are lost unless this tick makes them, at whatever price."""
-        kept = self.pace_ / tick.days * (self.patience / timedelta(days=1))
-        return 0.0 if math.isnan(kept) else max(visits - max(kept, 1.0), 0.0)
+    def _expiring(self, wanted: Floats, tick: Tick, visits: float) -> int:
+        """How many of those in order take up the visits that are lost unless this tick makes them;
+        `wanted` are the visits to each and all before it."""
+        part = 1.0 if self.finding is None else self.finding
+        kept = part * self.pace_ / tick.days * (self.patience / timedelta(days=1))
+        lost = 0.0 if math.isnan(kept) else visits - max(kept, 1.0)
+        return min(int(np.searchsorted(wanted, lost)) + 1, len(wanted)) if lost > 0.0 else 0
 
     def _level(self, each: float) -> float:
         """The visit price as it has been lately, if new pages are worth so much on average; it
@@ -227,7 +232,7 @@ class Leap(Policy):
         the rows of these, and how many."""
         level = self._level(page_worth(prospects.harvest))
         sources = np.flatnonzero(prospects.row >= 0)
-        found, _ = source_worth(prospects, sources, source_ages(pages, sources), level)
+        found, _ = source_worth(prospects, sources, unseen_for(pages, sources), level)
         new = np.flatnonzero(~np.isnan(prospects.remaining))
         rows = np.concatenate([sources, new])
         more = np.concatenate([found, prospects.remaining[new]])

@@ -141,6 +141,15 @@ def bench_learn(
     _bench("learn", "learning", json, rows=rows, contests=contest)
 
 
+def bench_links(
+    links: int = opt(160, "Links of a page.", min=1),
+    rounds: int = opt(100, "Each is run so often; the best counts.", min=1),
+    json: bool = options.JSON,
+) -> None:
+    """Links a second that are read from a page, beside parsing the page and no more."""
+    _bench("links", "reading links", json, links=links, rounds=rounds)
+
+
 def bench_tick(pages: list[int] | None = _SIZES, json: bool = options.JSON) -> None:
     """Seconds and memory of one tick of a crawl: columns, predictions, policy, visits, snapshot."""
     _bench("tick", "one tick of a crawl", json, sizes=pages)

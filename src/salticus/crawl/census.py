@@ -148,7 +148,8 @@ class Census:
         source = pages.kind == _SOURCE
         if source.any():
             others = demand[~source]
-            self.scout.meet(pages.ids[source], float(others.mean()) if len(others) else 1.0)
+            usual = float(others.mean()) if len(others) else 1.0
+            self.scout.meet(pages.ids[source], pages.host[source], usual)
         if (prospects := self.scout.prospects(pages)) is not None:
             demand = self.scout.fading(pages, self.demand.counted(pages.ids, now)[0])
             demand = np.where(source, 0.0, demand)  # people read what a source shows
@@ -170,7 +171,7 @@ class Census:
             kind=table.kind,
             rule=rule,
             merchant=self._host,
-            category=np.broadcast_to(-1, len(table.ids)),
+            category=table.kind.astype(np.int64),  # articles do not change as their sources do
             added=table.added,
             last_visit=table.last_visit,
             last_answer=table.last_answer,

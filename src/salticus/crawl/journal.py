@@ -4,25 +4,41 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 
 from salticus.store.base import VisitStore
 from salticus.types import Observation, Record
 
 BATCH = 250  # one batch being committed and one being filled make at most 500 visits
-WAIT_S = 0.5
+WAIT_S, WAIT = 0.5, timedelta(minutes=10)
+
+
+def patience(speed: float) -> float:
+    """Wall seconds for which a record may wait for others, in a world of this speed: where time is
+    accelerated, no world time that would matter to a plan.
+
+    >>> patience(1.0), patience(6000.0)
+    (0.5, 0.1)
+    """
+    return min(WAIT_S, WAIT.total_seconds() / speed)
 
 
 class Journal:
-    """Collects records and commits them, `BATCH` at a time or after `WAIT_S` seconds.
+    """Collects records and commits them, `BATCH` at a time or after `wait_s` seconds.
 
     Law: at most twice `BATCH` visits are uncommitted at any time; `committed` is called with
     observations after they are safe, in order.
     """
 
     def __init__(
-        self, store: VisitStore, committed: Callable[[list[Observation] | BaseException], None]
+        self,
+        store: VisitStore,
+        committed: Callable[[list[Observation] | BaseException], None],
+        *,
+        wait_s: float = WAIT_S,
     ) -> None:
         self.store = store
+        self.wait_s = wait_s
         self.committed = committed
         self._waiting: list[Record] = []
         self._wake = asyncio.Event()
@@ -43,7 +59,7 @@ class Journal:
         if urgent or len(self._waiting) >= BATCH:
             self._wake.set()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(WAIT_S, self._wake.set)
+            self._timer = asyncio.get_running_loop().call_later(self.wait_s, self._wake.set)
 
     def hurry(self) -> None:
         """Commit what was written without waiting for more."""

@@ -17,7 +17,7 @@ from salticus.clock import Clock, until_or
 from salticus.config import Config
 from salticus.crawl.alerts import Watch
 from salticus.crawl.finders import make_census
-from salticus.crawl.journal import Journal
+from salticus.crawl.journal import Journal, patience
 from salticus.crawl.opening import cost_of
 from salticus.crawl.world import Asks
 from salticus.errors import ExtractError
@@ -69,7 +69,8 @@ class Live:
         self.demand = self.census.demand
         self._costs = [(rule, cost_of(rule)) for rule in self.config.pages]
         self.watch = Watch()
-        self._journal = Journal(self.store, self._committed)
+        wait_s = patience(self.clock.speed)
+        self._journal = Journal(self.store, self._committed, wait_s=wait_s)
         self._news: asyncio.Queue[Outcomes | BaseException | Plan] = asyncio.Queue()
         self._queues: defaultdict[str, deque[Job]] = defaultdict(deque)
         self._working: defaultdict[str, int] = defaultdict(int)
@@ -275,7 +276,8 @@ class Live:
         if seen.changed:
             await self._tolerate(job.target, seen)
         record = self._record(job.target, fetched, reading, seen)
-        await self._journal.write(record, urgent=bool(record.hosts))
+        # pages that a source names are to be visited at once
+        await self._journal.write(record, urgent=bool(record.hosts) or record.looked)
 
     def _record(
         self, target: Target, fetched: Fetched, reading: Reading, seen: Observation

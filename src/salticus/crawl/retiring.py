@@ -29,10 +29,10 @@ _MICRO = timedelta(microseconds=1)
 
 class Retiring:
     """Looks over all sources once a day, and retires those that are dead `after` so long: they did
-    not answer, or showed no new page and are never worth the visit price.
+    not answer, or showed no new link and are never worth the visit price.
 
     An alert under the source's URL keeps the reason. Law: it is raised once, and over when the
-    source answers again, or shows a new page; a visit price that falls does not end it. Nothing is
+    source answers again, or shows a new link; a visit price that falls does not end it. Nothing is
     forbidden: exploration looks at retired sources as at all pages.
     """
 
@@ -75,7 +75,7 @@ class Retiring:
             since = "it was added" if source.last_answer is None else _day(source.last_answer)
             return f"no answer since {since}: {source.fault or source.status}"
         if quiet is not None:
-            return f"no new page since {_day(quiet)}, and never worth the visit price"
+            return f"no new link since {_day(quiet)}, and never worth the visit price"
         return None
 
     def _silent(self, source: PageState) -> bool:
@@ -88,7 +88,7 @@ class Retiring:
         """The sources whose visits have found nothing new for so long, and since when, µs."""
         scout = self.census.scout
         since = np.fmax(scout.first_, scout.news_)
-        rows = np.flatnonzero(scout.last_ - since >= np.timedelta64(self.after, "us"))
+        rows = np.flatnonzero(scout.overlap.last_ - since >= np.timedelta64(self.after, "us"))
         return dict(
             zip(scout.ids_[rows].tolist(), since[rows].astype(np.int64).tolist(), strict=True)
         )

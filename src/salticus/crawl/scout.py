@@ -12,11 +12,13 @@ from salticus.allocate.base import Admits
 from salticus.predict.finder import Finder
 from salticus.predict.harvest import HeldPages
 from salticus.predict.links import SourceVisits
+from salticus.predict.overlap import Overlap
 from salticus.store.base import ChangeStore, SourceStore
 from salticus.types import (
     DAY,
     KINDS,
     NEVER,
+    Bools,
     Columns,
     Counts,
     Floats,
@@ -31,7 +33,7 @@ from salticus.types import (
     instant,
     usual_days,
 )
-from salticus.types.state import State, places, rank_within
+from salticus.types.state import State, part_of, places, rank_within
 
 if TYPE_CHECKING:
     from salticus.crawl.loop import Loop
@@ -88,21 +90,23 @@ class Scout:
         self.store = store
         self.relearn = np.timedelta64(relearn)
         self.finder = finder or Finder(0, resolution=RESOLUTION, shortest=SHORTEST)
+        self.overlap = Overlap()
         self.ids_: Ints = _NONE  # of sources, by number
-        self.last_: Times = _NONE.view("M8[us]")  # looks at them
         self.first_: Times = _NONE.view("M8[us]")  # looks at them
-        self.news_: Times = _NONE.view("M8[us]")  # last looks that saw new pages; NaT = never
+        self.news_: Times = _NONE.view("M8[us]")  # last looks that saw new links; NaT = never
         self.usual_: Floats = np.empty(0)  # days between visits by custom; NaN = not known yet
         self.found_ = Found(_NONE, _NONE, *([_NONE.view("M8[us]")] * 3))
+        self.unseen_: Floats = np.empty(0)  # days for which what the last look showed was
         self.looks_, self.finds_ = 0, 0  # numbers of the last ones learnt
         self.watched_: Instant = NEVER  # until when clicks were counted
         self.solved_: Instant = NEVER
 
     # --------------------------------------------------------------------------------- learning
 
-    def meet(self, sources: Ints, demand: float) -> None:
-        """These are all sources, and other pages are wanted so often, in clicks a day."""
-        self._numbers(sources)
+    def meet(self, sources: Ints, host: Ints, demand: float) -> None:
+        """These are all sources and their hosts, and other pages are wanted so often, in clicks a
+        day."""
+        self.overlap.place(self._numbers(sources), host)
         usual = max(demand, _LEAST) / self.finder.prior.decay
         if not 0.8 < usual / self.finder.prior.profit < 1.25:  # or all is worked out every tick
             self.finder.suppose(self.finder.prior._replace(profit=usual))
@@ -133,33 +137,39 @@ class Scout:
         """Learn what looks at sources saw, in order of time."""
         self.looks_ = looks.last
         numbers = self._numbers(looks.source)
+        self.unseen_[numbers], shows = self.overlap.looked(numbers, looks)
         turn = rank_within(numbers)
         for round_ in range(int(turn.max(initial=-1)) + 1):
-            some, number = looks.take(turn == round_), numbers[turn == round_]
-            first = np.isnat(some.since)
-            self.finder.met(number[first], some.shown[first].astype(np.float64))
-            again, number = some.take(~first), number[~first]
+            some = np.flatnonzero(turn == round_)
+            first = np.isnat(looks.since[some])
+            self.finder.met(numbers[some[first]], looks.shown[some[first]].astype(np.float64))
+            again = looks.take(some := some[~first])
             days = days_between(again.since, again.at)
             counts = (c.astype(np.float64) for c in (again.new, again.kept, again.gone))
-            self.finder.visited(SourceVisits(number, days, *counts), again.at)
-        met, showed = np.isnat(looks.since), (looks.new > 0) & ~np.isnat(looks.since)
+            told = SourceVisits(numbers[some], days, *counts)
+            self.finder.visited(told, again.at, shows[some])
+        met = np.isnat(looks.since)
         self.first_[numbers[met]] = looks.at[met]
-        told = ((self.last_, numbers, looks.at), (self.news_, numbers[showed], looks.at[showed]))
-        for times, which, at in told:
-            np.maximum.at(times.view(np.int64), which, at.view(np.int64))
-        self.first_ = np.where(np.isnat(self.first_), self.last_, self.first_)
+        self.first_ = np.where(np.isnat(self.first_), self.overlap.last_, self.first_)
+        showed = ~met & (looks.shown > looks.kept)
+        times = self.news_.view(np.int64)
+        np.maximum.at(times, numbers[showed], looks.at[showed].view(np.int64))
         self._solve(looks.at.max())
 
     async def _recognize(self) -> None:
         """Learn what the sources that were looked at are: feeds, sitemaps or HTML pages."""
-        for row in np.flatnonzero(np.isnan(self.usual_) & ~np.isnat(self.last_)).tolist():
+        for row in np.flatnonzero(np.isnan(self.usual_) & ~np.isnat(self.overlap.last_)).tolist():
             value = await self.store.value(int(self.ids_[row]))
             self.usual_[row] = usual_days(None if value is None else value.fields.get("format"))
 
     def take(self, finds: FoundPages) -> None:
         """Learn of new pages; those of long ago are pages like any other."""
         self.finds_ = finds.last
-        new = Found(finds.page, self._numbers(finds.source), finds.at, finds.since, finds.at)
+        via, since = self._numbers(finds.source), finds.since.copy()
+        latest = np.flatnonzero(finds.at == self.overlap.last_[via])
+        unseen = (self.unseen_[via[latest]] * DAY.astype(np.int64)).astype("m8[us]")
+        since[latest] = np.maximum(since[latest], finds.at[latest] - unseen)
+        new = Found(finds.page, via, finds.at, since, finds.at)
         both = self.found_.join(new) if len(self.found_) else new
         _, first = np.unique(both.page, return_index=True)
         both = both.take(first)
@@ -201,7 +211,8 @@ class Scout:
         fresh = np.setdiff1d(sources, self.ids_)
         if len(fresh):
             self.ids_ = np.concatenate([self.ids_, fresh])
-            self.last_ = np.concatenate([self.last_, np.full(len(fresh), NEVER)])
+            self.unseen_ = np.pad(self.unseen_, (0, len(fresh)))
+            self.overlap.grow(len(self.ids_))
             self.usual_ = np.concatenate([self.usual_, np.full(len(fresh), np.nan)])
             never = np.full(len(fresh), NEVER)
             self.first_, self.news_ = (
@@ -238,8 +249,17 @@ class Scout:
             span=_spread(number, span),
             usual=_spread(number, np.nan_to_num(self.usual_, nan=usual_days(None))),
             row=number,
+            unseen=_spread(number, self._unseen(pages, rows[known], known)),
             harvest=replace(self.finder.harvest_, until=instant(pages.tick.end)),
         )
+
+    def _unseen(self, pages: Pages, rows: Ints, known: Bools) -> Floats:
+        """Days for which what each source shows was seen nowhere; those `known` have these rows."""
+        start, last = instant(pages.tick.start), pages.unanswered_since()[rows]
+        ages, answering = np.full(len(known), np.inf), np.zeros(len(known))
+        ages[known] = np.where(np.isnat(last), np.inf, np.maximum(days_between(last, start), 0.0))
+        answering[known] = pages.answering(start, rows)
+        return self.overlap.unseen(ages, answering, pages.tick.days)
 
     def worth(self, pages: Ints, now: Instant) -> Floats:
         """Clicks that each of these pages will get yet as a new one; NaN if it is none."""
@@ -284,7 +304,7 @@ class Scout:
         """Of each source the new pages in the week before its last look, and over how many days
         they came."""
         many, found = len(self.ids_), self.found_
-        week = found.take(found.at > self.last_[found.via] - _WEEK)
+        week = found.take(found.at > self.overlap.last_[found.via] - _WEEK)
         at = week.at.view(np.int64).astype(np.float64)
         first, last = np.full(many, np.inf), np.full(many, -np.inf)
         np.minimum.at(first, week.via, at)
@@ -299,21 +319,26 @@ class Scout:
         learnt = {f"finder_{name}": column for name, column in self.finder.state().items()}
         marks = np.array([self.looks_, self.finds_])
         times = np.array([self.watched_, self.solved_])
-        known = {"ids": self.ids_, "last": self.last_, "marks": marks, "times": times}
+        known = {"ids": self.ids_, "unseen": self.unseen_, "marks": marks, "times": times}
         known |= {"usual": self.usual_, "first": self.first_, "news": self.news_}
-        return known | found | learnt
+        overlap = {f"overlap_{name}": column for name, column in self.overlap.state().items()}
+        return known | found | learnt | overlap
 
     def restore(self, state: State) -> None:
-        self.ids_, self.last_ = state["ids"].copy(), state["last"].copy()
+        self.ids_ = state["ids"].copy()
         never = np.full(len(self.ids_), NEVER)
         self.usual_ = state.get("usual", np.full(len(self.ids_), np.nan)).copy()
         self.first_, self.news_ = (state.get(name, never).copy() for name in ("first", "news"))
+        self.overlap.grow(len(self.ids_))
+        if overlap := part_of(state, "overlap_"):
+            self.overlap.restore(overlap)
+            self.unseen_ = state["unseen"].copy()
+        else:
+            self.overlap.last_, self.unseen_ = state["last"].copy(), np.zeros(len(self.ids_))
         self.looks_, self.finds_ = state["marks"].tolist()
         self.watched_, self.solved_ = state["times"].astype("M8[us]")
         self.found_ = Found(*(state[f"found_{name}"].copy() for name in Found.__slots__))
-        self.finder.restore(
-            {name[7:]: column for name, column in state.items() if name.startswith("finder_")}
-        )
+        self.finder.restore(part_of(state, "finder_"))
 
 
 def _spread(number: Ints, values: Floats) -> Floats:

@@ -33,16 +33,24 @@ _YEAR = re.compile(
     r"https?://[^/]+/(?:(?:archives?|archiv|blog|calendar|date|kalender|news)/)?(?:19|20)\d\d", re.I
 )
 _TAIL = 24  # characters of a path that tell
+_STARTS = frozenset("0123456789pPsS")  # of its last segment: digits, page, pagina or seite
 
 _WORDS = r"related|recommend(?:ed|ations?)|popular|trending|most[-_]?(?:read|popular|viewed|shared)"
 _NAMED = re.compile(rf"(?:^|[\s_-])(?:{_WORDS})(?:$|[\s_-])", re.I)
-_GROUPS = ", ".join(
-    f"[{name}*={word} i]"
-    for name in ("class", "id")
-    for word in ("related", "recommend", "popular", "trending", "most")
-)
-_BOXES = (
-    f"nav, aside, footer, [role=navigation], [role=complementary], [role=contentinfo], {_GROUPS}"
+_NAMES = "related", "recommend", "popular", "trending", "most"
+
+
+def _with(name: str, *tests: str) -> str:
+    """Elements with an attribute that passes a test; most others are told by having none."""
+    return f"[{name}]:is({', '.join(f'[{name}{test}]' for test in tests)})"
+
+
+_BOXES = ", ".join(
+    (
+        "nav, aside, footer",
+        _with("role", "=navigation", "=complementary", "=contentinfo"),
+        *(_with(name, *(f"*={word} i" for word in _NAMES)) for name in ("class", "id")),
+    )
 )
 _FRAMES = frozenset({"nav", "aside", "footer", "navigation", "complementary", "contentinfo"})
 _GROUP_TAGS = frozenset({"div", "section", "ul", "ol"})
@@ -69,7 +77,8 @@ def bare(url: str) -> str:
 def _thinned(url: str, names: re.Pattern[str]) -> str:
     path, _, query = url.partition("?")
     kept = [part for part in query.split("&") if not names.fullmatch(part)]
-    path = _IN_PATH.sub("", path)
+    if ";" in path or "(" in path:
+        path = _IN_PATH.sub("", path)
     return f"{path}?{'&'.join(kept)}" if any(kept) else path
 
 
@@ -82,9 +91,14 @@ def is_list_part(url: str) -> bool:
     """
     path, _, query = url.partition("?")
     path = path.rstrip("/")
-    if path[-1:].isdigit() and (_BY_PATH.search(path[-_TAIL:]) or _YEAR.fullmatch(path)):
+    # The first test tells most pages, and is cheaper than the search.
+    if path[-1:].isdigit() and path[path.rfind("/") + 1] in _STARTS and _is_part(path):
         return True
     return query != "" and _BY_QUERY.search("&" + query) is not None
+
+
+def _is_part(path: str) -> bool:
+    return (_BY_PATH.search(path[-_TAIL:]) or _YEAR.fullmatch(path)) is not None
 
 
 def boxed(tree: LexborHTMLParser) -> frozenset[int]:

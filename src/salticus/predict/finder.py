@@ -17,6 +17,9 @@ FIRST_DAY = Prior(profit=1.0, decay=1.0)
 """Without clicks every new page is worth one, of which half come in 17 hours."""
 
 
+_HOPE = 2.0  # standard errors
+
+
 class Finder:
     """Learns what visits to sources find, and how often people click on what was found.
 
@@ -71,10 +74,14 @@ class Finder:
         """Learn how many links sources showed at their first visits; these are old."""
         self.finds.met(source, shown)
 
-    def visited(self, found: SourceVisits, at: Times | None = None) -> None:
-        """Learn what visits to sources found, made `at` these times; no source twice."""
+    def visited(
+        self, found: SourceVisits, at: Times | None = None, shows: Floats | None = None
+    ) -> None:
+        """Learn what visits to sources found, made `at` these times; no source twice. If a source
+        `shows` new pages that others have shown since the visit before, it would have found these,
+        too."""
         self.rates.learn(found)
-        self.finds.learn(found.source, found.days, found.new, at)
+        self.finds.learn(found.source, found.days, found.new if shows is None else shows, at)
 
     def watch(self, pages: HeldPages, days: float) -> None:
         """Learn how often pages were clicked in so many days."""
@@ -131,10 +138,17 @@ class ModelFinder(Finder):
     """Believes in ECHO's model of a source: links appear at the rate λ, vanish at v, and interest
     in their pages decays from P at the rate m. Who finds a price by these must know found pages by
     them, too: measured curves say another worth, and at a price that is above it none is visited.
+
+    Hopes for the best: P is taken for two standard errors more than it seems, so that a source is
+    tried until it is known to be poor. Where visits are few, the good ones are not found otherwise.
     """
 
     def solve(self) -> None:
+        clicked = self._clicked
         super().solve()
+        if clicked:
+            told = self.interest_
+            self.interest_ = told._replace(profit=told.profit * (1.0 + _HOPE * told.error))
         self.harvest_ = modelled(self.finds.gaps, self.links_, self.interest_)
 
     def remaining(self, source: Ints, stood: Floats, since: Floats) -> Floats:
@@ -172,7 +186,9 @@ class KnowingFinder(Finder):
         self.interest_ = Interest(known.profit, known.decay, sure)
         self.harvest_ = modelled(self.finds.gaps, self.links_, self.interest_)
 
-    def visited(self, found: SourceVisits, at: Times | None = None) -> None:
+    def visited(
+        self, found: SourceVisits, at: Times | None = None, shows: Floats | None = None
+    ) -> None:
         """Known already."""
 
     def watch(self, pages: HeldPages, days: float) -> None:

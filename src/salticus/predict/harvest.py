@@ -23,6 +23,7 @@ GAPS = 14  # between visits, each twice the one before
 CLASSES = 10  # of how long links stood, and of the time since: each twice as long as the one before
 _MEMORY = 14.0  # days
 _GROWTH = 0.7  # by which links grow with the gap, as a power, before anything is known
+_STANDS = 1.01 / 24.0  # days for which links stand as a rule: up to there all are seen
 _LINKS = 10.0  # of a gap that it takes to believe them more than that
 _SOURCE = 0.5  # links of a source that it takes to believe them more than other sources
 _PAGES = 5.0  # the same of pages, each as different from others as its mean
@@ -88,7 +89,8 @@ class Finds:
 
         C and φ by turns, each the likeliest for the other, links being Poisson's.
         """
-        curve: Floats = np.asarray(2.0 ** (_GROWTH * np.arange(GAPS)))
+        growth = np.where(self.gaps[1:] <= _STANDS, 1.0, _GROWTH)
+        curve: Floats = np.asarray(2.0 ** np.append(0.0, np.cumsum(growth)))
         found, met = self.new_.sum(axis=1), np.isfinite(self.shown_)
         usual = (self.shown_[met] + 1.0).mean() if met.any() else 1.0
         beside = np.where(met, (self.shown_ + 1.0) / usual, 1.0)
@@ -173,7 +175,7 @@ class Yields:
         )
         every = _drawn(clicks.sum(axis=0), watched.sum(axis=0), first, _weight(first.sum()))
         weight = _weight(every.sum())
-        curve = _drawn(clicks, watched, every, weight)  # clicks on a page, by class and time since
+        curve = self._by_class(clicks, watched, every, weight)
         each = curve.sum(axis=1)
         self.later_ = np.hstack([curve[:, ::-1].cumsum(axis=1)[:, ::-1], np.zeros((CLASSES, 1))])
         self.later_ /= each[:, None]
@@ -182,6 +184,19 @@ class Yields:
         factor = _ratio(got.sum(axis=1), meant.sum(axis=1), weight * every.sum())[:, None]
         alike = factor * each
         self.worth_: Floats = alike * _ratio(got, factor * meant, weight * alike)
+
+    def _by_class(self, clicks: Floats, watched: Floats, every: Floats, weight: float) -> Floats:
+        """Clicks on a page by class and time since, each class drawn to what the one before says of
+        pages that are so much older: a long-standing link is that of an old page, as far as nobody
+        has seen otherwise."""
+        middle = 0.5 * (self.edges[1:] + self.edges[:-1])
+        curve = np.empty((CLASSES, CLASSES))
+        curve[0] = _drawn(clicks[0], watched[0], every, weight)
+        for kind in range(1, CLASSES):
+            later = np.append(curve[kind - 1][::-1].cumsum()[::-1], 0.0)
+            older = np.interp(self.edges + middle[kind] - middle[kind - 1], self.edges, later)
+            curve[kind] = _drawn(clicks[kind], watched[kind], -np.diff(older), weight)
+        return curve
 
     def remaining(self, source: Ints, stood: Floats, since: Floats) -> Floats:
         """Clicks that pages of these sources will get yet, whose links `stood` for so many days
@@ -195,8 +210,13 @@ class Yields:
 
     def by_gap(self, gaps: Floats) -> Floats:
         """Clicks on each page that a visit finds after each of these gaps, days: its link has stood
-        for half of it, as far as one knows."""
-        return self.worth_[:, self.standing(0.5 * gaps)]
+        for half of it, as far as one knows. Within the first class, whose links stood for half of
+        it on average, they fade as they do from when a link was last seen."""
+        stood = 0.5 * gaps
+        fresh = np.minimum(stood, self.edges[1])
+        half = np.where(stood < self.edges[1], 0.5 * self.edges[1], self.edges[1])
+        fades = np.interp([fresh, half], self.edges, self.later_[0])
+        return np.asarray(self.worth_[:, self.standing(stood)] * (fades[0] / fades[1]))
 
 
 def _weight(clicks: float) -> float:

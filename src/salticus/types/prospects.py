@@ -96,7 +96,8 @@ class Prospects(Columns):
     is expected to get `remaining` clicks from now on; NaN for all others. Of a source's links,
     `entries` are from the week before its last visit, over `span` days; a source of its form is
     `usual`-ly revisited after so many days. `row` is that of a source in the `harvest`, -1 for
-    other pages.
+    other pages. What a source shows by now was `unseen` for so many days, on all others, too; inf
+    if it was never visited; not given, since its last visit.
     """
 
     rate: Floats
@@ -108,6 +109,7 @@ class Prospects(Columns):
     usual: Floats
     row: Ints
     harvest: Harvest
+    unseen: Floats | None = None
 
     def finds(self, rows: Ints, ages: Floats) -> Floats:
         """New links that each source has to show so many days after a visit."""

@@ -42,7 +42,7 @@ ADVICE = {
     "flood": "What is in the store stays; what exceeds a cap does not count. `salticus alerts "
     "--json` names the setting in [caps]. If you want the pages, raise it: they are added when the "
     "source is read next. If not, `salticus forget` those you do not want.",
-    "retired": "It comes back by itself when it answers again or shows a new page. If it has a new "
+    "retired": "It comes back by itself when it answers again or shows a new link. If it has a new "
     "address, `salticus discover` with the name of the site finds it; then `salticus forget HOST`.",
     "discover": "Sites get new sections and new feeds. `salticus discover HOST` looks for them; "
     "`salticus discover --known` does so for all sites of which you have sources.",

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from salticus.allocate.base import Priced
-from salticus.allocate.finding import source_ages, source_intervals, source_worth
+from salticus.allocate.finding import source_intervals, source_worth, unseen_for
 from salticus.crawl.standing import Standing
 from salticus.types import Floats, Harvest, Ints, Pages, Prospects, instant, moment
 from salticus.types.state import places
@@ -47,7 +47,7 @@ class Promise(msgspec.Struct, frozen=True):
         said += f", and must be worth {self.visit_price:.2g}"
         if self.interval is None:
             return f"{said}, which it never is: only exploration looks at it again"
-        return f"{said}, as it is {span_words(self.interval)} after the last one"
+        return f"{said}, as it is {span_words(self.interval)} after what it shows was last seen"
 
 
 class FoundPage(msgspec.Struct, frozen=True):
@@ -116,7 +116,7 @@ def promised(standing: Standing, sources: Ints) -> dict[int, Promise]:
 
 def _now(pages: Pages, prospects: Prospects, rows: Ints, price: float) -> tuple[Floats, Floats]:
     """What a visit in the coming tick is worth, and how many new pages it would find."""
-    ages = source_ages(pages, rows)
+    ages = unseen_for(pages, rows)
     worth, _ = source_worth(prospects, rows, ages, price)
     return worth, prospects.finds(rows, ages)
 

@@ -25,7 +25,7 @@ HEADER = (
 class SourceFacts(msgspec.Struct, frozen=True):
     """A source, as the crawl knows it when it decides: `links` stood there at the last visit,
     `new_per_day` pages are new, with a relative standard `error`, in each hour of the day (UTC)
-    `by_hour`, and the last new one was seen at `last_new`. Before a second visit its rate is that
+    `by_hour`, and the last new link was seen at `last_new`. Before a second visit its rate is that
     of all others.
 
     A new page of it gets `clicks_per_page`, half of them within `half_life` days. At the visit
@@ -62,7 +62,9 @@ class SourceFacts(msgspec.Struct, frozen=True):
         if self.interval is None:
             return "not worth a visit"
         left = self.interval - (now - self.last_visit).total_seconds() / 86_400
-        return f"due in {span_words(left)}" if left > 0.0 else "due"
+        if self.worth >= self.visit_price or left <= 0.0:
+            return "due"
+        return f"due in {span_words(left)}"
 
 
 class SourcesView(msgspec.Struct, frozen=True):

@@ -22,6 +22,7 @@ from salticus.errors import SalticusError
 BENCHES = {
     "fetch": "salticus.lab.bench.fetch:bench",
     "learn": "salticus.lab.bench.learn:bench",
+    "links": "salticus.lab.bench.links:bench",
     "policies": "salticus.lab.bench.policies:bench",
     "simulate": "salticus.lab.bench.replay:bench",
     "tick": "salticus.lab.bench.tick:bench",

@@ -19,10 +19,12 @@ from salticus.lab.worlds.mall.server import Mall
 from salticus.lab.worlds.mall.stock import Stock
 from salticus.types import Columns, Ints, Times, instant
 from salticus.types.coins import coins
+from salticus.types.dates import DAY_US
 from salticus.types.frames import pl
 
-_STEP_S = 0.2  # wall seconds in which shoppers who come are sent together
+_STEP_S = 0.05  # wall seconds in which shoppers who come are sent together
 _SEARCHING = 50  # the clicks on one page in so many are searched for first
+_STREAM = 23  # so that shoppers and shops of one seed share no random numbers
 _PATIENCE = aiohttp.ClientTimeout(total=10)
 
 
@@ -74,6 +76,19 @@ def _spread(log: Log, *, with_clicks: bool, seed: int) -> pl.DataFrame:
         clicks="clicks" if with_clicks else 0,
         impressions="impressions" if "impressions" in table.columns else 0,
     )
+
+
+def made_shopping(
+    stock: Stock, clicks: float, start: datetime, days: float, *, seed: int = 0
+) -> Shopping:
+    """So many clicks a day on the pages of a stock, from `start` on, at any hour alike. The rates
+    of pages differ, by a factor of e as a rule. The same arguments give the same clicks."""
+    rng = np.random.default_rng([seed, _STREAM])
+    share = rng.lognormal(0.0, 1.0, len(stock))
+    many = rng.poisson(clicks * days * share / share.sum())
+    row = np.repeat(np.arange(len(stock)), many)
+    at = instant(start) + (rng.random(len(row)) * days * DAY_US).astype("m8[us]")
+    return Shopping(row, at, row**0, row * 0).take(np.argsort(at, kind="stable"))
 
 
 async def go_shopping(shopping: Shopping, mall: Mall, desk: str) -> None:
