@@ -48,6 +48,15 @@ def make(kind: str, name: str, builtin: Mapping[str, str], **given: Any) -> Any:
     return part(**{key: value for key, value in given.items() if key in takes})
 
 
+def takes(kind: str, name: str, builtin: Mapping[str, str], given: str) -> bool:
+    """Whether the part of that name is made with something of that name.
+
+    >>> takes("policy", "uniform", {"uniform": "salticus.allocate.baselines:Uniform"}, "finding")
+    False
+    """
+    return given in inspect.signature(load(kind, name, builtin)).parameters
+
+
 def _attribute(kind: str, name: str, spec: str) -> Any:
     where, _, attribute = spec.rpartition(":")
     try:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from pathlib import Path
 
 import msgspec
@@ -17,6 +19,7 @@ from salticus.errors import ConfigError, InputError
 
 from .conftest import Street, finished
 
+HOUR = timedelta(hours=1)
 RSS = (
     b"<rss><channel><item><link>/a/1</link>"
     b"<pubDate>Mon, 01 Jun 2026 10:00:00 GMT</pubDate></item></channel></rss>"
@@ -113,6 +116,73 @@ def test_a_page_that_is_there_for_every_address_is_no_feed(tmp_path: Path) -> No
     assert list(by_path(told)) == ["/"]
 
 
+def test_a_feed_that_every_page_announces_is_that_of_the_main_page(tmp_path: Path) -> None:
+    head = alternate("/all.rss")
+    told, _ = found(
+        tmp_path,
+        {
+            "/": html(*ARTICLES, "/sport/", head=head),
+            "/sport/": html(*SPORT, head=head),
+            "/all.rss": reply(RSS),
+        },
+    )
+    assert by_path(told)["/all.rss"][2] == "announced by the main page"
+
+
+def test_sections_count_by_the_pages_that_are_theirs_alone(tmp_path: Path) -> None:
+    """The main page still shows all pages of `sport` and of `art`; a box with the latest stands on
+    `about` and `help`; and `town` has but two, of which a feed tells that they are pages."""
+    art, town = tuple(f"/k/{n}" for n in range(5)), ("/t/1", "/t/2")
+    items = "".join(f"<item><link>{path}</link></item>" for path in town)
+    names = ("/sport/", "/art/", "/town/", "/about", "/help")
+    pages = {
+        "/": html(*ARTICLES, *SPORT, *art, *town, *names, head=alternate("/all.rss")),
+        "/sport/": html(*SPORT),
+        "/art/": html(*art),
+        "/town/": html(*town),
+        "/about": html(*ARTICLES, "/jobs", "/press"),
+        "/help": html(*ARTICLES),
+        "/all.rss": reply(f"<rss><channel>{items}</channel></rss>".encode()),
+    }
+    undated, _ = found(tmp_path, dict(pages))
+    sections = {path for path, told in by_path(undated).items() if "one hop" in told[2]}
+    assert sections == {"/sport/", "/art/"}
+    date = "<pubDate>Mon, 01 Jun 2026 10:00:00 GMT</pubDate></item>"
+    pages["/all.rss"] = reply(
+        f"<rss><channel>{items}</channel></rss>".replace("</item>", date).encode()
+    )
+    dated, _ = found(tmp_path, dict(pages))
+    sections = {path for path, told in by_path(dated).items() if "one hop" in told[2]}
+    assert sections == {"/sport/", "/art/", "/town/"}
+
+
+def test_hosts_that_make_more_new_pages_come_first(tmp_path: Path) -> None:
+    """By the dates in their feeds: one has a page every two hours, the other one a day."""
+
+    def site(hours: int) -> dict[str, Route]:
+        now = datetime.now(UTC)
+        items = "".join(
+            f"<item><link>/a/{n}</link><pubDate>{format_datetime(now - n * hours * HOUR)}</pubDate>"
+            "</item>"
+            for n in range(1, 9)
+        )
+        feed = f"<rss><channel>{items}</channel></rss>".encode()
+        return {"/": html(*ARTICLES, head=alternate("/rss")), "/rss": reply(feed)}
+
+    async def main() -> Discovered:
+        async with Server(site(24)) as slow, Server(site(2)) as fast:
+            hosts = [f"http://{server.host}" for server in (slow, fast)]
+            return await discover(polite(tmp_path), hosts)
+
+    told = asyncio.run(main())
+    rates = [host.per_day for host in told.hosts]
+    assert rates == [pytest.approx(7 / (16 / 24), rel=0.01), pytest.approx(7 / 8, rel=0.01)]
+    assert [each.url.split("/")[2] for each in told.sources] == [
+        host.url.split("/")[2] for host in told.hosts for _ in range(2)
+    ]
+    assert all(each.per_day for each in told.sources), "main pages, too: by what feeds say of them"
+
+
 def test_no_more_sections_are_looked_at_than_asked_for(tmp_path: Path) -> None:
     names = [f"/{c}/" for c in "abcdefgh"]
     routes: dict[str, Route] = {name: html(*(f"{name}{n}" for n in range(9))) for name in names}
@@ -143,6 +213,20 @@ def test_a_host_that_does_not_answer_is_named(tmp_path: Path) -> None:
     assert list(told.failed.values()) == ["gone: the server answered 404"]
 
 
+def test_hosts_come_from_a_file_too_and_there_must_be_one(street: Street) -> None:
+    street.open(shops=1, offers=30, days=30, speed=3600.0, delay=0.01)
+    code, _, err = finished(street.start("discover", "-c", street.settings))
+    assert code == 2
+    assert "no host is given; name some, or use --file or --known" in err
+    home = "/".join((street.folder / "urls.txt").read_text().split()[0].split("/")[:3])
+    hosts = street.folder / "hosts.txt"
+    hosts.write_text(f"# shops\n{home}\n\n")
+    words = ("discover", "--file", str(hosts), "-c", street.settings, "--json", "--dry-run")
+    code, out, err = finished(street.start(*words))
+    assert code == 0, err
+    assert [host["url"] for host in json.loads(out)["hosts"]] == [home + "/"]
+
+
 @pytest.mark.parametrize("name", ["", "news.example/sport", "ftp://news.example", "no host"])
 def test_what_is_no_host_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError):
@@ -170,6 +254,8 @@ def test_the_command_adds_what_it_finds(street: Street) -> None:
     assert {url for (url,) in kept} == {each["url"] for each in told["sources"]}
     code, out, _ = finished(street.start("sources", "-c", street.settings, "--json"))
     assert {each["url"] for each in json.loads(out)} == {url for (url,) in kept}
+    words = ("discover", "--known", "-c", street.settings)
     code, out, _ = finished(street.start(*words, "--json"))
     assert (code, json.loads(out)["added"]) == (0, 0)
+    assert [host["url"] for host in json.loads(out)["hosts"]] == [home + "/"]
     assert all(each["known"] for each in json.loads(out)["sources"])

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from salticus.allocate.cover import cover
 from salticus.exchange.folder import Log
-from salticus.lab.analyze.links import cover
 from salticus.lab.analyze.study import Analysis, facts_of, sheet_of, study
 
 START = datetime(2026, 6, 1, tzinfo=UTC)

@@ -27,6 +27,7 @@ from salticus.config import (
     Host,
     Models,
     Rule,
+    Sources,
     Time,
     parse,
 )
@@ -48,6 +49,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "fetch": Fetch,
     "extract": Extract,
     "caps": Caps,
+    "sources": Sources,
     "hosts": Host,
     "pages": Rule,
     "on_change": Hook,
@@ -94,7 +96,7 @@ def test_what_is_commented_out_is_the_default_or_an_example() -> None:
     written, default = plain(found), plain(usual)
     for name in default.keys() - SECTIONS.keys():
         assert default[name] in (written[name], None), name
-    for section in ("fetch", "extract", "caps", "models", "desk", "clock"):
+    for section in ("fetch", "extract", "caps", "sources", "models", "desk", "clock"):
         for name, value in default[section].items():
             assert value in (written[section][name], None, []), f"{section}.{name}"
     hook = plain(Hook())
@@ -159,6 +161,9 @@ WRONG = {
     GOOD + '[on_change]\ncommand = "no-such-program --now"': "no program 'no-such-program'",
     'policy = "nosuch"\n' + GOOD: "no policy is called 'nosuch'",
     'budget = "10%"': "fetch.contact is empty",
+    'policy = "bfs"\nfinding = "30%"\n' + GOOD: "'bfs' does not take it: remove the setting",
+    GOOD + "[sources]\nhistory = 0": "sources.history must be more than 0",
+    GOOD + '[sources]\nhalf_life = "0s"': "sources.half_life must be more than 0",
 }
 
 

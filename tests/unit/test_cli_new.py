@@ -63,4 +63,6 @@ def test_a_found_page_and_its_source_are_explained(stage: Stage) -> None:
     (told,) = stage.json("sources")
     assert (told["url"], len(told["by_hour"])) == (MAP, 24)
     assert "new pages, each good for" in told["why"]
-    assert MAP in stage.ok("sources")
+    shown = stage.ok("sources", "--limit", "1").splitlines()
+    assert shown[1].endswith(MAP)
+    assert "new links by the hour of the day (UTC)" in shown[-1]

@@ -29,6 +29,7 @@ from salticus.lab.simulate.discovery import (
     contest,
     discover,
     known_of,
+    replay,
 )
 from salticus.lab.worlds.links import LinkReplay
 from salticus.lab.worlds.publishers import PublisherSettings, make_publishers, publishers
@@ -47,6 +48,7 @@ from salticus.types import (
     Prospects,
     Tick,
 )
+from salticus.types.frames import pl
 
 HOUR = np.timedelta64(3_600_000_000, "us")
 NOW = np.datetime64("2026-01-01T00:00", "us")  # the start of the first tick
@@ -267,6 +269,22 @@ def test_a_world_of_publishers_is_the_same_from_its_log(tmp_path: Path) -> None:
     every = np.arange(truth.pages)
     clicks = (t.attention.after(every, np.zeros(truth.pages, int)).sum() for t in (truth, again))
     assert next(clicks) == next(clicks)
+
+
+def test_a_log_may_say_of_which_formats_its_sources_are(tmp_path: Path) -> None:
+    """Feeds are then looked at more often by custom, and none is taken for another's."""
+    make_publishers(tmp_path / "log", replace(SMALL, sources=3, days=2), 0)
+    log = Log(tmp_path / "log")
+    assert read_linked(log, timedelta(minutes=30)).usual.tolist() == [0.5] * 3
+    formats = pl.col("page_id").replace_strict({0: "rss", 2: "sitemap"}, default=None)
+    pages = log.scan("pages").with_columns(format=formats).collect()
+    pages.write_parquet(log.path("pages"))
+    truth = read_linked(Log(tmp_path / "log"), timedelta(minutes=30))
+    usual = dict(zip(truth.names, truth.usual.tolist(), strict=True))
+    assert usual == {"0": 1 / 48, "1": 0.5, "2": 1.0}
+    world = replay(truth, "fixed_sources", 1e6)
+    looks = dict(zip(truth.names, world.sight_.visits.tolist(), strict=True))
+    assert looks["0"] > 10 * looks["1"] > 10 * looks["2"]
 
 
 def test_without_what_is_true_there_is_no_oracle(tmp_path: Path) -> None:

@@ -271,6 +271,7 @@ TABLES: dict[str, type[msgspec.Struct]] = {
     "fetch": config.Fetch,
     "extract": config.Extract,
     "caps": config.Caps,
+    "sources": config.Sources,
     "models": config.Models,
     "desk": config.Desk,
     "clock": config.Time,
@@ -341,6 +342,12 @@ def test_policies_are_listed_with_their_classes() -> None:
     rows = re.findall(r"^\| \[`(\w+)`\]\(policies/(\w+)\.md\) \| `([\w.:]+)` \|", text, re.M)
     assert [(name, where) for name, _, where in rows] == list(allocate.BUILTIN.items())
     assert all(name == page for name, page, _ in rows)
+
+
+def test_policies_that_find_new_pages_are_listed() -> None:
+    text = section(REFERENCE / "parts.md", "Policies that find new pages")
+    rows = re.findall(r"^\| `(\w+)` \| `([\w.:]+)` \|", text, re.M)
+    assert rows == list(allocate.DISCOVERY.items())
 
 
 @pytest.mark.parametrize("name", allocate.BUILTIN)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from salticus.allocate import BUILTIN
+from salticus.allocate import BUILTIN, DISCOVERY
 from salticus.charts.freshness import write_contest
 from salticus.charts.sheet import checked
 from salticus.charts.spending import habits_chart, label, margin, write_habits
@@ -54,23 +54,23 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Log:
 # ------------------------------------------------------------------------------------ in words
 
 
-@pytest.mark.parametrize("name", BUILTIN)
+@pytest.mark.parametrize("name", BUILTIN | DISCOVERY)
 def test_every_policy_says_what_it_does_in_a_sentence(name: str) -> None:
     about = policy(name)
-    assert about.where == BUILTIN[name]
+    assert about.where == (BUILTIN | DISCOVERY)[name]
     assert about.summary.endswith("."), "the first line of the docstring is a whole sentence"
     assert ">>>" not in about.text
 
 
 def test_a_policy_is_found_under_both_spellings_and_unknown_ones_are_named() -> None:
     assert policy("round-robin") == policy("round_robin")
-    with pytest.raises(PluginError, match="no policy is called 'nosuch'; known: change_prop"):
+    with pytest.raises(PluginError, match="no policy is called 'nosuch'; known: bfs, change_prop"):
         policy("nosuch")
 
 
 def test_the_command_lists_describes_and_draws(tmp_path: Path) -> None:
     listed = CliRunner().invoke(app, ["policies", "--json"])
-    assert [one["name"] for one in json.loads(listed.output)] == list(BUILTIN)
+    assert [one["name"] for one in json.loads(listed.output)] == list(BUILTIN | DISCOVERY)
     shown = CliRunner().invoke(app, ["policies", "uniform"])
     assert "Every page gets the same share of the visits." in shown.output
     bad = CliRunner().invoke(app, ["policies", "--plot", str(tmp_path / "x.svg")])

@@ -8,10 +8,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from salticus.checks.store_samples import visit
+from salticus.config import Config, parse
+from salticus.crawl.finders import make_census
 from salticus.crawl.scout import Scout
+from salticus.predict.finder import ModelFinder
+from salticus.predict.links import LinkRates, SourceVisits
 from salticus.store.memory.store import MemoryStore
 from salticus.testing import START, a_tick, blank_pages
-from salticus.types import KINDS, Counts, FoundPages, Looks, instant
+from salticus.types import (
+    KINDS,
+    Counts,
+    Entry,
+    FoundPages,
+    Looks,
+    NewPage,
+    Record,
+    Value,
+    instant,
+)
 from salticus.types.state import pack, unpack
 
 HOUR = np.timedelta64(1, "h")
@@ -84,6 +99,70 @@ def test_found_pages_wait_and_are_worth_less_the_older_they_are() -> None:
     left = told.remaining[FOUND]
     assert (np.diff(left) > 0).all(), "the latest is worth the most"
     assert np.isnan(np.delete(told.remaining, FOUND)).all()
+
+
+def test_settings_say_what_is_supposed_and_how_it_is_learnt() -> None:
+    """Where nobody clicks, interest halves as the settings say; the last visits alone tell how many
+    links appear; and nothing is worked out anew before its time."""
+    config = parse({"sources": {"half_life": "6h", "history": 3, "relearn": "3h"}})
+    scout = make_census(config, MemoryStore()).scout
+    scout.looked(looks(0, 4))
+    told = scout.prospects(blank_pages(20))
+    assert told is not None
+    assert told.decay[[FEED, HUB]] == pytest.approx(np.log(2) * 4)
+    before = scout.finder.links_.rate.copy()
+    scout.looked(looks(4, 8))
+    assert np.array_equal(scout.finder.links_.rate, before), "two hours later"
+    scout.looked(looks(8, 10))
+    assert not np.array_equal(scout.finder.links_.rate, before), "three hours later"
+    assert scout.finder.rates.last_.shape[-1] == 3
+
+
+@pytest.mark.parametrize(("before", "after"), [(7, 3), (3, 7), (5, 5)])
+def test_a_history_that_is_set_anew_keeps_the_latest_visits(before: int, after: int) -> None:
+    old, new, other = (LinkRates(visits=many) for many in (before, after, min(before, after)))
+    for k in range(9):
+        told = SourceVisits(*(np.array([x]) for x in (4, 1.0 + k, 2.0 * k, k + 1.0, 1.0)))
+        old.learn(told)
+        other.learn(told)
+    new.restore(old.state())
+    one, none = np.array([4]), np.zeros(1, dtype=np.int64)
+    assert new.links(one, none).rate == pytest.approx(other.links(one, none).rate)
+
+
+def test_a_source_is_revisited_by_custom_as_its_format_is() -> None:
+    async def main() -> list[float]:
+        store = MemoryStore()
+        formats = ("rss", "html", "sitemap index", "json feed")
+        await store.add([NewPage(f"http://a.example/{f}", kind="source") for f in formats], at=0)
+        pages = [await store.page(f"http://a.example/{f}") for f in formats]
+        for k, (page, format) in enumerate(zip(pages, formats, strict=True)):
+            value = Value("source", "1 links", {"format": format, "links": "1"})
+            seen = visit(k + 1, page.page, value=value, digest="x")
+            await store.record([Record(seen, entries=(Entry(f"{page.url}/1"),), looked=True)])
+        scout = Scout(store)
+        scout.meet(np.array([page.page for page in pages]), np.zeros(4, dtype=int), 1.0)
+        assert np.isnan(scout.usual_).all()
+        await scout.refresh()
+        again = Scout(store)
+        again.restore(unpack(pack({"scout": scout.state()}))["scout"])
+        told = again.prospects(replace(blank_pages(4), ids=again.ids_))
+        assert told is not None
+        return [round(24 * days, 2) for days in told.usual]
+
+    assert asyncio.run(main()) == [0.5, 12.0, 24.0, 0.5]
+
+
+def test_policies_with_a_price_of_their_own_model_learn_by_that_model() -> None:
+    kinds = {
+        name: type(make_census(Config(policy=name), MemoryStore()).scout.finder)
+        for name in ("leap", "echo_newpages", "echo_schedule", "echo_newpages_published", "bfs")
+    }
+    model = {name for name, kind in kinds.items() if kind is ModelFinder}
+    assert model == {"echo_newpages", "echo_schedule"}
+    published = make_census(Config(policy="echo_schedule_published"), MemoryStore()).scout.finder
+    assert published.rates.plain
+    assert not make_census(Config(policy="leap"), MemoryStore()).scout.finder.rates.plain
 
 
 def test_interest_in_found_pages_fades_and_their_own_clicks_correct_it() -> None:

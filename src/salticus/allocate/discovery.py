@@ -88,8 +88,10 @@ class Bfs(Discovery):
 
 
 class EchoNewpages(Discovery):
-    """Found pages at once; while none is waiting, the source that is most overdue by ECHO's
-    intervals: argmax τ/I. Sources that are not worth a visit come when all others are just visited.
+    """Found pages at once, then the source that is most overdue by ECHO's intervals, argmax τ/I.
+
+    Sources are looked at while no page is waiting; those that are not worth a visit, when all
+    others are just visited.
 
     A page must be worth the price at which the intervals were found (ALGORITHMS §1.3), or it is
     left. Else a source that is kept for a share of the time, or comes late, would bring so many old
@@ -159,17 +161,17 @@ class EchoNewpages(Discovery):
 
 
 class EchoNewpagesPublished(EchoNewpages):
-    """The same with the published rule, by which sources stay that are not worth their pages, and
-    every page is visited: even those of a source that is to be kept for a share of the time, so
-    none is."""
+    """As `echo_newpages`, by the published rule: all pages of the sources kept are visited.
+
+    Sources stay that are not worth their pages, and every page is visited: even those of a source
+    that is to be kept for a share of the time, so none is."""
 
     published = True
     part_time = False
 
 
 class EchoSchedule(EchoNewpages):
-    """Sources strictly at ECHO's intervals; what is left goes to waiting pages, the most recently
-    found first."""
+    """Sources strictly at ECHO's intervals; what is left goes to the pages found last."""
 
     def order(self, pages: Pages, standing: Standing, visits: float) -> Ints:
         due = self.sources_due(pages, standing, visits)
@@ -183,19 +185,19 @@ class EchoSchedule(EchoNewpages):
 
 
 class EchoSchedulePublished(EchoSchedule):
-    """The same with the published rule."""
+    """As `echo_schedule`, by the published rule."""
 
     published = True
 
 
 class Frequency(EchoSchedulePublished):
-    """As the schedule, with all pages worth the same: only how often links appear counts."""
+    """As `echo_schedule_published`, as if all pages were worth the same: only their rate counts."""
 
     equal = True
 
 
 class Quota(EchoSchedulePublished):
-    """As the schedule, with half of the visits for sources and half for pages."""
+    """As `echo_schedule_published`, with half of the visits for sources and half for pages."""
 
     part, page_cost = 0.5, 0.0
 
@@ -219,8 +221,10 @@ class EchoGreedy(Discovery):
 
 
 class Miniflux(Discovery):
-    """What the feed reader miniflux does with `entry_frequency`: a week over the entries in a week
-    as they came lately, at least 5 minutes and at most a day; a day where there are fewer than two.
+    """What the feed reader miniflux does: sources by how many entries they had in a week.
+
+    With `entry_frequency` it waits for a week over the entries in a week as they came lately, at
+    least 5 minutes and at most a day; a day where there are fewer than two.
     """
 
     def urgency(self, pages: Pages, standing: Standing, visits: float) -> Floats:
@@ -247,8 +251,10 @@ class FixedSources(Discovery):
 
 
 class NewsCrawl(Adaptive, Discovery):
-    """What Common Crawl's news crawler does: a source with nothing new waits half as long again, at
-    most 90 days, one with something new a fifth less, at least 90 minutes."""
+    """What Common Crawl's news crawler does: it waits longer after a visit with nothing new.
+
+    A source with nothing new waits half as long again, at most 90 days, one with something new a
+    fifth less, at least 90 minutes."""
 
     inc_rate, dec_rate, least, most = 0.5, 0.2, 1.5 / 24.0, 90.0
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from salticus.types import Floats, Harvest, Ints, Pages, Prospects, days_between, instant
 
+_POINTS = 120  # of the time between visits at which worth is looked at
+
 
 def source_worth(
     prospects: Prospects, rows: Ints, ages: Floats, price: float
@@ -54,6 +56,15 @@ def unseen_for(pages: Pages, rows: Ints) -> Floats:
         return pages.prospects.unseen[rows]
     days = days_between(pages.unanswered_since()[rows], instant(pages.tick.start))
     return np.where(np.isnan(days), np.inf, days)
+
+
+def source_intervals(prospects: Prospects, rows: Ints, price: float) -> Floats:
+    """Days after which a visit to each source is worth the price; inf if it never is."""
+    intervals, gaps = np.full(len(rows), np.inf), prospects.harvest.gaps
+    for age in np.geomspace(gaps[-1], gaps[0], _POINTS):
+        worth, _ = source_worth(prospects, rows, np.full(len(rows), age), price)
+        intervals[worth >= price] = age
+    return intervals
 
 
 def _net(harvest: Harvest, rows: Ints, price: float) -> Floats:

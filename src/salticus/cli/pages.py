@@ -17,6 +17,7 @@ from salticus.config import Config
 from salticus.errors import InputError, StoreLocked
 
 if TYPE_CHECKING:
+    from salticus.crawl.discovery import Discovered
     from salticus.crawl.opening import Crawl
     from salticus.views.listing import PageState, Query
 
@@ -67,7 +68,9 @@ def add(
 
 
 def discover(
-    hosts: list[str] = arg(REQUIRED, "Hosts, such as news.example.org."),
+    hosts: Texts = arg(None, "Hosts, such as news.example.org; `-` reads them from stdin."),
+    file: Path | None = opt(None, "A file with one host a line.", "--file", "-f"),
+    known: bool = opt(False, "All sites of which the store has sources.", "--known"),
     tag: Texts = options.LABELS,
     sections: int = opt(20, "Pages linked from the main page to look at, of each host.", min=0),
     dry_run: bool = opt(False, "Show them, and add nothing.", "--dry-run"),
@@ -79,33 +82,47 @@ def discover(
     Looks at the main page and its sections, at feeds and at sitemaps, politely
     and not on the budget. Exit code 1 if a host could not be looked at.
     """
-    from salticus.crawl.discovery import discover
-    from salticus.crawl.manual import NewPage
-    from salticus.crawl.manual import add as add_pages
-    from salticus.views.times import counted
+    from salticus.crawl.discovery import discover, take_up
 
+    named = [text for _, text in _lines(hosts or [], file)]
+    named += ask(config, _known_sites) if known else []
+    if not named:
+        raise InputError("no host is given; name some, or use --file or --known")
     with output.steps() as told:
-        looked = discover(settings(config), hosts, sections=sections, told=told)
+        looked = discover(settings(config), named, sections=sections, told=told)
         found = waited(looked)
-    wanted = [NewPage(each.url, kind="source", tags=tuple(tag or ())) for each in found.sources]
-    added = 0
-    if wanted and not dry_run:
-        added = ask(config, add_pages, wanted).new
+    added = 0 if dry_run or not found.hosts else ask(config, take_up, found, tag or ())
     if json:
         output.json(output.facts_of(found) | {"added": added})
     else:
-        head = ("source", "format", "links", "newest", "found by")
-        rows = [(each.url, each.format, each.links, each.newest, each.by) for each in found.sources]
-        if rows:
-            output.columns(head, rows)
-        said = (
-            f", {added:,} of them new; the crawl will read them" if wanted and not dry_run else ""
-        )
-        typer.echo(f"{counted(len(rows), 'source')} found{said}")
-        for host, fault in found.failed.items():
-            output.wrapped(f"{host} could not be looked at: {fault}")
+        _print_found(found, "" if dry_run else f", {added:,} of them new; the crawl will read them")
     if found.failed:
         raise typer.Exit(1)
+
+
+async def _known_sites(crawl: Crawl) -> list[str]:
+    from salticus.crawl.retiring import mains_of
+    from salticus.views.listing import Query
+
+    return mains_of(await crawl.store.find(Query(kind="source")))
+
+
+def _print_found(found: Discovered, added: str) -> None:
+    """The sites, those with the most new pages first, and their sources."""
+    from salticus.views.times import counted
+
+    rows = [
+        (one.format, one.links, one.per_day, one.newest, one.by, one.url) for one in found.sources
+    ]
+    if rows:
+        output.columns(("format", "links", "new a day", "newest", "found by", "source"), rows)
+    if len(found.hosts) > 1:
+        typer.echo("")
+        sites = [(host.per_day, host.url) for host in found.hosts]
+        output.columns(("new a day", "site"), sites)
+    typer.echo(f"{counted(len(rows), 'source')} found{added if rows else ''}")
+    for host, fault in found.failed.items():
+        output.wrapped(f"{host} could not be looked at: {fault}")
 
 
 def _days(name: str, text: str | None) -> float | None:

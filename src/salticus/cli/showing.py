@@ -140,20 +140,43 @@ def alerts(
         typer.echo("no alerts" if all_ else "no open alerts; all hosts are as they should be")
 
 
-def sources(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
+def sources(
+    limit: int | None = opt(None, "Show at most so many.", min=1),
+    cover: bool = opt(False, "How few of them show most of the new pages.", "--cover"),
+    config: Path = options.CONFIG,
+    json: bool = options.JSON,
+) -> None:
     """List the sources, and how many new pages each brings."""
-    from salticus.views.sources import HEADER, SourceFacts, as_row, sources_of
+    if cover:
+        _print_cover(config, limit, json=json)
+        return
+    from salticus.views.sources import HEADER, SourcesView, as_row, sources_of
 
-    async def listed(crawl: Crawl) -> tuple[list[SourceFacts], datetime]:
+    async def listed(crawl: Crawl) -> tuple[SourcesView, datetime]:
         return await sources_of(crawl), crawl.now()
 
-    found, now = ask(config, listed)
+    told, now = ask(config, listed)
+    found = told.sources[:limit]
     if json:
         output.json(found)
     elif found:
         output.columns(HEADER, [as_row(source, now) for source in found])
+        typer.echo(f"\nnew links by the hour of the day (UTC): {told.hours}")
     else:
         typer.echo("no sources; `salticus discover HOST` finds those of a site")
+
+
+def _print_cover(config: Path, limit: int | None, *, json: bool) -> None:
+    from salticus.views.sources import cover_of
+
+    steps = ask(config, cover_of)
+    if json:
+        output.json(steps[:limit])
+    elif steps:
+        rows = [(n, one.adds, f"{one.share:.1%}", one.url) for n, one in enumerate(steps, 1)]
+        output.columns(("sources", "adds", "in all", "source"), rows[:limit])
+    else:
+        typer.echo("no source has shown a new page yet")
 
 
 def search(

@@ -12,6 +12,7 @@ from salticus.config.sections import (
     Models,
     Rule,
     Scope,
+    Sources,
     Time,
 )
 from salticus.config.units import (
@@ -29,6 +30,6 @@ from salticus.config.units import (
 
 __all__ = [
     "Budget", "Caps", "Config", "CrawlRate", "Desk", "Extract", "Fetch", "Hook", "Host", "Hours",
-    "Models", "Rule", "Scope", "Share", "Size", "Span", "Time", "Tolerance", "check_hours",
-    "duration", "load", "matches", "parse", "size",
+    "Models", "Rule", "Scope", "Share", "Size", "Sources", "Span", "Time", "Tolerance",
+    "check_hours", "duration", "load", "matches", "parse", "size",
 ]  # fmt: skip

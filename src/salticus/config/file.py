@@ -95,6 +95,10 @@ def _check(config: Config) -> None:
         "extract.deadline": config.extract.deadline.total_seconds(),
         "clock.speed": config.clock.speed,
         "models.least": config.models.least,
+        "sources.half_life": config.sources.half_life.total_seconds(),
+        "sources.history": config.sources.history,
+        "sources.relearn": config.sources.relearn.total_seconds(),
+        "sources.retire": config.sources.retire.total_seconds(),
         **{f"caps.{name}": cap for name, cap in msgspec.structs.asdict(config.caps).items()},
     }
     for host in config.hosts:

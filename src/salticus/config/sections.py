@@ -190,6 +190,21 @@ class Caps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return pages - max(0, found - self.budget_pages)
 
 
+class Sources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is supposed of new pages, and how it is learnt what sources bring.
+
+    Interest in a new page halves in `half_life`, as long as clicks say nothing else. How many links
+    appear on a source is told by the last `history` visits to it (published: 3 to 10 are alike).
+    What was learnt is worked out anew every `relearn`. A source that is dead for as long as
+    `retire` is retired.
+    """
+
+    half_life: Span = Span(hours=17)
+    history: int = 7
+    relearn: Span = Span(minutes=30)
+    retire: Span = Span(days=30)
+
+
 class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Models that learn from the crawl's own visits: where they lie, and how often one is trained.
 
@@ -232,6 +247,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fetch: Fetch = Fetch()
     extract: Extract = Extract()
     caps: Caps = Caps()
+    sources: Sources = Sources()
     models: Models = Models()
     desk: Desk = Desk()
     clock: Time = Time()

@@ -17,6 +17,7 @@ from salticus.config import Config, check_hours
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import clock_of, stored
 from salticus.crawl.parts import make_parts
+from salticus.crawl.retiring import Retiring
 from salticus.crawl.retraining import Work, retraining
 from salticus.crawl.scout import admit
 from salticus.crawl.snapshot import Snapshot
@@ -79,6 +80,8 @@ async def guided(
         )
         loop = Loop(world, parts, snapshot, gauge=Gauging(store), threaded=True)
         world.asks = partial(admit, loop)
+        retiring = Retiring(store, world.census, parts.policy, config.sources.retire)
+        world.looks_over = retiring.note
         async with AsyncExitStack() as beside:
             await beside.enter_async_context(_beside(_hooks(config, store)))
             for companion in companions:

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from salticus.config import Rule
 from salticus.crawl.scout import Scout
 from salticus.predict.base import Predictor
-from salticus.predict.finder import FIRST_DAY
-from salticus.predict.interest import Prior
 from salticus.signals.demand import Demand
 from salticus.store.base import PageTable, Store
 from salticus.store.nouns import DROPPED
@@ -45,13 +43,13 @@ class Census:
         *,
         max_interval: float = np.inf,
         rules: Sequence[Rule] = (),
-        prior: Prior = FIRST_DAY,
+        scout: Scout | None = None,
     ) -> None:
         self.store = store
         self.max_interval = max_interval
         self.numbered = tuple(rules)
         self.demand = Demand()
-        self.scout = Scout(store, prior)
+        self.scout = scout or Scout(store)
         self.hosts: list[str] = []
         self._number: dict[str, int] = {}
         self._host: Ints = np.empty(0, dtype=np.int64)
@@ -138,7 +136,9 @@ class Census:
         if self._table is None:
             raise RuntimeError("refresh the census first")
         rests = self._table.rests | self._said("pause", self._rule, False)
-        return np.asarray(~rests & awake(self._table.idle, self._table.last_visit, tick))
+        kept = np.where(self._table.kind == _SOURCE, DROPPED - 1, DROPPED)  # no source is dropped
+        idle = np.minimum(self._table.idle, kept)
+        return np.asarray(~rests & awake(idle, self._table.last_visit, tick))
 
     def _wanted(self, pages: Pages) -> Pages:
         """The pages with what readers want of them by now, and their rules think of it."""

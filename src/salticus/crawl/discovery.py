@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
+import numpy as np
 from protego import Protego
 
 from salticus.clock import Clock, passing
 from salticus.config import Config
 from salticus.crawl.assembly import check_contact, fetching
-from salticus.crawl.opening import alone, clock_of
+from salticus.crawl.finders import make_census
+from salticus.crawl.opening import Crawl, alone, clock_of
+from salticus.crawl.retiring import discovery_of
+from salticus.crawl.snapshot import Snapshot
 from salticus.errors import ExtractError, InputError, PluginError, UnknownPage
 from salticus.extract.announced import announced_feeds
 from salticus.extract.base import Content
-from salticus.extract.links import links_of
+from salticus.extract.links import links_of, not_after
 from salticus.extract.pool import Extraction
 from salticus.fetch.polite import PoliteFetcher
 from salticus.store.base import Store
-from salticus.types import Entry, Fetched, Status, Target, Value
+from salticus.types import Entry, Fetched, NewPage, Status, Target, Value, instant
+from salticus.types.dates import DAY_US
 from salticus.urls import canonical
 
 SECTIONS = 20  # pages one hop from the main page that are looked at
@@ -31,17 +38,21 @@ _USUAL_FEEDS = ("/feed", "/rss", "/rss.xml", "/feed.xml", "/atom.xml", "/feed.js
 _USUAL_MAPS = ("/sitemap.xml", "/sitemap_index.xml", "/news-sitemap.xml")
 _FEED_FORMATS = frozenset({"rss", "rss 1.0", "atom", "json feed"})
 _MOST = 50  # feeds of a host that are looked at, and sitemaps
-_HUB = 5  # links that a section must have which the main page has not
+_HUB = 5  # links of its own that a section must have
+_FEW = 2  # the same, of links to pages that feeds name
 _PATIENCE_S = 600.0  # wall seconds for the turn of one request
 _AT_ONCE = 16  # hosts
 _NUMBER = re.compile(r"\d")
+
+_LATELY = 14  # days whose pages tell how many come
 
 Told = Callable[[str], None]
 
 
 class FoundSource(msgspec.Struct, frozen=True):
     """A source: how many pages it names, when it says that the newest of them came, `by` what it
-    was found, and whether it was `known` before."""
+    was found, and whether it was `known` before. `per_day` new pages appear on it: as the crawl has
+    learnt, or by the dates of its pages in the host's feeds and sitemaps; None if nothing tells."""
 
     url: str
     host: str
@@ -50,11 +61,21 @@ class FoundSource(msgspec.Struct, frozen=True):
     newest: str | None
     by: str
     known: bool
+    per_day: float | None = None
+
+
+class FoundHost(msgspec.Struct, frozen=True):
+    """A host by its main page, and how many new pages its sources together show a day."""
+
+    url: str
+    per_day: float | None
 
 
 class Discovered(msgspec.Struct, frozen=True):
-    """The sources of all hosts, and of hosts that could not be asked why."""
+    """The hosts, those that make the most new pages first, their sources in the same order, and of
+    hosts that could not be asked why."""
 
+    hosts: list[FoundHost]
     sources: list[FoundSource]
     failed: dict[str, str]
 
@@ -75,7 +96,8 @@ async def discover(
     async with alone(config) as store, fetching(config, clock) as fetcher, passing(clock):
         if store is not None:
             fetcher.restore(await store.hosts())
-        looks = [Look(fetcher, extraction, clock, store, main, sections) for main in mains]
+        rates = {} if store is None else await known_rates(config, store)
+        looks = [Look(fetcher, extraction, clock, rates, main, sections) for main in mains]
 
         async def look(each: Look) -> None:
             async with gate:
@@ -86,10 +108,38 @@ async def discover(
             await asyncio.gather(*map(look, looks))
         finally:
             await extraction.close()
+        if store is not None:
+            for each in looks:
+                await each.recognize(store)
+    now = instant(clock.now()).astype(np.int64)
+    ranked = [each.ranked(int(now)) for each in looks if not each.fault]
+    ranked.sort(key=lambda one: -(one[0].per_day or 0.0))
     return Discovered(
-        [source for each in looks for source in each.found.values()],
+        [host for host, _ in ranked],
+        [source for _, sources in ranked for source in sources],
         {each.main: each.fault for each in looks if each.fault},
     )
+
+
+async def known_rates(config: Config, store: Store) -> dict[str, float]:
+    """New pages a day on each source of a store, by URL, as its crawl has learnt."""
+    census = make_census(config, store)
+    await Snapshot({"scout": census.scout}, store).recall()
+    await census.refresh()
+    scout = census.scout
+    targets = await store.targets(scout.ids_)
+    number = {page: row for row, page in enumerate(scout.ids_.tolist())}
+    rate = scout.finder.links_.rate
+    return {each.url: float(rate[number[each.page]]) for each in targets if each.page in number}
+
+
+async def take_up(crawl: Crawl, found: Discovered, tags: Sequence[str] = ()) -> int:
+    """Add the sources that were found, and note when their hosts were looked at; how many of them
+    were not known."""
+    for host in found.hosts:
+        await crawl.store.done(discovery_of(host.url), crawl.micros)
+    new = [NewPage(each.url, kind="source", tags=tuple(tags)) for each in found.sources]
+    return await crawl.store.add(new, at=crawl.micros) if new else 0
 
 
 def _main(host: str) -> str:
@@ -104,6 +154,14 @@ def _main(host: str) -> str:
     return url
 
 
+class SourcePage(NamedTuple):
+    """A page that was read as a source."""
+
+    target: Target
+    value: Value
+    entries: tuple[Entry, ...]
+
+
 @dataclass
 class Look:
     """One host: what is asked, and what was found; `fault` says why nothing could be."""
@@ -111,10 +169,12 @@ class Look:
     fetcher: PoliteFetcher
     extraction: Extraction
     clock: Clock
-    store: Store | None
+    rates: dict[str, float]  # of sources that are known, by URL
     main: str
     sections: int
     found: dict[str, FoundSource] = field(default_factory=dict)
+    named: dict[str, list[str]] = field(default_factory=dict)  # pages, by source
+    dated: dict[str, int] = field(default_factory=dict)  # when pages came, µs
     fault: str = ""
     asked: set[str] = field(default_factory=set)
 
@@ -124,14 +184,20 @@ class Look:
         if page is None:
             return
         top = _content(page)
-        await self._try(page, "the main page")
+        if (home := await self._read(page)) is not None:
+            self._note(home, "the main page")
         front = {entry.url for entry in links_of(top)}  # sections stand in boxes as well
-        feeds = dict.fromkeys(announced_feeds(top), "announced by the main page")
         for url in self._in_robots(page.url)[:_MOST]:
             await self._visit(url, "robots.txt")
-        for url in sorted(filter(_is_section, front), key=len)[: self.sections]:
-            feeds |= dict.fromkeys(await self._section(url, front), f"announced by {url}")
-        for url, by in list(feeds.items())[:_MOST]:
+        announced = announced_feeds(top)[:_MOST]
+        for url in announced:
+            await self._visit(url, "announced by the main page")
+        sections = sorted(filter(_is_section, front), key=lambda url: (len(url), url))
+        feeds: dict[str, str] = {}
+        for url, named in (await self._in_sections(sections[: self.sections], front)).items():
+            for feed in named:
+                feeds.setdefault(feed, f"announced by {url}")
+        for url, by in list(feeds.items())[: _MOST - len(announced)]:
             await self._visit(url, by)
         await self._usual(page.url)
 
@@ -153,13 +219,25 @@ class Look:
         told = self.fetcher.host(canonical(url)[1]).robots or ""
         return [urljoin(url, raw) for raw in dict.fromkeys(Protego.parse(told).sitemaps)]
 
-    async def _section(self, url: str, front: set[str]) -> list[str]:
-        """Look at a page one hop away; the feeds that it announces."""
-        page = await self._fetch(url)
-        if page is None or page.status is not Status.OK:
-            return []
-        await self._try(page, "one hop from the main page", beyond=front)
-        return announced_feeds(_content(page))
+    async def _in_sections(self, urls: Sequence[str], front: set[str]) -> dict[str, list[str]]:
+        """Look at pages one hop away; the feeds that each announces.
+
+        One counts if it names enough pages that neither the main page nor two other sections name,
+        or that no other section names: what stands on all pages of a site is no list of its own,
+        but the main page may show all of a section's pages for a while. Of pages that a feed names
+        two are enough: few are new on a small site.
+        """
+        pages = {url: page for url in urls if (page := await self._page(url))}
+        read = {url: await self._read(page) for url, page in pages.items()}
+        lists = {url: {entry.url for entry in one.entries} for url, one in read.items() if one}
+        shown = Counter(named for entries in lists.values() for named in entries)
+        for url, entries in lists.items():
+            new = sum(1 for named in entries if named not in front)
+            own = [named for named in entries if shown[named] == 1 and len(lists) > 1]
+            many = max(new, len(own)) >= _HUB or len(self.dated.keys() & own) >= _FEW
+            if (found := read[url]) and many:
+                self._note(found, "one hop from the main page")
+        return {url: announced_feeds(_content(page)) for url, page in pages.items()}
 
     async def _usual(self, url: str) -> None:
         """If no feed or no sitemap is known yet, try where they usually are."""
@@ -172,10 +250,17 @@ class Look:
                 if await self._visit(canonical(url.rstrip("/") + path)[0], "a usual place"):
                     break
 
-    async def _visit(self, url: str, by: str) -> tuple[Entry, ...]:
+    async def _visit(self, url: str, by: str) -> bool:
+        """Look at what should be a feed or a sitemap; whether it names any page."""
+        page = await self._page(url)
+        read = None if page is None else await self._read(page)
+        if read is not None and read.value.fields["format"] != "html":
+            self._note(read, by)
+        return read is not None and bool(read.entries)
+
+    async def _page(self, url: str) -> Fetched | None:
         page = await self._fetch(url)
-        ok = page is not None and page.status is Status.OK
-        return await self._try(page, by, formal=True) if ok and page is not None else ()
+        return page if page is not None and page.status is Status.OK else None
 
     async def _fetch(self, url: str) -> Fetched | None:
         """What is at an address that was not asked for yet."""
@@ -188,38 +273,73 @@ class Look:
         self.asked.add(target.url)
         return await self.fetcher.fetch(target, self.clock.wall() + _PATIENCE_S)
 
-    async def _try(
-        self, page: Fetched, by: str, *, beyond: set[str] | None = None, formal: bool = False
-    ) -> tuple[Entry, ...]:
-        """Read a page as a source, and note it if it is one: a section only if it names pages that
-        are not `beyond`, and what should be `formal` only if it is no HTML."""
+    async def _read(self, page: Fetched) -> SourcePage | None:
+        """A page read as a source; None if it is none."""
         target = Target(0, *canonical(page.url), kind="source")
         try:
             reading = await self.extraction.read(_content(page), target)
         except (ExtractError, PluginError):
-            return ()
-        value, entries = reading.value, reading.entries or ()
+            return None
+        value = reading.value
         if reading.status is not Status.OK or value is None or value.kind != "source":
-            return ()
-        new = sum(entry.url not in beyond for entry in entries) if beyond is not None else _HUB
-        if new >= _HUB and not (formal and value.fields["format"] == "html"):
-            self.found.setdefault(target.url, await self._source(target, value, by))
-        return entries
+            return None
+        return SourcePage(target, value, not_after(reading.entries, page.at) or ())
 
-    async def _source(self, target: Target, value: Value, by: str) -> FoundSource:
-        known = False
-        if self.store is not None:
-            with suppress(UnknownPage):
-                known = bool(await self.store.page(target.url))
-        return FoundSource(
-            url=target.url,
-            host=target.host,
-            format=value.fields["format"],
-            links=int(value.fields["links"]),
-            newest=value.fields.get("newest"),
+    def _note(self, read: SourcePage, by: str) -> None:
+        """Note a source that was found."""
+        url, fields = read.target.url, read.value.fields
+        if url in self.found:
+            return
+        self.found[url] = FoundSource(
+            url=url,
+            host=read.target.host,
+            format=fields["format"],
+            links=int(fields["links"]),
+            newest=fields.get("newest"),
             by=by,
-            known=known,
+            known=False,
         )
+        self.named[url] = [entry.url for entry in read.entries]
+        for entry in read.entries:
+            # of sitemaps, those for news have titles; others tell when pages changed
+            if entry.at is not None and (entry.word == "feed" or entry.title):
+                self.dated[entry.url] = min(entry.at, self.dated.get(entry.url, entry.at))
+
+    async def recognize(self, store: Store) -> None:
+        """Note which of the sources the store knows."""
+        for url, source in self.found.items():
+            with suppress(UnknownPage):
+                known = bool(await store.page(url))
+                self.found[url] = msgspec.structs.replace(source, known=known)
+
+    def ranked(self, now: int) -> tuple[FoundHost, list[FoundSource]]:
+        """The host and its sources, those with the most new pages a day first."""
+        sources = [
+            msgspec.structs.replace(one, per_day=self.rates.get(url, self._dated(url, now)))
+            for url, one in self.found.items()
+        ]
+        known = sum(rate for url, rate in self.rates.items() if urljoin(url, "/") == self.main)
+        rate = known or _per_day(list(self.dated.values()), now)
+        return FoundHost(self.main, rate), sources
+
+    def _dated(self, source: str, now: int) -> float | None:
+        return _per_day([self.dated[u] for u in self.named[source] if u in self.dated], now)
+
+
+def _per_day(times: list[int], now: int) -> float | None:
+    """Pages a day that came at these times, µs, by those of the last 14 days; None without any.
+
+    >>> _per_day([20 * DAY_US - k * DAY_US // 4 for k in range(8)], 20 * DAY_US)
+    4.0
+    """
+    if not times:
+        return None
+    lately = [at for at in times if at > now - _LATELY * DAY_US]
+    if len(lately) < len(times):
+        return len(lately) / _LATELY
+    if len(times) == 1:
+        return 1.0 / max((now - times[0]) / DAY_US, 1.0)
+    return (len(times) - 1) / max((now - min(times)) / DAY_US, 1 / 24) if times else None
 
 
 def _content(page: Fetched) -> Content:

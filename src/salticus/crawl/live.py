@@ -6,7 +6,7 @@ import asyncio
 import logging
 import math
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ import numpy as np
 from salticus.clock import Clock, until_or
 from salticus.config import Config
 from salticus.crawl.alerts import Watch
-from salticus.crawl.census import Census
+from salticus.crawl.finders import make_census
 from salticus.crawl.journal import Journal, patience
 from salticus.crawl.opening import cost_of
 from salticus.crawl.world import Asks
@@ -65,9 +65,7 @@ class Live:
     lingers: bool = False  # visit until the tick ends: urgent visits may come
 
     def __post_init__(self) -> None:
-        self.census = Census(
-            self.store, max_interval=self.config.max_interval_days, rules=self.config.pages
-        )
+        self.census = make_census(self.config, self.store)
         self.demand = self.census.demand
         self._costs = [(rule, cost_of(rule)) for rule in self.config.pages]
         self.watch = Watch()
@@ -81,6 +79,7 @@ class Live:
         self._all_out = False  # all visits of the plan have been handed out
         self._stopped = asyncio.Event()
         self.asks: Asks | None = None
+        self.looks_over: Callable[[Tick], Awaitable[None]] | None = None  # all sources
         self._met: set[int] = set()
         self._modest: bool | None = None  # whether all found pages count for the budget, as told
 
@@ -97,6 +96,8 @@ class Live:
         room = {name: self.fetcher.capacity(name, now, seconds) for name in self.census.hosts}
         pages = await asyncio.to_thread(self.census.pages, tick, room.__getitem__)
         await self._weigh(pages)
+        if self.looks_over is not None:
+            await self.looks_over(tick)
         return pages
 
     async def costs(self, pages: Ints) -> Floats:

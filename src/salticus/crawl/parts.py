@@ -33,6 +33,7 @@ from salticus.allocate.limits import Limits, Pins
 from salticus.allocate.panel import Panel
 from salticus.clock import Clock
 from salticus.config import Config
+from salticus.errors import ConfigError
 from salticus.models.registry import Registry
 from salticus.predict.base import Predictor
 from salticus.schedule.base import Spacing
@@ -202,9 +203,14 @@ def _ledger(config: Config, policy: Policy, *, once: bool) -> Ledger:
 
 
 def make_policy(config: Config) -> Policy:
-    """The policy that the settings name."""
+    """The policy that the settings name; ConfigError if it does not take what they say of it."""
     known = allocate.BUILTIN | allocate.DISCOVERY
     finding = None if config.finding is None else float(config.finding)
+    if finding is not None and not plugins.takes("policy", config.policy, known, "finding"):
+        raise ConfigError(
+            f"finding is set, but the policy {config.policy!r} does not take it: remove the "
+            'setting `finding`, or set `policy = "leap"`'
+        )
     given = {"seed": config.seed, "finding": finding}
     made: Policy = plugins.make("policy", config.policy, known, **given)
     return made

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from salticus.allocate.base import Admits
-from salticus.predict.finder import FIRST_DAY, Finder
+from salticus.predict.finder import Finder
 from salticus.predict.harvest import HeldPages
-from salticus.predict.interest import Prior
 from salticus.predict.links import SourceVisits
 from salticus.predict.overlap import Overlap
-from salticus.store.base import SourceStore
+from salticus.store.base import ChangeStore, SourceStore
 from salticus.types import (
     DAY,
     KINDS,
@@ -31,6 +31,7 @@ from salticus.types import (
     Times,
     days_between,
     instant,
+    usual_days,
 )
 from salticus.types.state import State, part_of, places, rank_within
 
@@ -41,13 +42,16 @@ RESOLUTION = 1 / 24  # days: clicks are counted by the hour
 SHORTEST = 5 / 1440  # days between two looks at a source
 WAITS = 14.0  # days for which a found page may wait as a new one
 FADES = 60.0  # days for which people's interest in a found page is that of its source's pages
-_RESOLVE = np.timedelta64(30, "m")  # as in Lefortier et al. 2013, §5.3
+RELEARN = timedelta(minutes=30)  # as in Lefortier et al. 2013, §5.3
 _HOUR = np.timedelta64(1, "h")
 _WEEK = 7 * DAY
-_USUAL = 0.5  # days after which a front page is revisited by custom
 _LEAST = 1e-6  # clicks a day
 _OFFER = KINDS.index("offer")
 _NONE: Ints = np.empty(0, dtype=np.int64)
+
+
+class ScoutStore(SourceStore, ChangeStore, Protocol):
+    """What the store knows of sources: looks, finds, and the values that tell their formats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +78,23 @@ class Scout:
     showed them, for as long as people may want them; those that wait longer than 14 days are pages
     like any other. How often people click on them is learnt from the hours in which any clicks were
     counted. Until there are some, a new page is as wanted as the average page, and interest in it
-    fades as the `prior` says: where nobody counts clicks, every new page is worth the same.
+    fades as the finder's prior says: where nobody counts clicks, every new page is worth the same.
 
     Law: restored from its state, it knows what it would have known. Cost: linear in looks, finds
-    and counts; a kilobyte a source; once in half an hour all sources are worked out again.
+    and counts; a kilobyte a source; all sources are worked out again once in `relearn`.
     """
 
-    def __init__(self, store: SourceStore, prior: Prior = FIRST_DAY) -> None:
+    def __init__(
+        self, store: ScoutStore, finder: Finder | None = None, *, relearn: timedelta = RELEARN
+    ) -> None:
         self.store = store
-        self.finder = Finder(0, resolution=RESOLUTION, prior=prior, shortest=SHORTEST)
+        self.relearn = np.timedelta64(relearn)
+        self.finder = finder or Finder(0, resolution=RESOLUTION, shortest=SHORTEST)
         self.overlap = Overlap()
         self.ids_: Ints = _NONE  # of sources, by number
+        self.first_: Times = _NONE.view("M8[us]")  # looks at them
+        self.news_: Times = _NONE.view("M8[us]")  # last looks that saw new links; NaT = never
+        self.usual_: Floats = np.empty(0)  # days between visits by custom; NaN = not known yet
         self.found_ = Found(_NONE, _NONE, *([_NONE.view("M8[us]")] * 3))
         self.unseen_: Floats = np.empty(0)  # days for which what the last look showed was
         self.looks_, self.finds_ = 0, 0  # numbers of the last ones learnt
@@ -109,6 +119,7 @@ class Scout:
         found = _NONE
         while len(looks := await self.store.looks(self.looks_)):
             self.looked(looks)
+            await self._recognize()
         while len(finds := await self.store.finds(self.finds_)):
             self.take(finds)
             found = np.concatenate([found, finds.page])
@@ -137,7 +148,19 @@ class Scout:
             counts = (c.astype(np.float64) for c in (again.new, again.kept, again.gone))
             told = SourceVisits(numbers[some], days, *counts)
             self.finder.visited(told, again.at, shows[some])
+        met = np.isnat(looks.since)
+        self.first_[numbers[met]] = looks.at[met]
+        self.first_ = np.where(np.isnat(self.first_), self.overlap.last_, self.first_)
+        showed = ~met & (looks.shown > looks.kept)
+        times = self.news_.view(np.int64)
+        np.maximum.at(times, numbers[showed], looks.at[showed].view(np.int64))
         self._solve(looks.at.max())
+
+    async def _recognize(self) -> None:
+        """Learn what the sources that were looked at are: feeds, sitemaps or HTML pages."""
+        for row in np.flatnonzero(np.isnan(self.usual_) & ~np.isnat(self.overlap.last_)).tolist():
+            value = await self.store.value(int(self.ids_[row]))
+            self.usual_[row] = usual_days(None if value is None else value.fields.get("format"))
 
     def take(self, finds: FoundPages) -> None:
         """Learn of new pages; those of long ago are pages like any other."""
@@ -190,6 +213,11 @@ class Scout:
             self.ids_ = np.concatenate([self.ids_, fresh])
             self.unseen_ = np.pad(self.unseen_, (0, len(fresh)))
             self.overlap.grow(len(self.ids_))
+            self.usual_ = np.concatenate([self.usual_, np.full(len(fresh), np.nan)])
+            never = np.full(len(fresh), NEVER)
+            self.first_, self.news_ = (
+                np.concatenate([times, never]) for times in (self.first_, self.news_)
+            )
             self.finder.grow(len(self.ids_))
             self.solved_ = NEVER
         order = np.argsort(self.ids_)
@@ -197,7 +225,7 @@ class Scout:
 
     def _solve(self, now: Instant) -> None:
         """Work out all that was learnt, unless that was done just now."""
-        if np.isnat(self.solved_) or now - self.solved_ >= _RESOLVE:
+        if np.isnat(self.solved_) or now - self.solved_ >= self.relearn:
             self.finder.solve()
             self.solved_ = now
 
@@ -219,7 +247,7 @@ class Scout:
             remaining=self._remaining(pages),
             entries=_spread(number, entries),
             span=_spread(number, span),
-            usual=_spread(number, np.full(len(self.ids_), _USUAL)),
+            usual=_spread(number, np.nan_to_num(self.usual_, nan=usual_days(None))),
             row=number,
             unseen=_spread(number, self._unseen(pages, rows[known], known)),
             harvest=replace(self.finder.harvest_, until=instant(pages.tick.end)),
@@ -292,11 +320,15 @@ class Scout:
         marks = np.array([self.looks_, self.finds_])
         times = np.array([self.watched_, self.solved_])
         known = {"ids": self.ids_, "unseen": self.unseen_, "marks": marks, "times": times}
+        known |= {"usual": self.usual_, "first": self.first_, "news": self.news_}
         overlap = {f"overlap_{name}": column for name, column in self.overlap.state().items()}
         return known | found | learnt | overlap
 
     def restore(self, state: State) -> None:
         self.ids_ = state["ids"].copy()
+        never = np.full(len(self.ids_), NEVER)
+        self.usual_ = state.get("usual", np.full(len(self.ids_), np.nan)).copy()
+        self.first_, self.news_ = (state.get(name, never).copy() for name in ("first", "news"))
         self.overlap.grow(len(self.ids_))
         if overlap := part_of(state, "overlap_"):
             self.overlap.restore(overlap)

@@ -13,6 +13,7 @@ from salticus.allocate.base import Priced
 from salticus.clock import Clock
 from salticus.config import Config
 from salticus.crawl.census import Census
+from salticus.crawl.finders import make_census
 from salticus.crawl.parts import Lessons, Parts, make_parts, make_policy
 from salticus.crawl.plan import advance, decide, keep, meet
 from salticus.crawl.snapshot import Snapshot, no_plan, recover
@@ -156,7 +157,7 @@ async def recalled(config: Config, store: Store, clock: Clock) -> Standing:
         parts.predictor.tells = False  # we only look on
     hosts = Hosts(config, clock)
     hosts.restore(await store.hosts())
-    census = Census(store, max_interval=config.max_interval_days, rules=config.pages)
+    census = make_census(config, store, parts.policy)
     lessons = Lessons()
     snapshot = Snapshot({**parts.named(), "demand": census.demand, "scout": census.scout}, store)
 

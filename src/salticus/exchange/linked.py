@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -10,7 +11,7 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
-from salticus.types import Floats, Ints, instant
+from salticus.types import Floats, Ints, instant, usual_days
 from salticus.types.dates import HOUR_US
 from salticus.types.frames import pl
 
@@ -33,7 +34,8 @@ class LinkTruth:
     """Links by source and then by when they appeared: `first[k]` to `first[k + 1]` are those of
     source k. Each leads to a `page` and stands in the steps from `appeared` to `vanished`; `born`
     is when the first link to a page appeared. `names` are the log's own of the sources. A `step` is
-    as long as a tick; there are `steps` of them from `start` on."""
+    as long as a tick; there are `steps` of them from `start` on. `formats` are those of the
+    sources (as `html`, `rss` or `sitemap`), where the log says so."""
 
     names: list[str]
     pages: int
@@ -46,6 +48,12 @@ class LinkTruth:
     step: timedelta
     steps: int
     attention: Attention
+    formats: Sequence[str | None] = ()
+
+    @property
+    def usual(self) -> Floats:
+        """Days after which each source is revisited by custom."""
+        return np.array([usual_days(each) for each in self.formats or [None] * self.sources])
 
     @property
     def sources(self) -> int:
@@ -89,8 +97,18 @@ def read_linked(log: Log, step: timedelta) -> LinkTruth:
         attention = _clicked(log, pages, start, size)
     return LinkTruth(
         names.to_list(), len(pages), first, page, appeared, vanished, born, begin, step, steps,
-        attention,
+        attention, _formats(log, names),
     )  # fmt: skip
+
+
+def _formats(log: Log, sources: pl.Series) -> list[str | None]:
+    """The formats of the sources, if the log's pages have such a column."""
+    if "format" not in log.columns("pages"):
+        return []
+    table = log.scan("pages").select(pl.col("page_id").cast(pl.String), "format")
+    known = table.filter(pl.col("page_id").is_in(sources.implode())).collect()
+    formats: dict[str, str] = dict(known.iter_rows())
+    return [formats.get(name) for name in sources]
 
 
 class Clicked:

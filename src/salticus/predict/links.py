@@ -110,7 +110,15 @@ class LinkRates:
         return {"ids": self.ids_, "seen": self.seen_, "last": self.last_}
 
     def restore(self, state: State) -> None:
-        self.ids_, self.seen_, self.last_ = (state[name].copy() for name in ("ids", "seen", "last"))
+        """Take up a state; of one that remembers another number of visits, the latest."""
+        self.ids_, self.seen_ = state["ids"].copy(), state["seen"].copy()
+        before = state["last"].shape[2]
+        self.last_ = np.zeros((len(self.ids_), len(_TOLD), self.visits))
+        for back in range(min(before, self.visits)):
+            turn = self.seen_ - 1 - back
+            rows = np.flatnonzero(turn >= 0)
+            turn = turn[rows]
+            self.last_[rows, :, turn % self.visits] = state["last"][rows, :, turn % before]
 
 
 def vanishing(days: Floats, kept: Floats, gone: Floats) -> Floats:

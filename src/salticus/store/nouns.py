@@ -56,6 +56,11 @@ class PageState(msgspec.Struct):
     told: Told | None = None  # what a merchant's feed says, if it is newer than the last answer
 
     @property
+    def is_dropped(self) -> bool:
+        """Whether it is not visited any more; sources are looked at again for ever."""
+        return self.idle >= DROPPED and self.kind != "source"
+
+    @property
     def state(self) -> str:
         """One word for people, the first of `STATES` that fits."""
         if self.moved:

@@ -34,7 +34,7 @@ from salticus.types.columns import (
     Tick,
 )
 from salticus.types.inputs import STEP, Bytes, Examples, Floats32, Inputs, Ints32, Metadata
-from salticus.types.prospects import FoundPages, Harvest, Looks, Prospects
+from salticus.types.prospects import FoundPages, Harvest, Looks, Prospects, usual_days
 from salticus.types.rows import (
     Alert,
     Change,
@@ -80,5 +80,5 @@ __all__ = [
     "Observation", "Outcomes", "PURPOSE", "Pages", "Plan", "Prospects", "Purpose", "Reading",
     "Record", "Request", "STATUS", "STEP", "Sample", "Sighting", "Signal", "Status", "Survival",
     "Target", "Tick", "Times", "Told", "UNCHANGED", "UNKNOWN", "UNPLANNED", "Value", "Valued",
-    "days_between", "distinct", "instant", "moment", "unplanned",
+    "days_between", "distinct", "instant", "moment", "unplanned", "usual_days",
 ]  # fmt: skip

@@ -73,6 +73,20 @@ def _own(week: Floats, at: Floats) -> Floats:
     return np.asarray(7.0 * weeks + np.interp((at - 7.0 * weeks) * 24.0, hours, week))
 
 
+_USUAL = {"html": 0.5, "sitemap": 1.0, "sitemap index": 1.0, "text sitemap": 1.0}
+_FEED = 1 / 48
+
+
+def usual_days(format: str | None) -> float:
+    """Days after which sources of a format are revisited by custom: HTML pages after 12 hours, also
+    if the format is not known, sitemaps after a day, and feeds, whatever theirs, after 30 minutes.
+
+    >>> usual_days("sitemap"), usual_days(None), round(1 / usual_days("rss"))
+    (1.0, 0.5, 48)
+    """
+    return _USUAL.get(format or "html", _FEED)
+
+
 @dataclass(frozen=True, slots=True)
 class Prospects(Columns):
     """What finding new pages promises, a row a page.

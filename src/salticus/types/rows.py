@@ -204,7 +204,8 @@ class Alert(msgspec.Struct, frozen=True):
     """Something is wrong with a host as a whole, since `at`; or `over`, it is well again.
 
     `kind` is blocked, broken, certificate, layout, missing, unreachable or flood (its sources name
-    more than the caps let in); or drift or flood, of all hosts (``*``). `fault` says it in words.
+    more than the caps let in); or drift or flood, of all hosts (``*``); or retired or discover, of
+    the source or main page whose URL stands for the host. `fault` says it in words.
     """
 
     host: str

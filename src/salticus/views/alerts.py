@@ -18,6 +18,8 @@ MEANING = {
     "missing": "most of its pages answer that they do not exist",
     "unreachable": "it does not answer",
     "flood": "its sources name more pages than the caps let in",
+    "retired": "this source is dead; only exploration looks at it",
+    "discover": "its sources were looked for long ago",
     "drift": "pages change more or less often than the predictor foretells",
 }
 ADVICE = {
@@ -40,6 +42,10 @@ ADVICE = {
     "flood": "What is in the store stays; what exceeds a cap does not count. `salticus alerts "
     "--json` names the setting in [caps]. If you want the pages, raise it: they are added when the "
     "source is read next. If not, `salticus forget` those you do not want.",
+    "retired": "It comes back by itself when it answers again or shows a new link. If it has a new "
+    "address, `salticus discover` with the name of the site finds it; then `salticus forget HOST`.",
+    "discover": "Sites get new sections and new feeds. `salticus discover HOST` looks for them; "
+    "`salticus discover --known` does so for all sites of which you have sources.",
     "unreachable": "It may be down for a while: it is tried again by itself. See whether you reach "
     "it from this machine, and whether it needs a proxy in [[hosts]].",
 }

@@ -9,20 +9,24 @@ import msgspec
 import numpy as np
 
 from salticus.allocate.base import Priced
-from salticus.allocate.finding import source_worth, unseen_for
+from salticus.allocate.finding import source_intervals, source_worth, unseen_for
 from salticus.crawl.standing import Standing
-from salticus.types import Floats, Ints, Pages, Prospects, instant, moment
+from salticus.types import Floats, Harvest, Ints, Pages, Prospects, instant, moment
 from salticus.types.state import places
 from salticus.views.times import when
 
-_POINTS = 120  # of the time between visits at which worth is looked at
+_ALIKE = 1.25  # hours that have no more than so many times the mean are not named
+_BARS = "▁▂▃▄▅▆▇█"
 
 
 class Promise(msgspec.Struct, frozen=True):
-    """What a source promises: `new_now` pages by now, each of which gets `clicks_per_page` in all
+    """What a source promises: `new_per_day` new pages, with a relative standard `error`, and
+    `new_now` by now, each of which gets `clicks_per_page` in all
     and half of them within `half_life` days, so that a visit brings `worth` clicks more. At the
     visit price it is visited after `interval` days; None if it is never worth that."""
 
+    new_per_day: float
+    error: float
     new_now: float
     clicks_per_page: float
     half_life: float
@@ -33,7 +37,8 @@ class Promise(msgspec.Struct, frozen=True):
     def words(self) -> str:
         """For people, in a sentence."""
         said = (
-            f"by now about {self.new_now:.2g} new pages, each good for {self.clicks_per_page:.2g} "
+            f"{self.new_per_day:.3g} a day (±{self.error:.0%}), by now about "
+            f"{self.new_now:.2g} new pages, each good for {self.clicks_per_page:.2g} "
             f"clicks, half of them within {span_words(self.half_life)}; a visit is worth "
             f"{self.worth:.2g} clicks"
         )
@@ -87,10 +92,17 @@ def promised(standing: Standing, sources: Ints) -> dict[int, Promise]:
     rows = rows[(pages.prospects.row[rows] >= 0) & ~np.isnat(pages.last_answer[rows])]
     price = price_of(standing)
     worth, new = _now(pages, pages.prospects, rows, price or 0.0)
-    intervals = _intervals(pages.prospects, rows, price)
+    intervals = (
+        np.full(len(rows), np.inf)
+        if price is None
+        else source_intervals(pages.prospects, rows, price)
+    )
+    links = standing.census.scout.finder.links_
     profit, decay = pages.prospects.profit[rows], pages.prospects.decay[rows]
     return {
         int(pages.ids[row]): Promise(
+            new_per_day=float(links.rate[pages.prospects.row[row]]),
+            error=float(links.error[pages.prospects.row[row]]),
             new_now=float(new[k]),
             clicks_per_page=float(profit[k]),
             half_life=math.log(2.0) / float(decay[k]),
@@ -109,16 +121,31 @@ def _now(pages: Pages, prospects: Prospects, rows: Ints, price: float) -> tuple[
     return worth, prospects.finds(rows, ages)
 
 
-def _intervals(prospects: Prospects, rows: Ints, price: float | None) -> Floats:
-    """Days after which a visit to each source is worth the price; inf if it never is."""
-    intervals = np.full(len(rows), np.inf)
-    if price is None or not len(rows):
-        return intervals
-    gaps = prospects.harvest.gaps
-    for age in np.geomspace(gaps[-1], gaps[0], _POINTS):
-        worth, _ = source_worth(prospects, rows, np.full(len(rows), age), price)
-        intervals[worth >= price] = age
-    return intervals
+def by_hour(harvest: Harvest) -> Floats:
+    """How many links appear in each hour of the day (UTC) on all sources together, in parts of the
+    mean; all alike as long as nothing is known."""
+    if harvest.week is None:
+        return np.ones(24)
+    return np.asarray(24.0 * np.diff(harvest.week).reshape(7, 24).mean(axis=0))
+
+
+def hours_words(hours: Floats) -> str:
+    """The hours of the day in a word: as bars, and those in which most links appear.
+
+    >>> hours_words(np.repeat([0.5, 2.5, 0.5], [8, 6, 10]))
+    '▁▁▁▁▁▁▁▁██████▁▁▁▁▁▁▁▁▁▁ most from 8 to 14'
+    >>> hours_words(np.ones(24))
+    'alike at all hours'
+    """
+    many = np.flatnonzero(hours > _ALIKE * hours.mean())
+    if not len(many):
+        return "alike at all hours"
+    level = (hours - hours.min()) / np.ptp(hours)
+    bars = "".join(_BARS[int(each)] for each in np.rint(level * (len(_BARS) - 1)))
+    begin = many[np.diff(many, prepend=many[-1] - 24) > 1]
+    end = many[np.diff(many, append=many[0] + 24) > 1] + 1
+    spans = zip(begin, np.roll(end, -1) if end[0] <= begin[0] else end, strict=True)
+    return f"{bars} most " + ", ".join(f"from {a} to {b % 24 or 24}" for a, b in spans)
 
 
 async def found_page(standing: Standing, page: int) -> FoundPage | None:

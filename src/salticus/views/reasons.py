@@ -14,7 +14,7 @@ from salticus.allocate.capacity import optional
 from salticus.allocate.limits import deadlines
 from salticus.config import Rule
 from salticus.crawl.standing import Standing
-from salticus.store.nouns import DROPPED, PageState
+from salticus.store.nouns import AlertState, PageState
 from salticus.types import Pages, Times, moment
 from salticus.types.state import later
 from salticus.views.fresh import NextVisit
@@ -132,7 +132,7 @@ class Bound(msgspec.Struct, frozen=True):
 
 class Why(msgspec.Struct, frozen=True):
     """Why a page is visited when it is. `price` is None if the policy knows none; `promise` is
-    that of a source, `found` of a page that waits for its first visit."""
+    that of a source, which may be `retired`, `found` of a page that waits for its first visit."""
 
     url: str
     state: str
@@ -150,6 +150,7 @@ class Why(msgspec.Struct, frozen=True):
     bounds: list[Bound]
     promise: Promise | None = None
     found: FoundPage | None = None
+    retired: AlertState | None = None
 
 
 # ------------------------------------------------------------------------ what holds a visit back
@@ -233,10 +234,10 @@ def _resting(case: Case) -> tuple[str, str] | None:
         return "pause", f"paused by the rule of {case.rule.named}"
     if page.state in ("moved", "unlisted"):
         return "rest", f"{page.state}; not visited"
-    if page.idle >= DROPPED:
+    if page.is_dropped:
         return "rest", "dropped: there was nothing to come back for; `salticus add` revives it"
     said = "robots.txt forbids it" if page.status == "disallowed" else "there was nothing there"
-    return "rest", f"{said} {page.idle} times in a row; it rests longer every time"
+    return "rest", f"{said} {page.idle} times in a row; it rests longer every time, up to 30 days"
 
 
 def _host(standing: Standing, case: Case) -> tuple[str, str]:
@@ -266,6 +267,8 @@ def in_words(told: Why) -> Iterator[tuple[str, str]]:
     yield "next visit", _next(told)
     yield "what holds it back", _BINDS[told.binds]
     yield "demand", _demand(told)
+    if told.retired is not None:
+        yield "retired", f"since {when(told.retired.since)}: {told.retired.fault}"
     if told.promise is not None:
         yield "new pages", told.promise.words()
     if told.found is not None:

@@ -29,19 +29,22 @@ class PolicyView(msgspec.Struct, frozen=True):
     text: str
 
 
+_KNOWN = allocate.BUILTIN | allocate.DISCOVERY
+
+
 def policies() -> list[PolicyView]:
     """Those that come with Salticus."""
-    return [policy(name) for name in allocate.BUILTIN]
+    return [policy(name) for name in _KNOWN]
 
 
 def policy(name: str) -> PolicyView:
     """A policy by its name, or ``file.py:Class``."""
-    part = plugins.load("policy", name, allocate.BUILTIN)
+    part = plugins.load("policy", name, _KNOWN)
     plain = name.replace("-", "_")
-    known = plain if plain in allocate.BUILTIN else name
+    known = plain if plain in _KNOWN else name
     lines = (inspect.getdoc(part) or "").split("\n>>> ")[0].strip().splitlines() or [""]
     text = "\n".join(lines[1:]).strip()
-    return PolicyView(known, allocate.BUILTIN.get(known, name), lines[0], text)
+    return PolicyView(known, _KNOWN.get(known, name), lines[0], text)
 
 
 SHOWN = 12  # steps of a bandit that are told

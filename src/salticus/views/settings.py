@@ -185,7 +185,7 @@ async def _parts(config: Config) -> list[Finding]:
     store, since the crawl's own may not be there yet."""
     try:
         make_parts(config, clock_of(config), await open_store("memory:"))
-    except PluginError as error:
+    except (PluginError, ConfigError) as error:
         return [bad(_role(str(error)), str(error))]
     except Exception as error:  # a user's own part may do anything
         return [bad("parts", f"{type(error).__name__}: {error}")]

@@ -10,6 +10,7 @@ import numpy as np
 
 from salticus.allocate.base import Priced
 from salticus.crawl.opening import Crawl
+from salticus.crawl.retiring import retired_sources
 from salticus.crawl.standing import HORIZON, Standing
 from salticus.predict.base import Evident, Explained, Paced, Predictor
 from salticus.store.nouns import PageState
@@ -35,12 +36,16 @@ async def why_all(crawl: Crawl, urls: Sequence[str]) -> list[reasons.Why]:
     pages = [await crawl.store.page(url) for url in urls]
     standing = await crawl.foreseeing()
     found = {page.page: await found_page(standing, page.page) for page in pages}
+    retired = await retired_sources(crawl.store)
     study = Study(crawl, standing)
     study.look(pages)
     promises = promised(standing, study.ids)
     return [
         msgspec.structs.replace(
-            study.explain(page), promise=promises.get(page.page), found=found[page.page]
+            study.explain(page),
+            promise=promises.get(page.page),
+            found=found[page.page],
+            retired=retired.get(page.url),
         )
         for page in pages
     ]

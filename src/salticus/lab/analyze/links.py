@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,13 +10,14 @@ from urllib.parse import urlsplit
 import numpy as np
 import polars as pl
 
+from salticus.allocate.cover import cover, distinct_pairs
 from salticus.charts import kit
 from salticus.charts.sheet import Sheet
 from salticus.exchange.folder import Log
 from salticus.lab.analyze.pages import AnalyzedPages, key
 from salticus.lab.analyze.shares import percent
 from salticus.lab.analyze.week import HOURS
-from salticus.types import Ints, distinct
+from salticus.types import Ints
 from salticus.types.dates import DAY_US, HOUR_US
 
 MOST = 0.8  # of the pages, as in Lefortier et al. 2013, §3.1
@@ -150,41 +150,6 @@ def names_of(log: Log, known: AnalyzedPages) -> list[str]:
     return known.frame.lazy().join(names, on="page_id").sort("row").collect()["name"].to_list()
 
 
-def cover(source: Ints, page: Ints) -> tuple[Ints, Ints]:
-    """Sources, each time the one that shows the most pages which none before it does, and how many
-    those are (Lefortier et al. 2013, §3.1); those that add nothing come last.
-
-    Gains only fall as pages are taken away, so only the best by what was known is counted anew.
-
-    >>> [column.tolist() for column in cover(np.array([7, 7, 8, 8, 8, 9]), np.arange(6) % 4)]
-    [[8, 7, 9], [3, 1, 0]]
-    """
-    of_pair, pages = _pairs(source, page)
-    names, begin = np.unique(of_pair, return_index=True)
-    shown = np.split(pages, begin[1:])
-    left = np.ones(int(page.max(initial=-1)) + 1, dtype=np.bool_)
-    heap = [(-len(some), k) for k, some in enumerate(shown)]
-    heapq.heapify(heap)
-    order, gains = [], []
-    while heap:
-        claim, best = heapq.heappop(heap)
-        gain = int(np.count_nonzero(left[shown[best]]))
-        if gain < -claim:
-            heapq.heappush(heap, (-gain, best))
-            continue
-        left[shown[best]] = False
-        order.append(names[best])
-        gains.append(gain)
-    return np.array(order, dtype=np.int64), np.array(gains, dtype=np.int64)
-
-
-def _pairs(source: Ints, page: Ints) -> tuple[Ints, Ints]:
-    """Every source and page that a link joins, once, in order."""
-    many = int(page.max(initial=-1)) + 1
-    both = distinct(source * many + page)
-    return both // many, both % many
-
-
 def _kinds(urls: Sequence[str], notes: list[str]) -> tuple[float | None, float | None]:
     """The shares of main pages and of sections; None if these are no URLs."""
     split = [urlsplit(url) for url in urls]
@@ -198,7 +163,7 @@ def _kinds(urls: Sequence[str], notes: list[str]) -> tuple[float | None, float |
 
 
 def _busiest(source: Ints, page: Ints, named: Sequence[str], days: float) -> list[BusySource]:
-    of_pair, pages = _pairs(source, page)
+    of_pair, pages = distinct_pairs(source, page)
     only = np.bincount(pages)[pages] == 1
     rows, links = np.unique(source, return_counts=True)
     shown = np.bincount(of_pair)

@@ -15,10 +15,10 @@ import numpy as np
 
 from salticus import allocate, plugins
 from salticus.allocate.base import Policy
-from salticus.allocate.discovery import EchoNewpages
 from salticus.allocate.echo import EchoSources, quality, revisits
 from salticus.clock import VirtualClock
 from salticus.config import Budget, Config, CrawlRate, Share, Span
+from salticus.crawl.finders import finder_for
 from salticus.crawl.loop import Loop
 from salticus.crawl.parts import Given, make_parts
 from salticus.crawl.scout import admit
@@ -27,7 +27,7 @@ from salticus.exchange.folder import Log
 from salticus.exchange.linked import LinkTruth, read_linked
 from salticus.exchange.write import spelt
 from salticus.lab.worlds.links import PUSH, RESOLVE, LinkReplay
-from salticus.predict.finder import Finder, KnowingFinder, KnownSources, ModelFinder
+from salticus.predict.finder import Finder, KnowingFinder, KnownSources
 from salticus.predict.links import VISITS
 from salticus.types import Floats, Ints
 from salticus.types.frames import pl
@@ -71,18 +71,11 @@ class Learning:
     seed: int = 0
 
     def finder(self, truth: LinkTruth, policy: Policy | None = None) -> Finder:
-        """What learns from visits to the sources of a log, or knows them; for a policy that takes
-        its price from ECHO's model, by that model. As published, a policy pays for all links that
-        appear; so for it only those appear that it sees."""
+        """What learns from visits to the sources of a log, or knows them; as the policy wants."""
         if self.known is not None:
             return KnowingFinder(self.known, resolution=truth.step / _DAY)
         bins = max(self.bins, truth.step) / _DAY
-        n = truth.sources
-        if isinstance(policy, EchoNewpages) and not policy.published:
-            return ModelFinder(n, resolution=bins, visits=self.history)
-        finder = Finder(n, resolution=bins, visits=self.history)
-        finder.rates.plain = isinstance(policy, EchoNewpages) and policy.page_cost > 0.0
-        return finder
+        return finder_for(policy, truth.sources, resolution=bins, visits=self.history)
 
 
 LEARNING = Learning()

@@ -107,7 +107,7 @@ class LinkReplay:
             remaining=np.concatenate([np.full(many, np.nan), remaining]),
             entries=np.concatenate([self.sight_.entries, none]),
             span=np.concatenate([self.sight_.span * day, none]),
-            usual=np.concatenate([np.full(many, 0.5), none]),
+            usual=np.concatenate([truth.usual, none]),
             row=np.concatenate([np.arange(many), np.full(len(waiting), -1)]),
             harvest=replace(self.finder.harvest_, until=instant(tick.end)),
         )

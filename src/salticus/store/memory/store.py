@@ -19,7 +19,6 @@ from salticus.store.memory.page import row_of
 from salticus.store.memory.readers import ReaderBook
 from salticus.store.news import named, place_of
 from salticus.store.nouns import (
-    DROPPED,
     FIELD_COLUMNS,
     AlertState,
     Health,
@@ -315,7 +314,7 @@ class MemoryStore(ReaderBook):
     async def summary(self) -> Summary:
         pages = [page.state for page in self._pages.values()]
         times = [seen.at for seen in self._observations.values()]
-        rest = [self._rests(p) or p.state.idle >= DROPPED for p in self._pages.values()]
+        rest = [self._rests(p) or p.state.is_dropped for p in self._pages.values()]
         return Summary(
             pages=len(pages),
             visited=sum(p.visits > 0 for p in pages),

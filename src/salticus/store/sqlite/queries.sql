@@ -1007,7 +1007,10 @@ SELECT
     coalesce(sum(visits), 0) AS visits,
     coalesce(sum(visits - failures), 0) AS answered,
     coalesce(sum(changes), 0) AS changes,
-    coalesce(sum(paused OR unlisted OR alias IS NOT NULL OR idle >= :patience), 0) AS resting,
+    coalesce(sum(
+        paused OR unlisted OR alias IS NOT NULL
+        OR (idle >= :patience AND kind IS NOT 'source')  -- no source is dropped
+    ), 0) AS resting,
     (SELECT min(at) FROM observations) AS first,
     (SELECT max(at) FROM observations) AS last
 FROM pages;
