@@ -181,3 +181,17 @@ def test_interest_in_found_pages_fades_and_their_own_clicks_correct_it() -> None
     nobody.looked(looks(0, 100))
     nobody.take(finds())
     assert np.array_equal(nobody.fading(pages, clicks), pages.demand), "where nobody counts clicks"
+
+
+def test_a_found_page_that_is_clicked_for_months_is_wanted_for_months() -> None:
+    """A guide, say, that a feed announced: interest in news fades, but not in this."""
+    scout, held = Scout(MemoryStore()), np.full(20, NOW - 1000 * HOUR)
+    scout.looked(looks(0, 200))
+    at = np.full(2, NOW - 960 * HOUR)
+    scout.take(FoundPages(FOUND[:2], np.full(2, FEED), at, at - HOUR, 2))
+    for k in range(960, 0, -1):
+        time, many = np.array([NOW - k * HOUR]), np.array([1])
+        scout.heed(Counts(FOUND[:1], time, many, np.zeros(1, int), 961 - k), np.arange(20), held)
+    demand = scout.fading(blank_pages(20).answered(np.full(20, NOW - HOUR)), np.zeros(20))
+    assert demand[FOUND[0]] == pytest.approx(24.0, rel=0.1)
+    assert demand[FOUND[1]] < 0.1, "the other one has left"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
@@ -40,8 +41,9 @@ if TYPE_CHECKING:
 
 RESOLUTION = 1 / 24  # days: clicks are counted by the hour
 SHORTEST = 5 / 1440  # days between two looks at a source
-WAITS = 14.0  # days for which a found page may wait as a new one
-FADES = 60.0  # days for which people's interest in a found page is that of its source's pages
+_LATELY = 3.0  # days over which clicks on a found page are forgotten
+WAITS = 14.0  # days for which a found page may wait, and is a new one
+FADES = 180.0  # days for which people's interest in a found page is that of its source's pages
 RELEARN = timedelta(minutes=30)  # as in Lefortier et al. 2013, §5.3
 _HOUR = np.timedelta64(1, "h")
 _WEEK = 7 * DAY
@@ -57,14 +59,15 @@ class ScoutStore(SourceStore, ChangeStore, Protocol):
 @dataclass(frozen=True, slots=True)
 class Found(Columns):
     """New pages, ordered by id: the number of the source that showed each first, the look `at`
-    which it was there and the one before, `since`, and when its link was last `seen` before the
-    page was visited."""
+    which it was there and the one before, `since`, when its link was last `seen` before the page
+    was visited, and the clicks on it `lately`."""
 
     page: Ints
     via: Ints
     at: Times
     since: Times
     seen: Times
+    lately: Floats
 
     def stood(self) -> Floats:
         """Days for which each link stood until it was last seen, as far as that is known."""
@@ -95,7 +98,7 @@ class Scout:
         self.first_: Times = _NONE.view("M8[us]")  # looks at them
         self.news_: Times = _NONE.view("M8[us]")  # last looks that saw new links; NaT = never
         self.usual_: Floats = np.empty(0)  # days between visits by custom; NaN = not known yet
-        self.found_ = Found(_NONE, _NONE, *([_NONE.view("M8[us]")] * 3))
+        self.found_ = Found(_NONE, _NONE, *([_NONE.view("M8[us]")] * 3), np.empty(0))
         self.unseen_: Floats = np.empty(0)  # days for which what the last look showed was
         self.looks_, self.finds_ = 0, 0  # numbers of the last ones learnt
         self.watched_: Instant = NEVER  # until when clicks were counted
@@ -169,7 +172,7 @@ class Scout:
         latest = np.flatnonzero(finds.at == self.overlap.last_[via])
         unseen = (self.unseen_[via[latest]] * DAY.astype(np.int64)).astype("m8[us]")
         since[latest] = np.maximum(since[latest], finds.at[latest] - unseen)
-        new = Found(finds.page, via, finds.at, since, finds.at)
+        new = Found(finds.page, via, finds.at, since, finds.at, np.zeros(len(via)))
         both = self.found_.join(new) if len(self.found_) else new
         _, first = np.unique(both.page, return_index=True)
         both = both.take(first)
@@ -204,6 +207,9 @@ class Scout:
             ),
             float(days_between(begin, until)),
         )
+        lately = self.found_.lately * np.exp(-days_between(begin, max(begin, until)) / _LATELY)
+        lately[rows] += clicks
+        self.found_ = replace(self.found_, lately=lately)
         self.watched_ = max(begin, until)
 
     def _numbers(self, sources: Ints) -> Ints:
@@ -275,7 +281,9 @@ class Scout:
         of others of their source does, and their own clicks correct it.
 
         A page that would have got E clicks by now and got c is wanted (c + 1)/(E + 1) times as much
-        as others of its age. Offers are for sale until they are gone: theirs does not fade.
+        as others of its age. After two weeks, by when most are forgotten, it is wanted at least as
+        often as it was clicked of late. Offers are for sale until they are gone: theirs does not
+        fade.
         """
         rows, known = places(pages.ids, self.found_.page)
         fades = known & (pages.kind[rows] != _OFFER) & ~np.isnat(pages.last_answer[rows])
@@ -288,7 +296,10 @@ class Scout:
             for days in (0.0 * since, since, since + 1.0)
         )
         demand = pages.demand.copy()
-        demand[rows] = (left - later) * (clicks[rows] + 1.0) / (whole - left + 1.0)
+        fading = (left - later) * (clicks[rows] + 1.0) / (whole - left + 1.0)
+        ago = max(float(days_between(self.watched_, now)), 0.0)
+        lasting = some.lately * math.exp(-ago / _LATELY) / _LATELY
+        demand[rows] = np.maximum(fading, np.where(since > WAITS, lasting, 0.0))
         return demand
 
     def _remaining(self, pages: Pages) -> Floats:
