@@ -98,7 +98,7 @@ class Scout:
         self.first_: Times = _NONE.view("M8[us]")  # looks at them
         self.news_: Times = _NONE.view("M8[us]")  # last looks that saw new links; NaT = never
         self.usual_: Floats = np.empty(0)  # days between visits by custom; NaN = not known yet
-        self.found_ = Found(_NONE, _NONE, *([_NONE.view("M8[us]")] * 3), np.empty(0))
+        self.found_ = Found(_NONE, _NONE, *[_NONE.view("M8[us]")] * 3, lately=np.empty(0))
         self.unseen_: Floats = np.empty(0)  # days for which what the last look showed was
         self.looks_, self.finds_ = 0, 0  # numbers of the last ones learnt
         self.watched_: Instant = NEVER  # until when clicks were counted
