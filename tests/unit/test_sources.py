@@ -125,6 +125,7 @@ def test_what_is_shown_is_what_the_crawl_decides_by(tmp_path: Path) -> None:
 def test_a_row_says_in_a_word_why_a_source_is_visited_when_it_is(tmp_path: Path) -> None:
     found, now = told(tmp_path), datetime.fromtimestamp(START / 1e6, UTC) + timedelta(days=6)
     assert [as_row(found[url], now)[-2] for url in (NEW, DEAD)] == ["not visited yet", "failing"]
+    assert as_row(found[BUSY], now)[-2] == "no visit price"
     busy = msgspec.structs.replace(found[BUSY], visit_price=0.1, worth=0.0, interval=10.0)
     seen = busy.last_visit
     assert seen is not None

@@ -58,7 +58,7 @@ class SourceFacts(msgspec.Struct, frozen=True):
         if self.state != "well":
             return "not visited yet" if self.state == "new" else self.state
         if self.worth is None or self.visit_price is None or self.last_visit is None:
-            return "nothing planned yet"
+            return "no visit price"  # nothing was planned yet, or the policy knows none
         if self.interval is None:
             return "not worth a visit"
         left = self.interval - (now - self.last_visit).total_seconds() / 86_400
