@@ -50,6 +50,7 @@ _WEEK = 7 * DAY
 _LEAST = 1e-6  # clicks a day
 _OFFER = KINDS.index("offer")
 _NONE: Ints = np.empty(0, dtype=np.int64)
+_NO_TIME: Times = np.empty(0, dtype="M8[us]")
 
 
 class ScoutStore(SourceStore, ChangeStore, Protocol):
@@ -74,6 +75,9 @@ class Found(Columns):
         return days_between(self.at, self.seen) + 0.5 * days_between(self.since, self.at)
 
 
+_NOTHING = Found(_NONE, _NONE, _NO_TIME, _NO_TIME, _NO_TIME, np.empty(0))
+
+
 class Scout:
     """Keeps what is known of sources and new pages in step with the store.
 
@@ -95,10 +99,10 @@ class Scout:
         self.finder = finder or Finder(0, resolution=RESOLUTION, shortest=SHORTEST)
         self.overlap = Overlap()
         self.ids_: Ints = _NONE  # of sources, by number
-        self.first_: Times = _NONE.view("M8[us]")  # looks at them
-        self.news_: Times = _NONE.view("M8[us]")  # last looks that saw new links; NaT = never
+        self.first_: Times = _NO_TIME  # looks at them
+        self.news_: Times = _NO_TIME  # last looks that saw new links; NaT = never
         self.usual_: Floats = np.empty(0)  # days between visits by custom; NaN = not known yet
-        self.found_ = Found(_NONE, _NONE, *[_NONE.view("M8[us]")] * 3, lately=np.empty(0))
+        self.found_ = _NOTHING
         self.unseen_: Floats = np.empty(0)  # days for which what the last look showed was
         self.looks_, self.finds_ = 0, 0  # numbers of the last ones learnt
         self.watched_: Instant = NEVER  # until when clicks were counted
