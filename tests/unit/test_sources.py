@@ -126,11 +126,9 @@ def test_a_row_says_in_a_word_why_a_source_is_visited_when_it_is(tmp_path: Path)
     found, now = told(tmp_path), datetime.fromtimestamp(START / 1e6, UTC) + timedelta(days=6)
     assert [as_row(found[url], now)[-2] for url in (NEW, DEAD)] == ["not visited yet", "failing"]
     assert as_row(found[BUSY], now)[-2] == "no visit price"
-    busy = msgspec.structs.replace(found[BUSY], visit_price=0.1, worth=0.0, interval=10.0)
-    seen = busy.last_visit
-    assert seen is not None
-    assert as_row(busy, seen)[-2:] == ("due in 10 d", BUSY)
-    assert as_row(busy, seen + timedelta(days=10))[-2] == "due"
+    busy = msgspec.structs.replace(found[BUSY], visit_price=0.1, interval=10.0, unseen=2.0)
+    assert as_row(busy, now)[-2:] == ("due in 8 d", BUSY)
+    assert as_row(msgspec.structs.replace(busy, unseen=10.0), now)[-2] == "due"
     assert as_row(msgspec.structs.replace(busy, interval=None), now)[-2] == "not worth a visit"
 
 

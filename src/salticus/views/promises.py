@@ -11,7 +11,7 @@ import numpy as np
 from salticus.allocate.base import Priced
 from salticus.allocate.finding import source_intervals, source_worth, unseen_for
 from salticus.crawl.standing import Standing
-from salticus.types import Floats, Harvest, Ints, Pages, Prospects, instant, moment
+from salticus.types import Floats, Harvest, Ints, instant, moment
 from salticus.types.state import places
 from salticus.views.times import when
 
@@ -21,9 +21,9 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 class Promise(msgspec.Struct, frozen=True):
     """What a source promises: `new_per_day` new pages, with a relative standard `error`, and
-    `new_now` by now, each of which gets `clicks_per_page` in all
-    and half of them within `half_life` days, so that a visit brings `worth` clicks more. At the
-    visit price it is visited after `interval` days; None if it is never worth that."""
+    `new_now` by now, each of which gets `clicks_per_page` in all and half of them within
+    `half_life` days, so that a visit brings `worth` clicks more. At the visit price it is visited
+    when what it shows was `unseen` for `interval` days; None if it is never worth that."""
 
     new_per_day: float
     error: float
@@ -33,6 +33,7 @@ class Promise(msgspec.Struct, frozen=True):
     worth: float
     interval: float | None
     visit_price: float | None
+    unseen: float
 
     def words(self) -> str:
         """For people, in a sentence."""
@@ -91,7 +92,9 @@ def promised(standing: Standing, sources: Ints) -> dict[int, Promise]:
     rows = rows[known]
     rows = rows[(pages.prospects.row[rows] >= 0) & ~np.isnat(pages.last_answer[rows])]
     price = price_of(standing)
-    worth, new = _now(pages, pages.prospects, rows, price or 0.0)
+    unseen = unseen_for(pages, rows)
+    worth, _ = source_worth(pages.prospects, rows, unseen, price or 0.0)
+    new = pages.prospects.finds(rows, unseen)
     intervals = (
         np.full(len(rows), np.inf)
         if price is None
@@ -109,16 +112,10 @@ def promised(standing: Standing, sources: Ints) -> dict[int, Promise]:
             worth=float(worth[k]),
             interval=float(intervals[k]) if math.isfinite(intervals[k]) else None,
             visit_price=price,
+            unseen=float(unseen[k]),
         )
         for k, row in enumerate(rows.tolist())
     }
-
-
-def _now(pages: Pages, prospects: Prospects, rows: Ints, price: float) -> tuple[Floats, Floats]:
-    """What a visit in the coming tick is worth, and how many new pages it would find."""
-    ages = unseen_for(pages, rows)
-    worth, _ = source_worth(prospects, rows, ages, price)
-    return worth, prospects.finds(rows, ages)
 
 
 def by_hour(harvest: Harvest) -> Floats:

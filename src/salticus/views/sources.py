@@ -29,8 +29,9 @@ class SourceFacts(msgspec.Struct, frozen=True):
     of all others.
 
     A new page of it gets `clicks_per_page`, half of them within `half_life` days. At the visit
-    price it is visited after `interval` days (None: it is not worth one), and a visit now brings
-    `worth` clicks more. `why` says so in words, also why it was `retired` at a time, if it was."""
+    price it is visited when what it shows was `unseen`, on any source of its site, for `interval`
+    days (None: it is not worth one), and a visit now brings `worth` clicks more. `why` says so in
+    words, also why it was `retired` at a time, if it was."""
 
     url: str
     state: str
@@ -47,24 +48,23 @@ class SourceFacts(msgspec.Struct, frozen=True):
     interval: float | None = None
     worth: float | None = None
     visit_price: float | None = None
+    unseen: float | None = None
     why: str = ""
     retired: datetime | None = None
     fault: str | None = None
 
-    def short(self, now: datetime) -> str:
+    def short(self) -> str:
         """Why it is visited when it is, in some words."""
         if self.retired is not None:
             return f"retired {self.retired:%Y-%m-%d}"
         if self.state != "well":
             return "not visited yet" if self.state == "new" else self.state
-        if self.worth is None or self.visit_price is None or self.last_visit is None:
+        if self.unseen is None or self.visit_price is None:
             return "no visit price"  # nothing was planned yet, or the policy knows none
         if self.interval is None:
             return "not worth a visit"
-        left = self.interval - (now - self.last_visit).total_seconds() / 86_400
-        if self.worth >= self.visit_price or left <= 0.0:
-            return "due"
-        return f"due in {span_words(left)}"
+        left = self.interval - self.unseen
+        return f"due in {span_words(left)}" if left > 0.0 else "due"
 
 
 class SourcesView(msgspec.Struct, frozen=True):
@@ -126,7 +126,7 @@ def as_row(source: SourceFacts, now: datetime) -> tuple[Any, ...]:
         None if source.worth is None else f"{source.worth:.3g}",
         source.format,
         ago(source.last_new, now),
-        source.short(now),
+        source.short(),
         source.url,
     )
 
@@ -185,5 +185,6 @@ def _promising(source: SourceFacts, promise: Promise | None) -> SourceFacts:
         interval=promise.interval,
         worth=promise.worth,
         visit_price=promise.visit_price,
+        unseen=promise.unseen,
         why=promise.words(),
     )
