@@ -175,7 +175,7 @@ class Yields:
         )
         every = _drawn(clicks.sum(axis=0), watched.sum(axis=0), first, _weight(first.sum()))
         weight = _weight(every.sum())
-        curve = self._by_class(clicks, watched, every, weight)
+        curve = _drawn(clicks, watched, every, weight)  # clicks on a page, by class and time since
         each = curve.sum(axis=1)
         self.later_ = np.hstack([curve[:, ::-1].cumsum(axis=1)[:, ::-1], np.zeros((CLASSES, 1))])
         self.later_ /= each[:, None]
@@ -184,19 +184,6 @@ class Yields:
         factor = _ratio(got.sum(axis=1), meant.sum(axis=1), weight * every.sum())[:, None]
         alike = factor * each
         self.worth_: Floats = alike * _ratio(got, factor * meant, weight * alike)
-
-    def _by_class(self, clicks: Floats, watched: Floats, every: Floats, weight: float) -> Floats:
-        """Clicks on a page by class and time since, each class drawn to what the one before says of
-        pages that are so much older: a long-standing link is that of an old page, as far as nobody
-        has seen otherwise."""
-        middle = 0.5 * (self.edges[1:] + self.edges[:-1])
-        curve = np.empty((CLASSES, CLASSES))
-        curve[0] = _drawn(clicks[0], watched[0], every, weight)
-        for kind in range(1, CLASSES):
-            later = np.append(curve[kind - 1][::-1].cumsum()[::-1], 0.0)
-            older = np.interp(self.edges + middle[kind] - middle[kind - 1], self.edges, later)
-            curve[kind] = _drawn(clicks[kind], watched[kind], -np.diff(older), weight)
-        return curve
 
     def remaining(self, source: Ints, stood: Floats, since: Floats) -> Floats:
         """Clicks that pages of these sources will get yet, whose links `stood` for so many days
