@@ -42,6 +42,23 @@ def one_price_table(report: Row) -> Table:
     )
 
 
+def live_table(report: Row) -> Table:
+    """Header and rows of crawls over HTTP: one line each."""
+    return table_of(
+        report["rows"],
+        {
+            "crawl": "crawl",
+            "median delay (h)": "delay",
+            "articles fetched": "fetched",
+            "clicks on them served": "read",
+            "click staleness of shops": "staleness",
+            "visits": "visits",
+            "to sources": "to_sources",
+            "to offers": "to_offers",
+        },
+    )
+
+
 def _percent(share: float | None, otherwise: str = "") -> str:
     """A share in words.
 

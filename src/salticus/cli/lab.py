@@ -12,6 +12,7 @@ import typer
 
 from salticus.cli import options, output
 from salticus.cli.options import REQUIRED, Texts, arg, day, flag, from_options, opt, span
+from salticus.cli.simulating import study_live as study_live
 from salticus.cli.simulating import study_one_price as study_one_price
 from salticus.config import Budget
 from salticus.errors import ConfigError

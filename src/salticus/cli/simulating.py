@@ -291,3 +291,31 @@ def study_one_price(
         report = study(settings, budgets, splits, told)
     if output.write_json(report, json):
         output.table("clicks served", *one_price_table(report))
+
+
+def study_live(
+    budget: float = opt(600.0, "Visits a day."),
+    rival: str = opt("miniflux", "The policy beside leap."),
+    days: int = opt(8, "World days that are crawled.", min=2),
+    warmup: int = opt(3, "Of these, days that are not measured.", min=1),
+    publishers: int = opt(6, "Publishers beside the shops.", min=1),
+    shops: int = opt(3, "Shops.", min=1),
+    offers: int = opt(300, "Offers of all shops.", min=1),
+    tick: str = opt("30m", "Planning step."),
+    speed: float = opt(7200.0, "World seconds a wall second, at most."),
+    seed: int = options.SEED,
+    json: Path | None = options.JSON_FILE,
+) -> None:
+    """Crawl shops and publishers over HTTP: are articles found sooner, and what does it cost?"""
+    from salticus.charts.joint import live_table
+    from salticus.lab.studies.live import LiveSettings, study
+    from salticus.lab.worlds.mall.press import PressSettings
+
+    if warmup >= days:
+        raise typer.BadParameter("--warmup: nothing is left of --days to measure")
+    press = PressSettings(publishers=publishers, dead=2)
+    settings = from_options(LiveSettings, locals(), press=press)
+    with output.steps() as told:
+        report = study(settings, budget, rival, told)
+    if output.write_json(report, json):
+        output.table("shops and publishers", *live_table(report))
