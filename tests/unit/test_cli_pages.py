@@ -16,6 +16,7 @@ import pytest
 
 from salticus.cli.pages import Sort, State
 from salticus.crawl.alerts import KINDS
+from salticus.crawl.retiring import DISCOVER, RETIRED
 from salticus.crawl.snapshot import Snapshot
 from salticus.store.nouns import SORTS, STATES
 from salticus.store.sqlite.store import SqliteStore
@@ -70,7 +71,7 @@ def test_a_listing_that_is_cut_says_so(stage: Stage) -> None:
 def test_the_words_of_the_commands_are_those_of_the_store() -> None:
     assert set(get_args(Sort)) == set(SORTS)
     assert set(get_args(State)) == set(STATES) == set(STATE_WORDS)
-    assert set(MEANING) == set(ADVICE) == {*KINDS.values(), "drift", "flood"}
+    assert set(MEANING) == set(ADVICE) == {*KINDS.values(), "drift", "flood", RETIRED, DISCOVER}
 
 
 # --------------------------------------------------------------------------------------------- edit
