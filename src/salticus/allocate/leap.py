@@ -250,11 +250,14 @@ class Leap(Policy):
         return {
             "price": np.array([self.price_, self.unread_price_]),
             "each": np.array(self._each),
+            "owed": np.array(self.owed_),
         }
 
     def restore(self, state: State) -> None:
         self.price_, self.unread_price_ = (float(price) for price in state["price"])
         self._each = self._asked_each = float(state.get("each", 0.0))
+        owed, number = state.get("owed", np.array(self.owed_)).tolist()
+        self.owed_ = owed, number
 
 
 def _next_price(price: float, wanted: float, visits: float, tick: Tick) -> float:
