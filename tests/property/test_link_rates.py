@@ -53,6 +53,15 @@ def test_what_was_seen_in_thirty_hours_is_not_spread_over_a_week() -> None:
     assert rates.links(HERE, HERE).rate[0] == pytest.approx(50 / (10 / 24), rel=0.05)
 
 
+def test_links_that_are_all_gone_at_the_next_visit_may_still_have_stood_for_hours() -> None:
+    """Else a source that is looked at daily is believed to show any number of links a day."""
+    rates, days = LinkRates(), np.ones(7)
+    rates.learn(SourceVisits(np.zeros(7, int), days, 20.0 * days, 0.0 * days, 20.0 * days))
+    told = rates.links(HERE, HERE)
+    assert 4.0 < told.vanish[0] < 8.0
+    assert 20.0 < told.rate[0] < 10 * 20.0
+
+
 @given(st.integers(1, 10), st.integers(1, 30))
 def test_only_the_last_visits_count(kept: int, visits_made: int) -> None:
     rates, last = LinkRates(visits=kept), LinkRates(visits=kept)

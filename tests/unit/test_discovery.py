@@ -299,16 +299,18 @@ def test_without_what_is_true_there_is_no_oracle(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["echo_newpages", "echo_schedule"])
-def test_pages_worth_less_than_the_price_are_left(name: str) -> None:
+def test_pages_worth_less_than_the_price_wait_while_sources_are_due(name: str) -> None:
     """Or a source not visited for days would keep the crawl busy with what nobody wants."""
-    pages = three_sources(waiting=2)
+    pages = three_sources(waiting=3)
     assert pages.prospects is not None
-    worth = np.array([np.nan] * 3 + [1e-9, 1e9])
+    worth = np.array([np.nan] * 3 + [1e-9, 1e9, 0.0])
     pages = replace(pages, prospects=replace(pages.prospects, remaining=worth))
     policy = plugins.make("policy", name, DISCOVERY, seed=0)
-    assert policy.expected(pages, 3.0)[3:].tolist() == [0.0, 1.0]
+    assert policy.expected(pages, 3.0)[3:].tolist() == [1.0, 1.0, 0.0], "no source is due"
     policy.adopt()
     assert 1e-9 < policy.price_ < 1e9
+    due = np.where(np.arange(len(pages)) < 3, NOW - 400 * HOUR, pages.last_visit)
+    assert not policy.expected(replace(pages, last_visit=due), 3.0)[[3, 5]].any()
     assert plugins.make("policy", f"{name}_published", DISCOVERY, seed=0).expected(pages, 40.0)[3]
 
 

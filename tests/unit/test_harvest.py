@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from salticus.allocate.finding import _net, page_worth, source_worth
 from salticus.predict.finder import ModelFinder
+from salticus.predict.links import SourceVisits
 from salticus.predict.harvest import CLASSES, GAPS, Finds, HeldPages, Yields
 from salticus.predict.interest import Prior
 from salticus.types import Floats, Harvest, Ints, Prospects
@@ -119,6 +120,16 @@ def test_echo_knows_found_pages_by_the_model_of_its_price() -> None:
     left = finder.remaining(every, old, 2.0 * old)
     assert left == pytest.approx(profit * np.exp(-decay * 0.9))
     assert finder.harvest_.finds[:, 0] == pytest.approx(finder.links_.rate * HOUR, rel=0.1)
+
+
+def test_what_is_hoped_of_a_source_goes_by_the_pages_that_will_tell() -> None:
+    """One that never shows a link would be looked at for ever, to learn what its pages are worth."""
+    finder, one = ModelFinder(2, resolution=HOUR), np.ones(2)
+    for _ in range(7):
+        finder.visited(SourceVisits(np.arange(2), 3.0 * one, np.array([9.0, 0.0]), one, 0.0 * one))
+    finder.solve()
+    busy, empty = finder.interest_.profit
+    assert busy > 1.5 * empty > 0.0
 
 
 def test_links_are_learnt_by_source_and_by_gap() -> None:

@@ -28,10 +28,12 @@ _LATELY = 16  # answers that are remembered
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What there is to visit: rows of waiting pages, the latest found last, of sources, and of
-    other pages; the days since each source was visited, and the links that it has to show."""
+    """What there is to visit: rows of waiting pages, the latest found last, of those that are not
+    worth their price, the best first, of sources, and of other pages; the days since each source
+    was visited, and the links that it has to show."""
 
     waiting: Ints
+    cheap: Ints
     sources: Ints
     others: Ints
     ages: Floats
@@ -93,9 +95,10 @@ class EchoNewpages(Discovery):
     Sources are looked at while no page is waiting; those that are not worth a visit, when all
     others are just visited.
 
-    A page must be worth the price at which the intervals were found (ALGORITHMS §1.3), or it is
-    left. Else a source that is kept for a share of the time, or comes late, would bring so many old
-    pages that nothing new is visited for days.
+    A page must be worth the price at which the intervals were found (ALGORITHMS §1.3), or it waits
+    until no source is due. Else a source that is kept for a share of the time, or comes late, would
+    bring so many old pages that nothing new is visited for days. Where sources bring less than was
+    expected of them, the price is too high, and what is left goes to these pages.
     """
 
     published = False
@@ -127,11 +130,20 @@ class EchoNewpages(Discovery):
         assert pages.prospects is not None
         sources = sources_of(pages, standing.sources)
         self._asked = price = self.solved(pages, sources, visits).price
-        worth = pages.prospects.remaining[standing.waiting] >= price
+        remaining = pages.prospects.remaining[standing.waiting]
+        worth = remaining >= price
+        rest = np.argsort(-remaining, kind="stable")[np.count_nonzero(worth) :]
+        cheap = standing.waiting[rest[remaining[rest] > 0.0]]
         ages = np.where(standing.ages == _LONG, 0.0, standing.ages)
         ages = np.minimum(ages, oldest(sources, price))
         found = pages.prospects.finds(standing.sources, ages)
-        return replace(standing, waiting=standing.waiting[worth], found=found)
+        return replace(standing, waiting=standing.waiting[worth], cheap=cheap, found=found)
+
+    def order(self, pages: Pages, standing: Standing, visits: float) -> Ints:
+        urgency = self.urgency(pages, standing, visits)
+        sources = standing.sources[np.argsort(-urgency, kind="stable")]
+        due, early = np.split(sources, [np.count_nonzero(urgency >= 1.0)])
+        return np.concatenate([standing.waiting, due, standing.cheap, early, standing.others])
 
     def urgency(self, pages: Pages, standing: Standing, visits: float) -> Floats:
         return overdue(standing.ages, self.intervals(pages, standing, visits))
@@ -175,7 +187,7 @@ class EchoSchedule(EchoNewpages):
 
     def order(self, pages: Pages, standing: Standing, visits: float) -> Ints:
         due = self.sources_due(pages, standing, visits)
-        return np.concatenate([due, standing.waiting[::-1], standing.others])
+        return np.concatenate([due, standing.waiting[::-1], standing.cheap, standing.others])
 
     def urgency(self, pages: Pages, standing: Standing, visits: float) -> Floats:
         late = super().urgency(pages, standing, visits)
@@ -290,7 +302,8 @@ def standing_of(pages: Pages, seed: int = 0) -> Standing:
     ages = days_between(pages.last_visit[sources], instant(pages.tick.start))
     never = np.isnan(ages)
     found = prospects.finds(sources, np.where(never, 0.0, np.maximum(ages, 0.0)))
-    return Standing(waiting, sources, others, np.where(never, _LONG, ages), found)
+    cheap = np.empty(0, dtype=np.int64)
+    return Standing(waiting, cheap, sources, others, np.where(never, _LONG, ages), found)
 
 
 def sources_of(pages: Pages, rows: Ints) -> EchoSources:

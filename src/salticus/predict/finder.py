@@ -17,7 +17,7 @@ FIRST_DAY = Prior(profit=1.0, decay=1.0)
 """Without clicks every new page is worth one, of which half come in 17 hours."""
 
 
-_HOPE = 2.0  # standard errors
+_HOPE, _SOON = 2.0, 1.0  # standard errors, days
 
 
 class Finder:
@@ -141,14 +141,17 @@ class ModelFinder(Finder):
 
     Hopes for the best: P is taken for two standard errors more than it seems, so that a source is
     tried until it is known to be poor. Where visits are few, the good ones are not found otherwise.
+    Only new pages tell what pages are worth; so as much of it is hoped for as the chance that the
+    source has one within a day. Else all visits go to sources that stay empty.
     """
 
     def solve(self) -> None:
         clicked = self._clicked
         super().solve()
         if clicked:
-            told = self.interest_
-            self.interest_ = told._replace(profit=told.profit * (1.0 + _HOPE * told.error))
+            self._seems = self.interest_
+        seems, chance = self._seems, -np.expm1(-_SOON * self.links_.rate)
+        self.interest_ = seems._replace(profit=seems.profit * (1.0 + _HOPE * chance * seems.error))
         self.harvest_ = modelled(self.finds.gaps, self.links_, self.interest_)
 
     def remaining(self, source: Ints, stood: Floats, since: Floats) -> Floats:

@@ -123,9 +123,14 @@ class LinkRates:
 
 def vanishing(days: Floats, kept: Floats, gone: Floats) -> Floats:
     """The rate at which links vanish, a day: the likeliest, a row a source, if each link vanishes
-    alike at any age; drawn to that of all sources by as much as one link."""
+    alike at any age; drawn to that of all sources by as much as one link.
+
+    Of all sources together one link more is taken to have stayed from a visit to the next. Else
+    where all links are gone at every visit, they might as well have stood for a second each, and
+    any number of them."""
     days = np.maximum(days, _SHORTEST)
-    every = likeliest(days.reshape(1, -1), gone.reshape(1, -1), np.array([(kept * days).sum()]))
+    stood = (kept * days).sum() + (gone * days).sum() / max(gone.sum(), 1.0)
+    every = likeliest(days.reshape(1, -1), gone.reshape(1, -1), np.array([stood]))
     common = float(np.clip(every[0], 1e-4, 1e4))
     one = np.full((len(days), 1), 1.0 / common)  # a day of its own, in which it may go or stay
     days, gone = np.hstack([days, one]), np.hstack([gone, np.full((len(days), 1), 1 - np.exp(-1))])
