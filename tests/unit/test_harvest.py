@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from salticus.allocate.finding import _net, page_worth, source_worth
 from salticus.predict.finder import ModelFinder
-from salticus.predict.links import SourceVisits
 from salticus.predict.harvest import CLASSES, GAPS, Finds, HeldPages, Yields
 from salticus.predict.interest import Prior
+from salticus.predict.links import SourceVisits
 from salticus.types import Floats, Harvest, Ints, Prospects
 from salticus.types.prospects import own_time
 
@@ -123,7 +123,7 @@ def test_echo_knows_found_pages_by_the_model_of_its_price() -> None:
 
 
 def test_what_is_hoped_of_a_source_goes_by_the_pages_that_will_tell() -> None:
-    """One that never shows a link would be looked at for ever, to learn what its pages are worth."""
+    """One that shows no link would be looked at for ever, to learn what its pages are worth."""
     finder, one = ModelFinder(2, resolution=HOUR), np.ones(2)
     for _ in range(7):
         finder.visited(SourceVisits(np.arange(2), 3.0 * one, np.array([9.0, 0.0]), one, 0.0 * one))
