@@ -28,6 +28,7 @@ _LINKS = 10.0  # of a gap that it takes to believe them more than that
 _SOURCE = 0.5  # links of a source that it takes to believe them more than other sources
 _PAGES = 5.0  # the same of pages, each as different from others as its mean
 _ROUNDS = 8
+_TELLS = 3.0 / 24.0  # days up to which a gap tells at what hour links appeared
 
 
 class Finds:
@@ -81,7 +82,9 @@ class Finds:
         told = Harvest(self.gaps, self.told_, self.told_).at(source, own)[0]
         end = at.view(np.int64)
         start = end - (days * DAY_US).astype(np.int64)
-        self.week.learn(np.zeros(len(at), dtype=np.int64), start, end, told / own, new)
+        says = np.minimum(_TELLS / days, 1.0)  # else what was supposed first stays for long
+        rate = says * told / own
+        self.week.learn(np.zeros(len(at), dtype=np.int64), start, end, rate, says * new)
         return own
 
     def solve(self) -> Floats:
