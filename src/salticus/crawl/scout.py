@@ -197,7 +197,7 @@ class Scout:
         """Learn the counts of an hour that ends then."""
         begin = until - _HOUR if np.isnat(self.watched_) else min(self.watched_, until)
         middle = until - (until - begin) / 2 if until > begin else until - _HOUR / 2
-        rows = np.flatnonzero(held < until)
+        rows = np.flatnonzero((held < until) & ~np.isnat(self.found_.since))
         pages = self.found_.take(rows)
         clicks, (at, known) = np.zeros(len(rows)), places(pages.page, counts.page)
         np.add.at(clicks, at[known], counts.clicks[known])
@@ -277,8 +277,18 @@ class Scout:
         some = self.found_.take(rows[known])
         since = np.maximum(days_between(some.seen, now), 0.0)
         worth = np.full(len(pages), np.nan)
-        worth[known] = self.finder.remaining(some.via, some.stood(), since)
+        worth[known] = self._left(some, since)
         return worth
+
+    def _left(self, pages: Found, since: Floats) -> Floats:
+        """Clicks that these pages will get yet, whose links were last seen so many days ago. Those
+        that a source showed at its first visit have been there for a while, nobody knows how
+        long."""
+        old = np.isnat(pages.since)
+        known = replace(pages, since=np.where(old, pages.at, pages.since))
+        left = self.finder.remaining(known.via, known.stood(), since)
+        left[old] *= self.finder.old_share(known.via[old])
+        return left
 
     def fading(self, pages: Pages, clicks: Floats) -> Floats:
         """Demand of all pages, where `clicks` were counted of each; of found pages it fades as that
@@ -295,10 +305,7 @@ class Scout:
             return pages.demand
         some, rows, now = self.found_.take(fades), rows[fades], instant(pages.tick.start)
         since = np.maximum(days_between(some.seen, now), 0.0)
-        whole, left, later = (
-            self.finder.remaining(some.via, some.stood(), days)
-            for days in (0.0 * since, since, since + 1.0)
-        )
+        whole, left, later = (self._left(some, days) for days in (0.0 * since, since, since + 1.0))
         demand = pages.demand.copy()
         fading = (left - later) * (clicks[rows] + 1.0) / (whole - left + 1.0)
         ago = max(float(days_between(self.watched_, now)), 0.0)
