@@ -60,6 +60,7 @@ def prospects(pages: int, **columns: Floats) -> Prospects:
     blank: dict[str, Any] = {name: np.zeros(pages) for name in Prospects.__dataclass_fields__}
     blank["remaining"] = np.full(pages, np.nan)
     blank["row"] = np.where(rate > 0.0, np.arange(pages), -1)
+    blank["backlog"] = np.zeros(pages, dtype=bool)
     gaps = 2.0 ** np.arange(8) / 24.0
     blank["harvest"] = Harvest(gaps, rate[:, None] * gaps, np.ones((pages, len(gaps))))
     return Prospects(**(blank | columns))

@@ -293,6 +293,8 @@ def standing_of(pages: Pages, seed: int = 0) -> Standing:
     prospects = pages.prospects
     assert prospects is not None
     source, new = prospects.rate > 0.0, ~np.isnan(prospects.remaining)
+    if prospects.backlog is not None:
+        new &= ~prospects.backlog
     sources, waiting = np.flatnonzero(source), np.flatnonzero(new & ~source)
     sources = sources[np.argsort(coins(seed, pages.ids[sources], 0), kind="stable")]
     hash_ = coins(seed, pages.ids[waiting], 0)

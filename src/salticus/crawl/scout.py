@@ -48,7 +48,7 @@ RELEARN = timedelta(minutes=30)  # as in Lefortier et al. 2013, §5.3
 _HOUR = np.timedelta64(1, "h")
 _WEEK = 7 * DAY
 _LEAST = 1e-6  # clicks a day
-_OFFER = KINDS.index("offer")
+_OFFER, _PAGE = KINDS.index("offer"), KINDS.index("page")
 _NONE: Ints = np.empty(0, dtype=np.int64)
 _NO_TIME: Times = np.empty(0, dtype="M8[us]")
 
@@ -197,7 +197,7 @@ class Scout:
         """Learn the counts of an hour that ends then."""
         begin = until - _HOUR if np.isnat(self.watched_) else min(self.watched_, until)
         middle = until - (until - begin) / 2 if until > begin else until - _HOUR / 2
-        rows = np.flatnonzero((held < until) & ~np.isnat(self.found_.since))
+        rows = np.flatnonzero(held < until)
         pages = self.found_.take(rows)
         clicks, (at, known) = np.zeros(len(rows)), places(pages.page, counts.page)
         np.add.at(clicks, at[known], counts.clicks[known])
@@ -250,17 +250,21 @@ class Scout:
         number[rows[known]] = np.flatnonzero(known)
         links, interest = self.finder.links_, self.finder.interest_
         entries, span = self._lately()
+        remaining, backlog = self._remaining(pages), self._backlog(pages)
+        old = np.flatnonzero(backlog)
+        remaining[old] = self._left_of_old(pages, old, rows, known)
         return Prospects(
             rate=_spread(number, links.rate),
             profit=_spread(number, interest.profit),
             decay=_spread(number, interest.decay),
-            remaining=self._remaining(pages),
+            remaining=remaining,
             entries=_spread(number, entries),
             span=_spread(number, span),
             usual=_spread(number, np.nan_to_num(self.usual_, nan=usual_days(None))),
             row=number,
             unseen=_spread(number, self._unseen(pages, rows[known], known)),
             harvest=replace(self.finder.harvest_, until=instant(pages.tick.end)),
+            backlog=backlog,
         )
 
     def _unseen(self, pages: Pages, rows: Ints, known: Bools) -> Floats:
@@ -277,18 +281,8 @@ class Scout:
         some = self.found_.take(rows[known])
         since = np.maximum(days_between(some.seen, now), 0.0)
         worth = np.full(len(pages), np.nan)
-        worth[known] = self._left(some, since)
+        worth[known] = self.finder.remaining(some.via, some.stood(), since)
         return worth
-
-    def _left(self, pages: Found, since: Floats) -> Floats:
-        """Clicks that these pages will get yet, whose links were last seen so many days ago. Those
-        that a source showed at its first visit have been there for a while, nobody knows how
-        long."""
-        old = np.isnat(pages.since)
-        known = replace(pages, since=np.where(old, pages.at, pages.since))
-        left = self.finder.remaining(known.via, known.stood(), since)
-        left[old] *= self.finder.old_share(known.via[old])
-        return left
 
     def fading(self, pages: Pages, clicks: Floats) -> Floats:
         """Demand of all pages, where `clicks` were counted of each; of found pages it fades as that
@@ -305,7 +299,10 @@ class Scout:
             return pages.demand
         some, rows, now = self.found_.take(fades), rows[fades], instant(pages.tick.start)
         since = np.maximum(days_between(some.seen, now), 0.0)
-        whole, left, later = (self._left(some, days) for days in (0.0 * since, since, since + 1.0))
+        whole, left, later = (
+            self.finder.remaining(some.via, some.stood(), days)
+            for days in (0.0 * since, since, since + 1.0)
+        )
         demand = pages.demand.copy()
         fading = (left - later) * (clicks[rows] + 1.0) / (whole - left + 1.0)
         ago = max(float(days_between(self.watched_, now)), 0.0)
@@ -321,6 +318,28 @@ class Scout:
         rows = rows[np.isnat(pages.last_visit[rows])]
         remaining[rows] = self.worth(pages.ids[rows], now)
         return remaining
+
+    def _backlog(self, pages: Pages) -> Bools:
+        """Pages that sources showed at their first visits, and that were never visited. Offers are
+        for sale whenever they were found."""
+        young = days_between(pages.added, instant(pages.tick.start)) < WAITS
+        old = pages.found & young & np.isnat(pages.last_visit) & (pages.kind == _PAGE)
+        rows, known = places(pages.ids, self.found_.page)
+        old[rows[known]] = False
+        return np.asarray(old)
+
+    def _left_of_old(self, pages: Pages, old: Ints, rows: Ints, known: Bools) -> Floats:
+        """Clicks that such pages will get yet, by what sources of their hosts showed at first, or
+        all sources; NaN if none showed any. The `known` sources have these rows."""
+        shown = np.nan_to_num(self.finder.finds.shown_[known], nan=0.0)
+        left = self.finder.old_left(np.flatnonzero(known))
+        hosts = int(pages.host.max(initial=-1)) + 1
+        host = pages.host[rows[known]]
+        of_host = np.bincount(host, weights=shown * left, minlength=hosts)
+        many = np.bincount(host, weights=shown, minlength=hosts)
+        usual = float(of_host.sum() / many.sum()) if many.any() else np.nan
+        each = np.where(many > 0.0, of_host / np.maximum(many, 1.0), usual)
+        return np.asarray(each[pages.host[old]])
 
     def _lately(self) -> tuple[Floats, Floats]:
         """Of each source the new pages in the week before its last look, and over how many days

@@ -107,15 +107,15 @@ class Finder:
         when they were last seen, so many days ago."""
         return self.yields.remaining(source, stood, since)
 
-    def old_share(self, source: Ints) -> Floats:
-        """Of all clicks on the pages that these sources showed at their first visits, the share
-        that was to come yet. They are taken to have appeared at the source's pace, so that the
-        first of n is n/λ days old: (1 − e^(−x))/x with x = m·n/λ."""
+    def old_left(self, source: Ints) -> Floats:
+        """Clicks that each page will get yet which these sources showed at their first visits. They
+        are taken to have appeared at the source's pace, so that the first of n is n/λ days old:
+        P(1 − e^(−x))/x with x = m·n/λ."""
         day = np.ones(len(source))
         a_day, _ = self.harvest_.at(source, day, day)
         shown = np.nan_to_num(self.finds.shown_[source], nan=0.0)
         x = np.maximum(self.interest_.decay[source] * shown / np.maximum(a_day, 1e-12), 1e-12)
-        return np.asarray(-np.expm1(-x) / x)
+        return np.asarray(self.interest_.profit[source] * -np.expm1(-x) / x)
 
     def state(self) -> State:
         finds, yields = self.finds, self.yields

@@ -19,7 +19,8 @@ from salticus.types.compiled import compiled
 
 CLICKS = 5.0  # what the other sources together say counts for as many
 _SLOWEST, _FASTEST = 1e-4, 1e4  # a day
-_EXACT, _STEPS = 1e-7, 100  # of the logarithm of a decay
+_EXACT, _STEPS = 1e-5, 100  # of the logarithm of a decay
+_NEAR = 0.25  # by how much it is changed first
 
 
 class Interest(NamedTuple):
@@ -60,7 +61,7 @@ def interest(clicks: Floats, pages: Floats, edges: Floats, prior: Prior) -> Inte
     the share of a page's clicks that falls into the bin, so that there is one number to look for.
     Every source is drawn to what all together say, its m as if that were `CLICKS` clicks of its
     own, its P as far as sources are alike (`gamma_prior`); all together are drawn to the prior.
-    Cost: linear in sources, about ten passes over their bins.
+    Cost: linear in sources, about six passes over their bins.
 
     >>> edges = ages(1 / 24, 4.0)
     >>> share = -np.diff(np.exp(-2.0 * edges))
@@ -81,25 +82,29 @@ def _drawn(clicks: Floats, pages: Floats, edges: Floats, prior: Prior) -> Intere
     """The same, with the prior as so many clicks more."""
     share = -np.diff(np.exp(-prior.decay * edges))
     clicks, pages = clicks + CLICKS * share, pages + CLICKS / prior.profit
-    profit, decay = _likeliest(clicks, pages, edges)
+    profit, decay = _likeliest(clicks, pages, edges, prior.decay)
     return Interest(profit, decay, 1.0 / np.sqrt(clicks.sum(axis=1)))
 
 
 @compiled
-def _likeliest(clicks: Floats, pages: Floats, edges: Floats) -> tuple[Floats, Floats]:
+def _likeliest(clicks: Floats, pages: Floats, edges: Floats, usual: float) -> tuple[Floats, Floats]:
+    """P and m of each source, looked for from the usual m on: most are near it."""
     profit, decay = np.empty(len(clicks)), np.empty(len(clicks))
     for i in range(len(clicks)):
         lo, hi = math.log(_SLOWEST), math.log(_FASTEST)
-        low, high, at = 0.0, 0.0, 0.5 * (lo + hi)
-        for k in range(_STEPS):
+        low, high, at, step = 0.0, 0.0, min(max(math.log(usual), lo), hi), _NEAR
+        for _ in range(_STEPS):
             off, profit[i] = _slope(clicks[i], pages[i], edges, math.exp(at))
             before = at
             if off > 0.0:
                 lo, low, high = at, off, 0.5 * high  # halved, or one end would never move
             else:
                 hi, high, low = at, off, 0.5 * low
-            line = k > 5 and low > 0.0 > high
-            at = lo + (hi - lo) * low / (low - high) if line else 0.5 * (lo + hi)
+            if low > 0.0 > high:
+                at = lo + (hi - lo) * low / (low - high)
+            else:
+                at = min(at + step, hi) if off > 0.0 else max(at - step, lo)
+                step *= 2.0
             if abs(at - before) < _EXACT:
                 break
         decay[i] = math.exp(at)

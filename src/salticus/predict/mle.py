@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy as np
 from salticus.predict.point import PointRates
 from salticus.predict.spans import Spans
 from salticus.types import Bools, Floats, Ints, Pages
+from salticus.types.compiled import compiled
 from salticus.types.state import State
 
 _AT_ONCE = 1 << 16  # pages solved together: bounds the memory of the work
+_EXACT = 1e-13  # of a rate
 
 
 class Mle(PointRates):
@@ -92,25 +95,43 @@ def likeliest(days: Floats, count: Floats, still: Floats) -> Floats:
     >>> likeliest(np.array([[1.0]]), np.array([[3.0]]), np.array([2.0])).round(6)  # ln(1 + 3/2)
     array([0.916291])
     """
-    changes = count.sum(axis=1)
-    rates = np.where((changes > 0) & (still <= 0), np.inf, 0.0)
-    left = np.flatnonzero((changes > 0) & (still > 0))
-    rates[left] = changes[left] / (still[left] + (count[left] * days[left]).sum(axis=1) / 2)
-    while len(left):
-        step = _step(rates[left], days[left], count[left], still[left])
-        rates[left] += step
-        left = left[step > 1e-13 * rates[left]]
+    return _likeliest(np.ascontiguousarray(days), np.ascontiguousarray(count), still)
+
+
+@compiled
+def _likeliest(days: Floats, count: Floats, still: Floats) -> Floats:
+    rates = np.zeros(len(still))
+    for row in range(len(still)):
+        changes, half = 0.0, 0.0
+        for k in range(days.shape[1]):
+            changes += count[row, k]
+            half += 0.5 * count[row, k] * days[row, k]
+        if changes <= 0.0:
+            continue
+        if still[row] <= 0.0:
+            rates[row] = np.inf
+            continue
+        rates[row] = changes / (still[row] + half)
+        step = np.inf
+        while step > _EXACT * rates[row]:
+            step = _step(rates[row], days[row], count[row], still[row])
+            rates[row] += step
     return rates
 
 
-def _step(rates: Floats, days: Floats, count: Floats, still: Floats) -> Floats:
-    """How far Newton's method goes from these rates."""
-    x = rates[:, None] * days
-    gone = -np.expm1(-x)
-    term = count * days * np.exp(-x) / gone
-    total = term.sum(axis=1)
-    slope = (term * days / gone).sum(axis=1)
-    return np.asarray(np.log(total / still) * total / slope)
+@compiled
+def _step(rate: float, days: Floats, count: Floats, still: float) -> float:
+    """How far Newton's method goes from this rate."""
+    total, slope = 0.0, 0.0
+    for k in range(len(days)):
+        if count[k] > 0.0:
+            x = rate * days[k]
+            stay = math.exp(-x)
+            gone = -math.expm1(-x) if x < 0.5 else 1.0 - stay
+            term = count[k] * days[k] * stay / gone
+            total += term
+            slope += term * days[k] / gone
+    return math.log(total / still) * total / slope
 
 
 class Lengths:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from salticus.types.arrays import DAY, NEVER, Columns, Floats, Instant, Ints, Times
+from salticus.types.arrays import DAY, NEVER, Bools, Columns, Floats, Instant, Ints, Times
 
 _MONDAY = np.datetime64("1970-01-05", "us")
 
@@ -97,7 +97,8 @@ class Prospects(Columns):
     `entries` are from the week before its last visit, over `span` days; a source of its form is
     `usual`-ly revisited after so many days. `row` is that of a source in the `harvest`, -1 for
     other pages. What a source shows by now was `unseen` for so many days, on all others, too; inf
-    if it was never visited; not given, since its last visit.
+    if it was never visited; not given, since its last visit. The `backlog` are waiting pages that
+    were there when their source was first visited: nobody knows how old they are.
     """
 
     rate: Floats
@@ -110,6 +111,7 @@ class Prospects(Columns):
     row: Ints
     harvest: Harvest
     unseen: Floats | None = None
+    backlog: Bools | None = None
 
     def finds(self, rows: Ints, ages: Floats) -> Floats:
         """New links that each source has to show so many days after a visit."""
