@@ -91,14 +91,18 @@ def _work(files: list[int], words: list[str], folder: str, settings: dict[str, s
 
 
 def _import_all() -> None:
+    import asyncio
     import importlib
     import pkgutil
 
     import salticus
+    from salticus.config import Config
+    from salticus.crawl.warming import warm_up
 
     for module in pkgutil.walk_packages(salticus.__path__, "salticus."):
         if not _SKIPPED & {*module.name.split(".")}:
             importlib.import_module(module.name)
+    asyncio.run(warm_up(Config()))  # what is compiled is loaded, too
 
 
 if __name__ == "__main__":

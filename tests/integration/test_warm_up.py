@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 KERNELS = """
-import asyncio, sys
+import asyncio, sys, time
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 def compiled():
     "The signatures for which each compiled function has machine code."
     modules = [m for name, m in sys.modules.items() if name.startswith("salticus.")]
-    parts = {id(p): p for m in modules for p in vars(m).values() if hasattr(p, "py_func")}
+    parts = {id(p): p for m in modules for p in vars(m).values() if hasattr(p, "signatures")}
     return {
         f"{p.py_func.__module__}.{p.py_func.__name__} {signature}"
         for p in parts.values() for signature in p.signatures
@@ -26,8 +26,9 @@ CRAWL = """
 from salticus.crawl import assembly as crawl
 from salticus.crawl.opening import stored
 from salticus.checks.fetch_server import Server, reply
+from salticus.checks.store_samples import visit
 from salticus.config import parse
-from salticus.types import NewPage
+from salticus.types import Count, Entry, NewPage, Record
 
 policy, folder = sys.argv[1:]
 config = parse({
@@ -48,6 +49,15 @@ def page(text):
     body = f"<title>Tea</title><main><p>{text} is what this page says, at some length.</p></main>"
     return reply(body.encode(), Content_Type="text/html")
 
+async def announced(store, feed, urls):
+    "A feed that was looked at before, hour after hour, and named one page more each time."
+    await store.add([NewPage(feed, kind="source")], at=1)
+    source, now = await store.page(feed), int(time.time() * 1e6)
+    for k, url in enumerate(urls):
+        seen = visit(k + 1, source.page, at=now - (4 - k) * 3_600_000_000)
+        await store.record([Record(seen, entries=(Entry(url),), looked=True)])
+    assert len(await store.looks(0)) == 4 and len(await store.finds(0)) == 3
+
 async def main():
     async with Server({}) as one, Server({}) as two:
         for n in range(12):
@@ -55,11 +65,14 @@ async def main():
                 server.routes[f"/{n}"] = page(n)
         urls = [server.url(f"/{n}") for n in range(12) for server in (one, two)]
         async with stored(config) as store:
+            await announced(store, one.url("/feed"), urls[:4])
             await store.add([NewPage(url) for url in urls], at=1)
         for word in ("now", "later", "last"):
             async with crawl.crawler(config, once=True) as loop:
                 await loop.run(once=True)
             one.routes["/1"] = page(word)
+            async with stored(config) as store:
+                await store.count([Count(url, int(time.time() * 1e6), clicks=1) for url in urls])
     async with stored(config) as store:
         assert (await store.summary()).visits >= 24
 
@@ -112,7 +125,7 @@ def said(code: str, *words: str) -> list[str]:
     return ended.stdout.split("\n")
 
 
-@pytest.mark.parametrize("policy", ["leap", "lambdacrawl", "uniform"])
+@pytest.mark.parametrize("policy", ["leap", "lambdacrawl", "uniform", "echo_newpages"])
 def test_nothing_is_compiled_once_the_clock_of_a_crawl_runs(tmp_path: Path, policy: str) -> None:
     assert said(CRAWL, policy, str(tmp_path)) == ["", ""]
 

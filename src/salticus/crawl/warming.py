@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -23,13 +23,26 @@ from salticus.errors import SalticusError
 from salticus.predict.base import Quiet
 from salticus.store import open_store
 from salticus.store.base import Store
-from salticus.types import NewPage, Observation, Outcomes, Pages, Plan, Record, Tick, instant
+from salticus.types import (
+    Count,
+    Entry,
+    NewPage,
+    Observation,
+    Outcomes,
+    Pages,
+    Plan,
+    Record,
+    Tick,
+    instant,
+)
 
 logger = logging.getLogger(__name__)
 
 _PAGES = 24
+_LOOKS = 4  # at a source, which named one of the pages each time
 _TICKS = 2  # in each of two runs; the second takes up what the first has learnt
 _ROOM = (math.inf, 2.0, 1.0)  # visits that the hosts can take in a tick
+_HOUR = 3_600_000_000  # µs
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -53,9 +66,27 @@ async def _invented_crawl(config: Config) -> None:
     config = msgspec.structs.replace(config, budget=each, pages=(), max_interval=None)
     store, clock = await open_store("memory:"), VirtualClock(_START)
     pages = [NewPage(f"http://shop{n % 3}.example/{n}") for n in range(_PAGES)]
+    await _announce(store, [page.url for page in pages[:_LOOKS]])
     await store.add(pages, at=int(_START.timestamp() * 1e6))
     for _ in range(2):
         await _loop(config, clock, store).run(clock.now() + _TICKS * config.tick)
+
+
+async def _announce(store: Store, urls: Sequence[str]) -> None:
+    """A source is looked at every hour before the crawl."""
+    first = int(_START.timestamp() * 1e6) - len(urls) * _HOUR
+    await store.add([NewPage("http://shop0.example/feed", kind="source")], at=first)
+    (source,) = (await store.table()).ids.tolist()
+    for number, url in enumerate(urls):
+        seen = Observation(
+            visit=number + 1,
+            page=source,
+            at=first + number * _HOUR,
+            purpose="policy",
+            propensity=1.0,
+            status="ok",
+        )
+        await store.record([Record(seen, entries=(Entry(url),), looked=True)])
 
 
 def _loop(config: Config, clock: VirtualClock, store: Store) -> Loop:
@@ -78,6 +109,7 @@ class _Invented:
 
     async def pages(self, tick: Tick) -> Pages:
         await self.census.refresh()
+        await self.census.heed()
         room = dict(zip(self.census.hosts, _ROOM, strict=True))
         return self.census.pages(tick, lambda host: room[host])
 
@@ -98,6 +130,7 @@ class _Invented:
             for row, page in enumerate(plan.page.tolist())
         ]
         await self.store.record([Record(observation) for observation in seen])
+        await self.store.count([Count(targets[each.page].url, each.at, clicks=1) for each in seen])
         outcomes = Outcomes.of(seen)
         self.census.learn(outcomes)
         yield outcomes

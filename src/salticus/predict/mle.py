@@ -95,6 +95,8 @@ def likeliest(days: Floats, count: Floats, still: Floats) -> Floats:
     >>> likeliest(np.array([[1.0]]), np.array([[3.0]]), np.array([2.0])).round(6)  # ln(1 + 3/2)
     array([0.916291])
     """
+    if not count.any():
+        return np.zeros(len(still))  # without the time that it takes to load compiled code
     return _likeliest(np.ascontiguousarray(days), np.ascontiguousarray(count), still)
 
 
