@@ -20,7 +20,7 @@ HOUR = 1.0 / 24.0
 
 def prospects(harvest: Harvest, rows: int) -> Prospects:
     """So many sources with the first of the curves."""
-    blank = [np.zeros(rows)] * 7
+    blank = [np.zeros(rows)] * 8
     return Prospects(*blank, np.zeros(rows, dtype=np.int64), harvest)
 
 

@@ -37,6 +37,7 @@ def pages_beside_a_source(remaining: Floats, *, each: float = 100.0) -> Pages:
         entries=zeros,
         span=zeros,
         usual=zeros,
+        looks=zeros + 9.0,
         row=np.where(np.arange(n) == 0, 0, -1),
         harvest=Harvest(gaps, gaps[None] * 0.01, curves),
     )
@@ -60,13 +61,40 @@ def test_the_first_price_is_not_above_what_there_is() -> None:
     assert expected.sum() == pytest.approx(PER_TICK)
 
 
-def test_visits_that_cannot_be_kept_are_made_at_any_price() -> None:
+def test_visits_are_kept_for_six_hours_and_more_are_made_at_any_price() -> None:
     pages = pages_beside_a_source(np.empty(0))
     policy = Leap()
     policy.pace(PER_TICK)
     policy.price_, policy._each = 50.0, 100.0
-    a_day = PER_TICK / pages.tick.days
-    assert policy.expected(pages, a_day).sum() == 0.0, "they are kept for what may come"
+    six_hours = PER_TICK / pages.tick.days / 4.0
+    assert policy.expected(pages, six_hours).sum() == 0.0, "they are kept for what may come"
     policy.adopt()
     policy.price_ = 50.0
-    assert policy.expected(pages, a_day + 3.0).sum() == pytest.approx(3.0)
+    assert policy.expected(pages, six_hours + 3.0).sum() == pytest.approx(3.0)
+
+
+def test_a_source_that_was_looked_at_once_is_tried_again_as_custom_has_it() -> None:
+    """At a price above what is supposed of it nobody would ever learn what it is worth."""
+    pages = pages_beside_a_source(np.empty(0))
+    assert pages.prospects is not None
+    usual, once = np.full(len(pages), 0.5 / 24.0), np.zeros(len(pages))
+    for looks, days, tried in ((once, usual, 1.0), (once, 4 * usual, 0.0), (once + 1, usual, 0.0)):
+        policy = Leap()
+        policy.pace(100.0)
+        policy.price_, policy._each = 50.0, 100.0
+        due = replace(pages, prospects=replace(pages.prospects, looks=looks, usual=days))
+        visits = 20.0  # of which one is for such sources
+        assert policy.expected(due, visits)[0] == tried
+
+
+def test_the_price_follows_fast_at_first_and_slowly_later() -> None:
+    """Pages that were never visited make it high; once they are held it must fall."""
+    pages, falls = pages_beside_a_source(np.empty(0)), []
+    for days in (0.5, 30.0):
+        policy = Leap()
+        policy.pace(PER_TICK)
+        policy.price_, policy._each, policy.days_ = 50.0, 0.0, days
+        policy.expected(pages, PER_TICK)
+        policy.adopt()
+        falls.append(np.log(50.0 / policy.price_) / pages.tick.days)
+    assert falls == pytest.approx([16.0, 1.2]), "a day; at most, twice as fast as it follows"

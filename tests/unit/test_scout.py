@@ -104,18 +104,21 @@ def test_found_pages_wait_and_are_worth_less_the_older_they_are() -> None:
 def test_what_a_source_showed_at_first_is_worth_less_than_what_it_found() -> None:
     """Ten links at 48 a day are five hours old at most; nobody knows how old each is."""
     blank, found = blank_pages(20), np.isin(np.arange(20), [8, 9, *FOUND])
-    page = np.full(20, KINDS.index("page"), dtype=blank.kind.dtype)
-    pages = replace(blank, found=found, added=np.full(20, NOW), kind=page)
+    held = np.where(np.arange(20) == FOUND[0], NOW, blank.last_visit)
+    kind = np.where(np.isnat(held), -1, KINDS.index("page")).astype(blank.kind.dtype)
+    pages = replace(blank, found=found, added=np.full(20, NOW), kind=kind).answered(held)
     told = taught(Scout(MemoryStore())).prospects(pages)
     assert told is not None
     assert told.backlog is not None
     assert np.flatnonzero(told.backlog).tolist() == [8, 9]
     assert 0.0 < told.remaining[8] == told.remaining[9] < told.profit[FEED]
-    held = pages.answered(np.where(np.arange(20) == 8, NOW, pages.last_visit))
-    again = taught(Scout(MemoryStore())).prospects(held)
-    assert again is not None
-    assert again.backlog is not None
-    assert np.flatnonzero(again.backlog).tolist() == [9], "what is held waits no longer"
+    offers = replace(pages, kind=np.where(np.isnat(held), -1, 0).astype(kind.dtype))
+    both = pages.answered(np.where(np.arange(20) == 8, NOW, held))
+    for others, left in ((offers, []), (both, [9])):
+        again = taught(Scout(MemoryStore())).prospects(others)
+        assert again is not None
+        assert again.backlog is not None
+        assert np.flatnonzero(again.backlog).tolist() == left
 
 
 def test_settings_say_what_is_supposed_and_how_it_is_learnt() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from salticus.types import Floats, Harvest, Ints, Pages, Prospects, days_between, instant
 
+_TRIES = 0.05  # of the visits, for sources of which nothing is known but what they showed at first
 _POINTS = 120  # of the time between visits at which worth is looked at
 
 
@@ -56,6 +57,22 @@ def unseen_for(pages: Pages, rows: Ints) -> Floats:
         return pages.prospects.unseen[rows]
     days = days_between(pages.unanswered_since()[rows], instant(pages.tick.start))
     return np.where(np.isnan(days), np.inf, days)
+
+
+def untried(pages: Pages, visits: float) -> Ints:
+    """Sources that were looked at once alone and are due by custom, the latest first; no more than
+    a share of the visits is for.
+
+    What a source shows at first is old, and tells little of what it will show. At a price above
+    what is supposed of it no source would be looked at again, and its worth never be learnt.
+    """
+    assert pages.prospects is not None
+    rows = np.flatnonzero((pages.prospects.row >= 0) & (pages.prospects.looks < 1.0))
+    late = unseen_for(pages, rows) / pages.prospects.usual[rows]
+    due = np.flatnonzero((late >= 1.0) & np.isfinite(late))
+    each, number = _TRIES * visits, pages.tick.number
+    many = math.floor((number + 1) * each) - math.floor(number * each)
+    return rows[due[np.argsort(-late[due], kind="stable")[:many]]]
 
 
 def source_intervals(prospects: Prospects, rows: Ints, price: float) -> Floats:

@@ -9,7 +9,7 @@ from datetime import timedelta
 import numpy as np
 
 from salticus.allocate.base import Policy, known
-from salticus.allocate.finding import page_worth, source_worth, unseen_for
+from salticus.allocate.finding import page_worth, source_worth, unseen_for, untried
 from salticus.allocate.rates import rows_by_host
 from salticus.allocate.share import first, in_turn, ranked
 from salticus.errors import ConfigError
@@ -22,10 +22,12 @@ _DAY_US = int(DAY.astype(np.int64))
 _NEVER = int(NEVER.astype(np.int64))
 _YEAR = 365.0  # days
 _FOLLOWS = 0.6  # a day: how fast the price follows what is wanted at it, where new pages come
+_LEARNS = 4.0  # a day after one day, half as much after two, and so on
 _SWAY = 2.0  # how far off, as a logarithm, what is wanted counts at most
-_CHOICE = 4.0  # wanted for each visit that there is, so that none expires: the best are made
+_CHOICE = 4.0  # new pages wanted for each visit that there is: the best are visited, others wait
+_WAITS = 0.25  # days for which visits are kept for what is worth the price
 _SPARE = 2.0  # standard deviations of the pages that will be found, for which visits are kept
-_FIRST, _LEAST = 0.5, 0.01  # of what a new page is worth: the price at first, and the lowest
+_FIRST, _LEAST = 0.5, 1e-4  # of what a new page is worth: the price at first, and the lowest
 
 
 class Leap(Policy):
@@ -45,8 +47,8 @@ class Leap(Policy):
 
     Where new pages are to be found, these, sources and known pages have one price, in clicks; or a
     fixed share `finding` of the visits is for sources and new pages, which then have a price of
-    their own. What is worth less than the price waits, and its visits are kept for a day; those
-    that would be lost are made at any price.
+    their own. What is worth less than the price waits, and its visits are kept for six hours; of
+    more, the best are made at any price. A twentieth is for sources that were looked at once alone.
 
     `price_` is the visit price of the last plan, in demand-weighted fresh days per visit of cost;
     where that is 0, because visits are left for pages that nobody reads, `unread_price_` is the
@@ -80,6 +82,7 @@ class Leap(Policy):
         self.owed_ = (0.0, np.nan)  # of a fixed split, to known pages, after the tick of a number
         self._left: tuple[float, float] | None = None
         self._asked = (np.nan, np.nan)  # the prices of the last answer
+        self.days_, self._days = 0.0, 0.0  # that had a price; those of the last answer
         self._each = 0.0  # clicks on a new page at the price of the last plan, 0 = not known
         self._asked_each = 0.0
 
@@ -151,20 +154,32 @@ class Leap(Policy):
             enough = min(int(np.searchsorted(wanted, _CHOICE * visits)), len(order) - 1)
             level = min(level, float(worth[order[enough]]))
         many = int(np.count_nonzero(worth >= level))
-        asked = float(wanted[many - 1]) if many else 0.0
-        self._asked = (_next_price(level, asked, visits, pages.tick), np.nan)
-        order = order[: max(many, self._expiring(wanted, pages.tick, visits))]
+        at_once = np.count_nonzero(np.isnan(prospects.remaining[order[:many]]))
+        asked = float(at_once + (wanted[many - 1] - at_once) / _CHOICE) if many else 0.0
+        self._asked = (self._next_price(level, asked, visits, pages.tick), np.nan)
+        self._days = pages.tick.days
+        order = order[: max(many, self._overdue(wanted, pages.tick, visits))]
+        tried = untried(pages, visits)
+        order = np.concatenate([tried, order[~np.isin(order, tried)]])
         coming = float(in_turn(order, burden, visits) @ (burden - 1.0))
         kept = min(_SPARE * math.sqrt(coming), 0.5 * visits)
         return in_turn(order, burden, visits - kept)
 
-    def _expiring(self, wanted: Floats, tick: Tick, visits: float) -> int:
-        """How many of those in order take up the visits that are lost unless this tick makes them;
-        `wanted` are the visits to each and all before it."""
+    def _overdue(self, wanted: Floats, tick: Tick, visits: float) -> int:
+        """How many of those in order take up the visits that were kept for long enough; `wanted`
+        are the visits to each and all before it."""
         part = 1.0 if self.finding is None else self.finding
-        kept = part * self.pace_ / tick.days * (self.patience / timedelta(days=1))
+        kept = part * self.pace_ / tick.days * _WAITS
         lost = 0.0 if math.isnan(kept) else visits - max(kept, 1.0)
         return min(int(np.searchsorted(wanted, lost)) + 1, len(wanted)) if lost > 0.0 else 0
+
+    def _next_price(self, price: float, wanted: float, visits: float, tick: Tick) -> float:
+        """The price for the next tick: higher if more than the visits were wanted at this one,
+        lower if less; slow, so that it is the same by day and by night, but not at first, when
+        pages that were never visited have made it high."""
+        off = math.log((_CHOICE * wanted + 1.0) / (_CHOICE * visits + 1.0))
+        pace = max(_FOLLOWS, _LEARNS / max(self.days_, _WAITS))
+        return price * math.exp(pace * tick.days * min(max(off, -_SWAY), _SWAY))
 
     def _level(self, each: float) -> float:
         """The visit price as it has been lately, if new pages are worth so much on average; it
@@ -189,12 +204,14 @@ class Leap(Policy):
     def begin(self, pages: Pages) -> None:
         """Nothing is left from the last tick."""
         self._asked, self._left = (self.price_, self.unread_price_), None
+        self._days = 0.0
 
     def adopt(self) -> None:
         """The price of the last answer is that of the plan."""
         self.price_, self.unread_price_ = self._asked
         self.owed_ = self._left or self.owed_
         self._each = self._asked_each
+        self.days_ += self._days
 
     def reached(self, worth: Floats, alone: Floats) -> Bools:
         """Which pages are worth a visit, by V per cost and by V without demand."""
@@ -251,20 +268,15 @@ class Leap(Policy):
             "price": np.array([self.price_, self.unread_price_]),
             "each": np.array(self._each),
             "owed": np.array(self.owed_),
+            "days": np.array(self.days_),
         }
 
     def restore(self, state: State) -> None:
         self.price_, self.unread_price_ = (float(price) for price in state["price"])
         self._each = self._asked_each = float(state.get("each", 0.0))
+        self.days_ = float(state.get("days", math.inf))
         owed, number = state.get("owed", np.array(self.owed_)).tolist()
         self.owed_ = owed, number
-
-
-def _next_price(price: float, wanted: float, visits: float, tick: Tick) -> float:
-    """The price for the next tick: higher if more than `_CHOICE` times the visits were wanted at
-    this one, lower if less; slow, so that it is the same by day and by night."""
-    off = math.log((wanted + 1.0) / (_CHOICE * visits + 1.0))
-    return price * math.exp(_FOLLOWS * tick.days * min(max(off, -_SWAY), _SWAY))
 
 
 def _index(survival: Survival | None, ages: Floats, step: float) -> Floats:

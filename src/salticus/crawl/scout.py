@@ -48,7 +48,7 @@ RELEARN = timedelta(minutes=30)  # as in Lefortier et al. 2013, §5.3
 _HOUR = np.timedelta64(1, "h")
 _WEEK = 7 * DAY
 _LEAST = 1e-6  # clicks a day
-_OFFER, _PAGE = KINDS.index("offer"), KINDS.index("page")
+_OFFER, _SOURCE = KINDS.index("offer"), KINDS.index("source")
 _NONE: Ints = np.empty(0, dtype=np.int64)
 _NO_TIME: Times = np.empty(0, dtype="M8[us]")
 
@@ -261,6 +261,7 @@ class Scout:
             entries=_spread(number, entries),
             span=_spread(number, span),
             usual=_spread(number, np.nan_to_num(self.usual_, nan=usual_days(None))),
+            looks=_spread(number, self.finder.looks()),
             row=number,
             unseen=_spread(number, self._unseen(pages, rows[known], known)),
             harvest=replace(self.finder.harvest_, until=instant(pages.tick.end)),
@@ -320,10 +321,17 @@ class Scout:
         return remaining
 
     def _backlog(self, pages: Pages) -> Bools:
-        """Pages that sources showed at their first visits, and that were never visited. Offers are
-        for sale whenever they were found."""
+        """Pages that sources showed at their first visits, and that were never visited, on hosts
+        whose found pages turn out to be texts: offers are for sale whenever they were found. None
+        before anybody clicked on a new page; then nothing is known to fade."""
+        if np.isnat(self.watched_):
+            return np.zeros(len(pages), dtype=np.bool_)
         young = days_between(pages.added, instant(pages.tick.start)) < WAITS
-        old = pages.found & young & np.isnat(pages.last_visit) & (pages.kind == _PAGE)
+        never = np.isnat(pages.last_visit)
+        texts = np.zeros(int(pages.host.max(initial=-1)) + 1)
+        held = pages.found & ~never
+        np.add.at(texts, pages.host[held], np.where(pages.kind[held] == _OFFER, -1.0, 1.0))
+        old = pages.found & young & never & (texts[pages.host] > 0.0) & (pages.kind != _SOURCE)
         rows, known = places(pages.ids, self.found_.page)
         old[rows[known]] = False
         return np.asarray(old)

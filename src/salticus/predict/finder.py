@@ -102,6 +102,10 @@ class Finder:
         stays, week = self.finds.stays(), self.finds.week.table_[0]
         self.harvest_ = Harvest(gaps, finds, self.yields.by_gap(gaps), stays, week)
 
+    def looks(self) -> Floats:
+        """How many visits to each source were learnt."""
+        return self.rates.looks(np.arange(len(self.clicks_)))
+
     def remaining(self, source: Ints, stood: Floats, since: Floats) -> Floats:
         """Clicks that pages of these sources will get yet, whose links `stood` for so many days
         when they were last seen, so many days ago."""

@@ -92,6 +92,13 @@ class LinkRates:
         a, b = a + count, b + watched
         return Links(a / b, 1.0 / np.sqrt(a), vanish)
 
+    def looks(self, sources: Ints) -> Floats:
+        """How many visits to each of these sources were learnt."""
+        rows, known = places(self.ids_, sources)
+        looks = np.zeros(len(sources))
+        looks[known] = self.seen_[rows[known]]
+        return looks
+
     def _meet(self, sources: Ints) -> None:
         fresh = distinct(sources[~places(self.ids_, sources)[1]])
         at = np.searchsorted(self.ids_, fresh)

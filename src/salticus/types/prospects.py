@@ -95,7 +95,8 @@ class Prospects(Columns):
     when its link appears, and e^−`decay` of that a day later. A found page that was never visited
     is expected to get `remaining` clicks from now on; NaN for all others. Of a source's links,
     `entries` are from the week before its last visit, over `span` days; a source of its form is
-    `usual`-ly revisited after so many days. `row` is that of a source in the `harvest`, -1 for
+    `usual`-ly revisited after so many days; it was looked at so many times (`looks`), the first
+    time not counted, when all is old. `row` is that of a source in the `harvest`, -1 for
     other pages. What a source shows by now was `unseen` for so many days, on all others, too; inf
     if it was never visited; not given, since its last visit. The `backlog` are waiting pages that
     were there when their source was first visited: nobody knows how old they are.
@@ -108,6 +109,7 @@ class Prospects(Columns):
     entries: Floats
     span: Floats
     usual: Floats
+    looks: Floats
     row: Ints
     harvest: Harvest
     unseen: Floats | None = None

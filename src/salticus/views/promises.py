@@ -23,7 +23,8 @@ class Promise(msgspec.Struct, frozen=True):
     """What a source promises: `new_per_day` new pages, with a relative standard `error`, and
     `new_now` by now, each of which gets `clicks_per_page` in all and half of them within
     `half_life` days, so that a visit brings `worth` clicks more. At the visit price it is visited
-    when what it shows was `unseen` for `interval` days; None if it is never worth that."""
+    when what it shows was `unseen` for `interval` days, None if it is never worth that; or as
+    custom has it, before it has had `looks` after the first."""
 
     new_per_day: float
     error: float
@@ -34,6 +35,7 @@ class Promise(msgspec.Struct, frozen=True):
     interval: float | None
     visit_price: float | None
     unseen: float
+    looks: int
 
     def words(self) -> str:
         """For people, in a sentence."""
@@ -46,6 +48,9 @@ class Promise(msgspec.Struct, frozen=True):
         if self.visit_price is None:
             return said
         said += f", and must be worth {self.visit_price:.2g}"
+        if not self.looks and self.interval is not None:
+            again = span_words(self.interval)
+            return f"{said}; but it was looked at only once, and is tried again after {again}"
         if self.interval is None:
             return f"{said}, which it never is: only exploration looks at it again"
         return f"{said}, as it is {span_words(self.interval)} after what it shows was last seen"
@@ -95,11 +100,10 @@ def promised(standing: Standing, sources: Ints) -> dict[int, Promise]:
     unseen = unseen_for(pages, rows)
     worth, _ = source_worth(pages.prospects, rows, unseen, price or 0.0)
     new = pages.prospects.finds(rows, unseen)
-    intervals = (
-        np.full(len(rows), np.inf)
-        if price is None
-        else source_intervals(pages.prospects, rows, price)
-    )
+    looks, intervals = pages.prospects.looks[rows], np.full(len(rows), np.inf)
+    if price is not None:
+        usual = np.where(looks < 1.0, pages.prospects.usual[rows], np.inf)
+        intervals = np.minimum(source_intervals(pages.prospects, rows, price), usual)
     links = standing.census.scout.finder.links_
     profit, decay = pages.prospects.profit[rows], pages.prospects.decay[rows]
     return {
@@ -113,6 +117,7 @@ def promised(standing: Standing, sources: Ints) -> dict[int, Promise]:
             interval=float(intervals[k]) if math.isfinite(intervals[k]) else None,
             visit_price=price,
             unseen=float(unseen[k]),
+            looks=int(looks[k]),
         )
         for k, row in enumerate(rows.tolist())
     }

@@ -95,6 +95,7 @@ def _padded(prospects: Prospects, more: int) -> Prospects:
         entries=none,
         span=none,
         usual=none,
+        looks=none,
         row=np.full(more, -1),
         harvest=prospects.harvest,
     )

@@ -108,6 +108,7 @@ class LinkReplay:
             entries=np.concatenate([self.sight_.entries, none]),
             span=np.concatenate([self.sight_.span * day, none]),
             usual=np.concatenate([truth.usual, none]),
+            looks=np.concatenate([self.finder.looks(), none]),
             row=np.concatenate([np.arange(many), np.full(len(waiting), -1)]),
             harvest=replace(self.finder.harvest_, until=instant(tick.end)),
         )
