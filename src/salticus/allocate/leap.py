@@ -142,12 +142,8 @@ class Leap(Policy):
         if visits <= 0.0:
             return np.zeros(len(pages))
         worth, alone = self.worth(pages)
-        rows = np.flatnonzero(prospects.row >= 0)
         self._asked_each = each = page_worth(prospects.harvest)
-        level = self._level(each)
-        _, finds = source_worth(prospects, rows, unseen_for(pages, rows), level)
-        burden = np.ones(len(pages))
-        burden[rows] += finds
+        burden = _burden(pages, prospects, level := self._level(each))
         order = np.lexsort((pages.ids, -alone, -worth))
         wanted = np.cumsum(burden[order])
         if not math.isfinite(self.price_) and len(order):
@@ -159,8 +155,8 @@ class Leap(Policy):
         self._asked = (self._next_price(level, asked, visits, pages.tick), np.nan)
         self._days = pages.tick.days
         order = order[: max(many, self._overdue(wanted, pages.tick, visits))]
-        tried = untried(pages, visits)
-        order = np.concatenate([tried, order[~np.isin(order, tried)]])
+        if len(tried := untried(pages, visits)):
+            order = np.concatenate([tried, order[~np.isin(order, tried)]])
         coming = float(in_turn(order, burden, visits) @ (burden - 1.0))
         kept = min(_SPARE * math.sqrt(coming), 0.5 * visits)
         return in_turn(order, burden, visits - kept)
@@ -277,6 +273,13 @@ class Leap(Policy):
         self.days_ = float(state.get("days", math.inf))
         owed, number = state.get("owed", np.array(self.owed_)).tolist()
         self.owed_ = owed, number
+
+
+def _burden(pages: Pages, prospects: Prospects, price: float) -> Floats:
+    """Visits that each page takes up: its own, and to what will be found on it."""
+    rows, burden = np.flatnonzero(prospects.row >= 0), np.ones(len(pages))
+    burden[rows] += source_worth(prospects, rows, unseen_for(pages, rows), price)[1]
+    return burden
 
 
 def _index(survival: Survival | None, ages: Floats, step: float) -> Floats:

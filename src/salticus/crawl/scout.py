@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from salticus.allocate.base import Admits
+from salticus.crawl.backlog import WAITS, backlog, left_of_old
 from salticus.predict.finder import Finder
 from salticus.predict.harvest import HeldPages
 from salticus.predict.links import SourceVisits
@@ -42,13 +43,12 @@ if TYPE_CHECKING:
 RESOLUTION = 1 / 24  # days: clicks are counted by the hour
 SHORTEST = 5 / 1440  # days between two looks at a source
 _LATELY = 3.0  # days over which clicks on a found page are forgotten
-WAITS = 14.0  # days for which a found page may wait, and is a new one
 FADES = 180.0  # days for which people's interest in a found page is that of its source's pages
 RELEARN = timedelta(minutes=30)  # as in Lefortier et al. 2013, §5.3
 _HOUR = np.timedelta64(1, "h")
 _WEEK = 7 * DAY
 _LEAST = 1e-6  # clicks a day
-_OFFER, _SOURCE = KINDS.index("offer"), KINDS.index("source")
+_OFFER = KINDS.index("offer")
 _NONE: Ints = np.empty(0, dtype=np.int64)
 _NO_TIME: Times = np.empty(0, dtype="M8[us]")
 
@@ -250,9 +250,10 @@ class Scout:
         number[rows[known]] = np.flatnonzero(known)
         links, interest = self.finder.links_, self.finder.interest_
         entries, span = self._lately()
-        remaining, backlog = self._remaining(pages), self._backlog(pages)
-        old = np.flatnonzero(backlog)
-        remaining[old] = self._left_of_old(pages, old, rows, known)
+        remaining = self._remaining(pages)
+        fades = not np.isnat(self.watched_)  # as far as is known
+        old = backlog(pages, self.found_.page) if fades else np.zeros(len(pages), dtype=np.bool_)
+        remaining[old] = left_of_old(pages, old, self.finder, rows, known)
         return Prospects(
             rate=_spread(number, links.rate),
             profit=_spread(number, interest.profit),
@@ -265,7 +266,7 @@ class Scout:
             row=number,
             unseen=_spread(number, self._unseen(pages, rows[known], known)),
             harvest=replace(self.finder.harvest_, until=instant(pages.tick.end)),
-            backlog=backlog,
+            backlog=old,
         )
 
     def _unseen(self, pages: Pages, rows: Ints, known: Bools) -> Floats:
@@ -319,35 +320,6 @@ class Scout:
         rows = rows[np.isnat(pages.last_visit[rows])]
         remaining[rows] = self.worth(pages.ids[rows], now)
         return remaining
-
-    def _backlog(self, pages: Pages) -> Bools:
-        """Pages that sources showed at their first visits, and that were never visited, on hosts
-        whose found pages turn out to be texts: offers are for sale whenever they were found. None
-        before anybody clicked on a new page; then nothing is known to fade."""
-        if np.isnat(self.watched_):
-            return np.zeros(len(pages), dtype=np.bool_)
-        young = days_between(pages.added, instant(pages.tick.start)) < WAITS
-        never = np.isnat(pages.last_visit)
-        texts = np.zeros(int(pages.host.max(initial=-1)) + 1)
-        held = pages.found & ~never
-        np.add.at(texts, pages.host[held], np.where(pages.kind[held] == _OFFER, -1.0, 1.0))
-        old = pages.found & young & never & (texts[pages.host] > 0.0) & (pages.kind != _SOURCE)
-        rows, known = places(pages.ids, self.found_.page)
-        old[rows[known]] = False
-        return np.asarray(old)
-
-    def _left_of_old(self, pages: Pages, old: Ints, rows: Ints, known: Bools) -> Floats:
-        """Clicks that such pages will get yet, by what sources of their hosts showed at first, or
-        all sources; NaN if none showed any. The `known` sources have these rows."""
-        shown = np.nan_to_num(self.finder.finds.shown_[known], nan=0.0)
-        left = self.finder.old_left(np.flatnonzero(known))
-        hosts = int(pages.host.max(initial=-1)) + 1
-        host = pages.host[rows[known]]
-        of_host = np.bincount(host, weights=shown * left, minlength=hosts)
-        many = np.bincount(host, weights=shown, minlength=hosts)
-        usual = float(of_host.sum() / many.sum()) if many.any() else np.nan
-        each = np.where(many > 0.0, of_host / np.maximum(many, 1.0), usual)
-        return np.asarray(each[pages.host[old]])
 
     def _lately(self) -> tuple[Floats, Floats]:
         """Of each source the new pages in the week before its last look, and over how many days
