@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from salticus.predict.gamma_prior import gamma_prior
-from salticus.types import Floats
+from salticus.types import Floats, Ints
 from salticus.types.compiled import compiled
 
 CLICKS = 5.0  # what the other sources together say counts for as many
@@ -92,11 +92,13 @@ def _drawn(clicks: Floats, pages: Floats, edges: Floats, prior: Prior) -> Intere
 def _likeliest(clicks: Floats, pages: Floats, edges: Floats, usual: float) -> tuple[Floats, Floats]:
     """P and m of each source, looked for from the usual m on: most are near it."""
     profit, decay = np.empty(len(clicks)), np.empty(len(clicks))
+    left, half = np.ones(len(edges)), _half(edges)
     for i in range(len(clicks)):
         lo, hi = math.log(_SLOWEST), math.log(_FASTEST)
         low, high, at, step = 0.0, 0.0, min(max(math.log(usual), lo), hi), _NEAR
         for _ in range(_STEPS):
-            off, profit[i] = _slope(clicks[i], pages[i], edges, math.exp(at))
+            _fade(edges, half, math.exp(at), left)
+            off, profit[i] = _slope(clicks[i], pages[i], edges, left)
             before = at
             if off > 0.0:
                 lo, low, high = at, off, 0.5 * high  # halved, or one end would never move
@@ -114,22 +116,39 @@ def _likeliest(clicks: Floats, pages: Floats, edges: Floats, usual: float) -> tu
 
 
 @compiled
-def _slope(clicks: Floats, pages: Floats, edges: Floats, decay: float) -> tuple[float, float]:
-    """How the likelihood grows with m if P is the best for it, and that P.
+def _half(edges: Floats) -> Ints:
+    """Which edge is at half the age of each; -1 if none is."""
+    half = np.full(len(edges), -1)
+    for k in range(len(edges)):
+        for j in range(1, k):
+            if 2.0 * edges[j] == edges[k]:
+                half[k] = j
+    return half
+
+
+@compiled
+def _fade(edges: Floats, half: Ints, decay: float, left: Floats) -> None:
+    """Set what is left of interest at every edge, e^(−mt), squares where that is enough."""
+    for k in range(len(edges)):
+        left[k] = left[half[k]] ** 2 if half[k] >= 0 else math.exp(-decay * edges[k])
+
+
+@compiled
+def _slope(clicks: Floats, pages: Floats, edges: Floats, left: Floats) -> tuple[float, float]:
+    """How the likelihood grows with m if P is the best for it, and that P; e^(−mt) is `left` of
+    interest at every edge.
 
     It is Σ clicks·ln q − Σ clicks·ln Σ pages·q. With q = e^(−ma) − e^(−mb) in the bin from a to b,
     the slope of ln q is (b − a)/(e^(m(b−a)) − 1) − a: its mean over the clicks, less its mean over
     all clicks that m would bring.
     """
-    got, told, seen, meant, left = 0.0, 0.0, 0.0, 0.0, 1.0
+    got, told, seen, meant = 0.0, 0.0, 0.0, 0.0
     for k in range(len(clicks)):
-        after = math.exp(-decay * edges[k + 1])
-        share, grows = left - after, -edges[k]
+        share, grows = left[k] - left[k + 1], -edges[k]
         if share > 0.0:
-            grows += (edges[k + 1] - edges[k]) * after / share
+            grows += (edges[k + 1] - edges[k]) * left[k + 1] / share
         got += clicks[k]
         told += clicks[k] * grows
         seen += pages[k] * share
         meant += pages[k] * share * grows
-        left = after
     return told / got - meant / seen, got / seen
