@@ -73,17 +73,17 @@ def test_visits_are_kept_for_six_hours_and_more_are_made_at_any_price() -> None:
     assert policy.expected(pages, six_hours + 3.0).sum() == pytest.approx(3.0)
 
 
-def test_a_source_that_was_looked_at_once_is_tried_again_as_custom_has_it() -> None:
+def test_a_source_that_was_looked_at_twice_is_tried_again_as_custom_has_it() -> None:
     """At a price above what is supposed of it nobody would ever learn what it is worth."""
     pages = pages_beside_a_source(np.empty(0))
     assert pages.prospects is not None
-    usual, once = np.full(len(pages), 0.5 / 24.0), np.zeros(len(pages))
+    usual, once = np.full(len(pages), 0.5 / 24.0), np.ones(len(pages))
     for looks, days, tried in ((once, usual, 1.0), (once, 4 * usual, 0.0), (once + 1, usual, 0.0)):
         policy = Leap()
         policy.pace(100.0)
         policy.price_, policy._each = 50.0, 100.0
         due = replace(pages, prospects=replace(pages.prospects, looks=looks, usual=days))
-        visits = 20.0  # of which one is for such sources
+        visits = 10.0  # of which one is for such sources
         assert policy.expected(due, visits)[0] == tried
 
 

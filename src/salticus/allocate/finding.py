@@ -8,7 +8,8 @@ import numpy as np
 
 from salticus.types import Floats, Harvest, Ints, Pages, Prospects, days_between, instant
 
-_TRIES = 0.05  # of the visits, for sources of which nothing is known but what they showed at first
+KNOWN = 2.0  # looks after the first that a source needs before it is judged
+_TRIES = 0.1  # of the visits, for sources that have had fewer
 _POINTS = 120  # of the time between visits at which worth is looked at
 
 
@@ -60,14 +61,14 @@ def unseen_for(pages: Pages, rows: Ints) -> Floats:
 
 
 def untried(pages: Pages, visits: float) -> Ints:
-    """Sources that were looked at once alone and are due by custom, the latest first; no more than
-    a share of the visits is for.
+    """Sources that were looked at once or twice and are due by custom, the latest first; no more
+    than a tenth of the visits is for.
 
     What a source shows at first is old, and tells little of what it will show. At a price above
     what is supposed of it no source would be looked at again, and its worth never be learnt.
     """
     assert pages.prospects is not None
-    rows = np.flatnonzero((pages.prospects.row >= 0) & (pages.prospects.looks < 1.0))
+    rows = np.flatnonzero((pages.prospects.row >= 0) & (pages.prospects.looks < KNOWN))
     late = unseen_for(pages, rows) / pages.prospects.usual[rows]
     due = np.flatnonzero((late >= 1.0) & np.isfinite(late))
     each, number = _TRIES * visits, pages.tick.number

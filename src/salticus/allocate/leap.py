@@ -48,7 +48,7 @@ class Leap(Policy):
     Where new pages are to be found, these, sources and known pages have one price, in clicks; or a
     fixed share `finding` of the visits is for sources and new pages, which then have a price of
     their own. What is worth less than the price waits, and its visits are kept for six hours; of
-    more, the best are made at any price. A twentieth is for sources that were looked at once alone.
+    more, the best are made at any price. A tenth is for sources that were looked at once or twice.
 
     `price_` is the visit price of the last plan, in demand-weighted fresh days per visit of cost;
     where that is 0, because visits are left for pages that nobody reads, `unread_price_` is the

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from salticus.allocate.base import Priced
-from salticus.allocate.finding import source_intervals, source_worth, unseen_for
+from salticus.allocate.finding import KNOWN, source_intervals, source_worth, unseen_for
 from salticus.crawl.standing import Standing
 from salticus.types import Floats, Harvest, Ints, instant, moment
 from salticus.types.state import places
@@ -48,9 +48,9 @@ class Promise(msgspec.Struct, frozen=True):
         if self.visit_price is None:
             return said
         said += f", and must be worth {self.visit_price:.2g}"
-        if not self.looks and self.interval is not None:
-            again = span_words(self.interval)
-            return f"{said}; but it was looked at only once, and is tried again after {again}"
+        if self.looks < KNOWN and self.interval is not None:
+            again = f"is tried again after {span_words(self.interval)}"
+            return f"{said}; but it was looked at too seldom to know, and {again}"
         if self.interval is None:
             return f"{said}, which it never is: only exploration looks at it again"
         return f"{said}, as it is {span_words(self.interval)} after what it shows was last seen"
@@ -102,7 +102,7 @@ def promised(standing: Standing, sources: Ints) -> dict[int, Promise]:
     new = pages.prospects.finds(rows, unseen)
     looks, intervals = pages.prospects.looks[rows], np.full(len(rows), np.inf)
     if price is not None:
-        usual = np.where(looks < 1.0, pages.prospects.usual[rows], np.inf)
+        usual = np.where(looks < KNOWN, pages.prospects.usual[rows], np.inf)
         intervals = np.minimum(source_intervals(pages.prospects, rows, price), usual)
     links = standing.census.scout.finder.links_
     profit, decay = pages.prospects.profit[rows], pages.prospects.decay[rows]
