@@ -78,11 +78,17 @@ def test_a_source_that_was_looked_at_twice_is_tried_again_as_custom_has_it() -> 
     pages = pages_beside_a_source(np.empty(0))
     assert pages.prospects is not None
     usual, once = np.full(len(pages), 0.5 / 24.0), np.ones(len(pages))
-    for looks, days, tried in ((once, usual, 1.0), (once, 4 * usual, 0.0), (once + 1, usual, 0.0)):
+    failed = replace(pages, last_answer=pages.last_answer - HOUR)
+    for some, looks, days, tried in (
+        (pages, once, usual, 1.0),
+        (pages, once, 4 * usual, 0.0),
+        (pages, once + 1, usual, 0.0),
+        (failed, once, usual, 0.0),
+    ):
         policy = Leap()
         policy.pace(100.0)
         policy.price_, policy._each = 50.0, 100.0
-        due = replace(pages, prospects=replace(pages.prospects, looks=looks, usual=days))
+        due = replace(some, prospects=replace(pages.prospects, looks=looks, usual=days))
         visits = 10.0  # of which one is for such sources
         assert policy.expected(due, visits)[0] == tried
 

@@ -65,12 +65,14 @@ def untried(pages: Pages, visits: float) -> Ints:
     than a tenth of the visits is for.
 
     What a source shows at first is old, and tells little of what it will show. At a price above
-    what is supposed of it no source would be looked at again, and its worth never be learnt.
+    what is supposed of it no source would be looked at again, and its worth never be learnt. One
+    that did not answer last time is left to its worth.
     """
     assert pages.prospects is not None
     rows = np.flatnonzero((pages.prospects.row >= 0) & (pages.prospects.looks < KNOWN))
     late = unseen_for(pages, rows) / pages.prospects.usual[rows]
-    due = np.flatnonzero((late >= 1.0) & np.isfinite(late))
+    answered = pages.last_answer[rows] == pages.last_visit[rows]
+    due = np.flatnonzero((late >= 1.0) & np.isfinite(late) & answered)
     each, number = _TRIES * visits, pages.tick.number
     many = math.floor((number + 1) * each) - math.floor(number * each)
     return rows[due[np.argsort(-late[due], kind="stable")[:many]]]
