@@ -146,6 +146,7 @@ def test_the_optimum_is_that_of_a_convex_solver(name: str) -> None:
         assert rho.sum() == pytest.approx(visits, rel=1e-12)
         spent = LinearConstraint(np.ones((1, len(mu))), [visits], [visits])
         found, gained = best(it, mu, change, spent, low=low)
+        assert gained < 1e-6, "the solver went astray"
         worst = max(worst, abs(found - it.of(mu, change, rho)) - gained)
     print(f"{name}: at most {worst:.1e} from SLSQP")
     assert worst < 1e-8
@@ -187,6 +188,7 @@ def test_host_caps_are_those_of_a_convex_solver(name: str) -> None:
         spent = LinearConstraint(np.ones((1, len(mu))), [visits], [visits])
         caps = LinearConstraint((host == np.arange(3)[:, None]).astype(float), -np.inf, room)
         found, gained = best(it, mu, change, spent, caps, low=0.0)
+        assert gained < 1e-6, "the solver went astray"
         worst = max(worst, abs(found - it.of(mu, change, rho)) - gained)
     print(f"{name} with host caps: at most {worst:.1e} from SLSQP, {full} hosts full")
     assert worst < 1e-8
