@@ -43,7 +43,7 @@ def seen_events(
     truth. Where the log has values, births and ends are known from them to everyone, as a feed
     announces pages; else a page is born with its first answer.
     """
-    demand = _demand(log, pages) if log.has("demand") else Events.none()
+    demand = demand_events(log, pages) if log.has("demand") else Events.none()
     found = _found(log, pages, observe, seed)
     return among((day for events in found for day in by_days(events)), demand)
 
@@ -84,7 +84,7 @@ def _rates(observe: str) -> tuple[float, float]:
     return rates
 
 
-def _demand(log: LogTables, pages: pl.DataFrame) -> Events:
+def demand_events(log: LogTables, pages: pl.DataFrame) -> Events:
     """Clicks and impressions, each bucket in its last hour."""
     bucket = (log.about.demand_bucket or timedelta(0)) // timedelta(microseconds=1)
     shown = pl.col("impressions") if "impressions" in log.columns("demand") else pl.lit(None)

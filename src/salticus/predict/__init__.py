@@ -1,6 +1,7 @@
 """How likely a page is still what we hold: the predictors, by name."""
 
 BUILTIN = {
+    "frequency": "salticus.predict.frequency:Frequency",
     "naive": "salticus.predict.point:Naive",
     "bias_reduced": "salticus.predict.point:BiasReduced",
     "mle": "salticus.predict.mle:Mle",

@@ -3,19 +3,23 @@
 A model tells how likely a page is still unchanged at a few times ahead. Between them, and beyond,
 the merchant's own time runs (`Week`), and S = (b/(b + Ω))^a passes through the first and the last
 of them: chances that fall with age, as after a burst of changes, give a small a; chances that do
-not, a large one.
+not, a large one. So the model's word is a Gamma as the rhythm's is, and both are mixed by their a
+and b.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from salticus.errors import InputError
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.predict.roster import Roster
-from salticus.types import Floats, Ints
+from salticus.predict.spans import Spans, answered
+from salticus.predict.trust import GRID, Trust, some_of
+from salticus.types import Floats, Ints, Outcomes
 from salticus.types.dates import HOUR_US
 from salticus.types.state import State, part_of, places
 
@@ -24,61 +28,124 @@ _LEAST = 1e-7  # of a hazard, so that no page is thought dead for ever
 _HALVINGS = 50
 
 
+class GammaWord(NamedTuple):
+    """What a model says of pages: the Gamma(a, b) of their own time, the mean changes a day of the
+    days that it foresees, and how many spans between answers were known when it was asked."""
+
+    a: Floats
+    b: Floats
+    level: Floats
+    known: Floats
+
+
 class Mixed(Rhythm):
     """`Rhythm`, with chances that a model has told of some pages.
 
-    From what the model says of a page on, the page's curve goes through the chances of both at the
-    first and the last of the model's edges: `trust` is the weight of the model's hazards,
-    geometrically; the rest is the rhythm's.
+    From what the model says of a page on, the page's curve is a Gamma between both: its a, b and
+    change rate are mixed geometrically, with the weight of the model that `trust_` has learnt for
+    pages of which as much is known. Laws: at weight 0 it is the rhythm, at weight 1 the model.
+
+    Cost: as `Rhythm`; beside that linear in the pages of which something was told.
     """
 
-    def __init__(self, *, trust: float = 0.5) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.trust = trust
-        self.told_ = Roster(shape=1.0, days=1.0, level=np.nan)
+        self.trust_ = Trust()
+        self.told_ = Roster(shape=1.0, days=1.0, level=np.nan, known=0.0)
+        self.answers_ = Roster(spans=0.0)
 
     def take_up(self, curves: RhythmSurvival, ids: Ints, hazards: Floats, hours: Ints) -> None:
         """What a model says of pages (ids ascending): its hazards in the stretches that end so
         many hours ahead. InputError if they are no probabilities."""
         if wrong := np.count_nonzero(~((hazards >= 0) & (hazards < 1)).all(axis=1)):
             raise InputError(f"what it says of {wrong} of {len(ids)} pages is no probability")
-        stays = np.cumsum(-np.log1p(-hazards), axis=1)
-        near, far = (self._mixed(curves, stays[:, k], int(hours[k])) for k in (0, -1))
+        stays = np.maximum(np.cumsum(-np.log1p(-hazards), axis=1), _LEAST)
+        near, far = (self._point(curves, stays[:, k], int(hours[k])) for k in (0, -1))
         place = self.told_.rows(ids)
         self.told_["shape"][place], self.told_["days"][place] = gamma_through(near, far)
-        self.told_["level"][place] = far[1] / (hours[-1] / 24.0)
+        self.told_["level"][place] = stays[:, -1] / (hours[-1] / 24.0)
+        self.told_["known"][place] = self.answers_.get("spans", ids)
 
     def blend(self, curves: RhythmSurvival, ids: Ints) -> RhythmSurvival:
-        """The curves of pages, the rhythm's where nothing was told. Their change rate is that of
-        the days which the model foresees."""
+        """The curves of pages (ids ascending), the rhythm's where nothing was told."""
         row, told = places(self.told_.ids, ids)
         if not told.any():
             return curves
-        a, b, level = (self.told_[name][row] for name in ("shape", "days", "level"))
-        unasked = ~told | np.isnan(level)
+        word = self._word(row)
+        weight = np.where(told & ~np.isnan(word.level), self._weights(word), 0.0)
+        a, b = curves.a, curves.b
+        level = _between(a / b, np.where(weight > 0, word.level, 1.0), weight)
         return replace(
-            curves,
-            a=np.where(unasked, curves.a, a),
-            b=np.where(unasked, curves.b, b),
-            level=np.where(unasked, curves.a / curves.b, level),
+            curves, a=_between(a, word.a, weight), b=_between(b, word.b, weight), level=level
         )
 
-    def _mixed(self, curves: RhythmSurvival, stays: Floats, hours: int) -> tuple[Floats, Floats]:
-        """Own time until an edge, and −ln S there of model and rhythm together."""
+    def learn(self, outcomes: Outcomes) -> None:
+        spans = answered(outcomes)
+        if len(spans):
+            self._weigh(spans)
+            np.add.at(self.answers_["spans"], self.answers_.rows(spans.page), 1.0)
+        super().learn(outcomes)
+
+    def _weigh(self, spans: Spans) -> None:
+        """How well rhythm and model together have predicted what these spans found."""
+        row, told = places(self.told_.ids, spans.page)
+        some = np.flatnonzero(told & places(self.pages_.ids, spans.page)[1])
+        some = some[~np.isnan(self.told_["level"][row[some]])]
+        some = some[some_of(len(some))]
+        if not len(some):
+            return
+        spans, word = spans.take(some), self._word(row[some])
+        mine = self.pages_.rows(spans.page)
+        own = self._own_time(mine, spans)
+        losses = np.empty((len(some), len(GRID)))
+        for k, weight in enumerate(GRID.tolist()):
+            a = _between(self.pages_["a"][mine], word.a, weight)
+            b = _between(self.pages_["b"][mine], word.b, weight)
+            hazard = np.maximum(a * np.log1p(own / b), _LEAST)
+            losses[:, k] = np.where(spans.changed, -np.log(-np.expm1(-hazard)), hazard)
+        self.trust_.learn(word.known.astype(np.int64), losses, spans.end.max())
+
+    def _word(self, rows: Ints) -> GammaWord:
+        """What was told of the pages in these rows."""
+        told = self.told_
+        return GammaWord(
+            told["shape"][rows], told["days"][rows], told["level"][rows], told["known"][rows]
+        )
+
+    def _weights(self, word: GammaWord) -> Floats:
+        return self.trust_.weights(word.known.astype(np.int64))
+
+    def _point(self, curves: RhythmSurvival, stays: Floats, hours: int) -> tuple[Floats, Floats]:
+        """Own time until an edge, and −ln S there."""
         start = np.full(len(stays), curves.now)
         own = self.week_.between(curves.row, start, start + hours * HOUR_US)
-        own = np.maximum(own, 1e-6)
-        rhythm = curves.a * np.log1p(own / curves.b)
-        told, known = (np.log(np.maximum(each, _LEAST)) for each in (stays, rhythm))
-        return own, np.exp(self.trust * told + (1 - self.trust) * known)
+        return np.maximum(own, 1e-6), stays
 
     def state(self) -> State:
-        told = {f"told_{name}": column for name, column in self.told_.state().items()}
-        return {**super().state(), **told}
+        parts = {"told": self.told_, "answers": self.answers_, "trust": self.trust_}
+        kept = {
+            f"{name}_{column}": values
+            for name, part in parts.items()
+            for column, values in part.state().items()
+        }
+        return {**super().state(), **kept}
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self.told_.restore(part_of(state, "told_"))
+        if "trust_losses" in state:  # an older crawl kept no more than the rhythm
+            self.told_.restore(part_of(state, "told_"))
+            self.answers_.restore(part_of(state, "answers_"))
+            self.trust_.restore(part_of(state, "trust_"))
+
+
+def _between(one: Floats, other: Floats, weight: Floats | float) -> Floats:
+    """Between the two on a scale of ratios; exactly one of them at weight 0 or 1.
+
+    >>> _between(np.array([1.0, 2.0, 3.0]), np.full(3, 4.0), np.array([0.5, 0.0, 1.0]))
+    array([2., 2., 4.])
+    """
+    inside = np.power(one, 1.0 - weight) * np.power(other, weight)
+    return np.where(weight <= 0.0, one, np.where(weight >= 1.0, other, inside))
 
 
 def gamma_through(near: tuple[Floats, Floats], far: tuple[Floats, Floats]) -> tuple[Floats, Floats]:

@@ -49,8 +49,8 @@ class Modelled(Mixed):
     Cost: without a model that of `Rhythm`; with one, the features and scores of pages with news.
     """
 
-    def __init__(self, sources: Sources, *, trust: float = 0.5) -> None:
-        super().__init__(trust=trust)
+    def __init__(self, sources: Sources) -> None:
+        super().__init__()
         self.sources = sources
         self.model_: Saved | None = None
         self.following_: Following | None = None
