@@ -17,8 +17,9 @@ from salticus.config import Budget
 from salticus.exchange.folder import Log
 from salticus.exchange.write import write_log
 from salticus.lab.simulate import SimulationSettings, simulate
-from salticus.lab.simulate.estimates import CHOICES, fitted, likeliest, log_loss, rehearsed
 from salticus.lab.simulate.fitted import Fitted, FittedSurvival, Kin, Traits
+from salticus.lab.simulate.fitting import CHOICES, fitted, likeliest, log_loss, rehearsed
+from salticus.lab.simulate.named import Estimates
 from salticus.lab.simulate.stage import Stage, set_stage
 from salticus.predict.base import ask
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
@@ -208,7 +209,7 @@ def test_the_traits_of_pages_that_change_with_their_kin(stage: Stage) -> None:
 
 
 def test_a_contest_tells_what_was_fitted(stage: Stage) -> None:
-    rules = replace(stage.rules, estimates="fitted")
+    rules = replace(stage.rules, estimates=Estimates("fitted"))
     heard: list[str] = []
     found = simulate(stage.log, rules, ["leap"], [Budget(0.2, per_page=True)], heard.append)
     assert "fitting a rhythm to the history" in heard

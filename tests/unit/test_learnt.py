@@ -15,7 +15,9 @@ from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import GONE
 from salticus.lab.simulate import estimates
+from salticus.lab.simulate.estimates import Estimators
 from salticus.lab.simulate.learnt import Learnt
+from salticus.lab.simulate.named import Estimates
 from salticus.lab.simulate.run import Replay, run, teach
 from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage
 from salticus.lab.worlds.market import MarketSize, make_market
@@ -24,6 +26,7 @@ from salticus.models.training.run import ModelSpec, train_model
 from salticus.predict.base import ask
 from salticus.predict.mixed import gamma_through
 from salticus.predict.rhythm import Rhythm
+from salticus.predict.trust import Trust
 from salticus.types import CHANGED, Outcomes, Pages, Tick
 
 DAY = timedelta(days=1)
@@ -46,28 +49,31 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def stage_of(place: Path, chosen: str = "history") -> Stage:
     rules = SimulationSettings(
-        tick=DAY / 4, history=20 * DAY, warmup=2 * DAY, days=4, estimates=chosen, runs=1
+        tick=DAY / 4,
+        history=20 * DAY,
+        warmup=2 * DAY,
+        days=4,
+        estimates=Estimates.parse(chosen),
+        runs=1,
     )
     return set_stage(Log(place / "market"), rules)
 
 
-def taught(stage: Stage, predictor: Any) -> tuple[Pages, Any]:
+def taught(stage: Stage, estimators: Estimators, trust: float = 0.5) -> tuple[Pages, Any]:
     """The pages at the start of the crawl, and the curves of a predictor that knows the history."""
-    import asyncio
-
     world = Replay(stage.truth, stage.readers, [], seed=0)
     world.begin(stage.crawl)
     world.sync(stage.crawl - stage.rules.tick)
-    teach(stage, world, predictor)
-    tick = Tick(0, stage.crawl, stage.crawl + stage.rules.tick)
-    pages = asyncio.run(world.pages(tick))
-    return pages, ask(predictor, pages, stage.crawl)
+    teach(stage, world, estimators)
+    assert isinstance(estimators.predictor, Learnt)
+    estimators.predictor.trust_ = Trust(usual=trust)
+    pages = world.there(Tick(0, stage.crawl, stage.crawl + stage.rules.tick))
+    return pages, ask(estimators.predictor, pages, stage.crawl)
 
 
-def learnt(place: Path, stage: Stage, trust: float) -> Learnt:
-    made = estimates.learnt(place / "hazard", stage.log, stage.truth)
-    made.trust = trust
-    return made
+def mixed(place: Path, name: str = "hazard") -> Estimators:
+    """A model beside history."""
+    return Estimators(stage_of(place, f"{place / name}+history"))
 
 
 def test_a_curve_goes_through_both_points() -> None:
@@ -87,36 +93,35 @@ def test_a_hazard_that_rises_keeps_the_far_point() -> None:
 
 
 def test_without_trust_in_the_model_it_is_the_rhythm(place: Path) -> None:
-    stage = stage_of(place)
-    made = learnt(place, stage, trust=0.0)
-    pages, curves = taught(stage, made)
-    plain = Rhythm.survival(made, pages, stage.crawl)
+    made = mixed(place)
+    pages, curves = taught(made.stage, made, trust=0.0)
+    assert isinstance(made.predictor, Rhythm)
+    plain = Rhythm.survival(made.predictor, pages, made.stage.crawl)
     ages = np.full(len(pages), 1.0)
-    np.testing.assert_allclose(curves.unchanged(ages), plain.unchanged(ages), rtol=1e-3)
+    assert np.array_equal(curves.unchanged(ages), plain.unchanged(ages))
 
 
-def test_the_models_word_counts(place: Path) -> None:
-    """With all trust the curve passes through the model's chance of a change within 72 h."""
-    stage = stage_of(place)
-    made = learnt(place, stage, trust=1.0)
-    pages, curves = taught(stage, made)
-    hour = int(curves.now // 3_600_000_000)
+@pytest.mark.parametrize(("name", "hours"), [("hazard", 72), ("single", 24)])
+def test_the_forecast_counts(place: Path, name: str, hours: int) -> None:
+    """With all trust the curve passes through the model's chance of a change by its last edge."""
+    made = mixed(place, name)
+    pages, curves = taught(made.stage, made, trust=1.0)
     rows = np.arange(len(pages))
-    inputs = made.past_.read(rows, np.full(len(rows), hour))
-    chance = made.model.probabilities(inputs, made.known.metadata)[:, -1]
-    far = made.week_.between(curves.row, np.full(len(rows), curves.now),
-                             np.full(len(rows), curves.now + 72 * 3_600_000_000))  # fmt: skip
+    told = made.predictor.forecasts.hazards(rows, int(curves.now // 3_600_000_000))
+    stays = -np.log1p(-told).sum(axis=1)
+    start = np.full(len(rows), curves.now)
+    far = made.predictor.week_.between(curves.row, start, start + hours * 3_600_000_000)
     still = np.exp(-curves.a * np.log1p(far / curves.b))
-    np.testing.assert_allclose(1 - still, chance, rtol=1e-4)
-    np.testing.assert_allclose(curves.rates(), -np.log1p(-chance) / 3, rtol=1e-4)
+    np.testing.assert_allclose(still, np.exp(-stays), rtol=1e-4)
+    np.testing.assert_allclose(curves.rates(), stays / (hours / 24), rtol=1e-4)
 
 
 def test_what_was_learnt_outlasts_a_restart(place: Path) -> None:
-    stage = stage_of(place)
-    first, other = learnt(place, stage, 0.5), learnt(place, stage, 0.5)
-    pages, curves = taught(stage, first)
-    other.restore(first.state())
-    again = ask(other, pages, stage.crawl)
+    first, other = mixed(place), mixed(place)
+    pages, curves = taught(first.stage, first)
+    taught(other.stage, other)
+    other.predictor.restore(first.predictor.state())
+    again = ask(other.predictor, pages, first.stage.crawl)
     ages = np.full(len(pages), 2.0)
     assert np.array_equal(curves.unchanged(ages), again.unchanged(ages))
 
@@ -130,29 +135,24 @@ def answers(at: datetime, ids: Any) -> Outcomes:
 
 def test_news_of_the_hour_of_a_question_is_asked_about_later(place: Path) -> None:
     """As if there had been no question in between."""
-    stage = stage_of(place)
-    busy, calm = learnt(place, stage, 1.0), learnt(place, stage, 1.0)
-    hour = timedelta(hours=1)
+    busy, calm = mixed(place), mixed(place)
+    hour, crawl = timedelta(hours=1), busy.stage.crawl
     for made in (busy, calm):
-        pages, _ = taught(stage, made)
-        made.learn(answers(stage.crawl + 1.2 * hour, pages.ids[:9]))
-    ask(busy, pages, stage.crawl + 1.5 * hour)
-    levels = [ask(made, pages, stage.crawl + 2 * hour).rates()[:9] for made in (busy, calm)]
+        pages, _ = taught(made.stage, made, trust=1.0)
+        for part in (made, made.predictor):
+            part.learn(answers(crawl + 1.2 * hour, pages.ids[:9]))
+        made.predictor.trust_ = Trust(usual=1.0)
+    ask(busy.predictor, pages, crawl + 1.5 * hour)
+    levels = [ask(made.predictor, pages, crawl + 2 * hour).rates()[:9] for made in (busy, calm)]
     np.testing.assert_allclose(levels[0], levels[1], rtol=1e-9)
 
 
-def test_pages_that_nobody_told_of_are_refused(place: Path) -> None:
-    stage = stage_of(place)
-    made = learnt(place, stage, 0.5)
-    pages, _ = taught(stage, made)
-    with pytest.raises(InputError, match="page 999999: the model was told nothing of it"):
-        made.learn(answers(stage.crawl, np.array([pages.ids[0], 999_999])))
-
-
-@pytest.mark.parametrize("chosen", ["hazard", "oracle"])
-def test_policies_crawl_by_estimates(place: Path, chosen: str) -> None:
-    name = chosen if chosen == "oracle" else str(place / chosen)
-    stage = stage_of(place, name)
+@pytest.mark.parametrize("observe", ["own", "full"])
+@pytest.mark.parametrize("chosen", ["hazard", "hazard+history", "single", "oracle", "frequency"])
+def test_policies_crawl_by_estimates(place: Path, chosen: str, observe: str) -> None:
+    known = chosen in ("oracle", "frequency")
+    stage = stage_of(place, chosen if known else str(place / chosen))
+    stage = replace(stage, rules=replace(stage.rules, observe=observe))
     for policy in ("leap", "lambdacrawl"):
         score = run(stage, policy, Budget(0.2, per_page=True))
         assert 0.5 < float(np.nanmean(score.column("clicks"))) <= 1.0
@@ -194,7 +194,6 @@ def test_a_model_that_has_learnt_from_the_days_scored_is_named(place: Path) -> N
     assert not estimates.model_notes(stage_of(place))
 
 
-def test_a_model_of_one_horizon_is_refused(place: Path) -> None:
-    stage = stage_of(place)
-    with pytest.raises(InputError, match="--hazard"):
-        estimates.learnt(place / "single", stage.log, stage.truth)
+def test_a_model_of_another_task_is_refused(place: Path) -> None:
+    with pytest.raises(InputError, match="a model of change, but here one of click is needed"):
+        Estimators(stage_of(place, f"clicks={place / 'hazard'}"))

@@ -26,6 +26,7 @@ from salticus.models.registry import Judgement, Registry
 from salticus.predict.base import ask
 from salticus.predict.rhythm import Rhythm
 from salticus.predict.serving import Serving
+from salticus.predict.trust import Trust
 from salticus.testing import START, MemoryStore, blank_pages
 from salticus.types import CHANGED, NewPage, Observation, Outcomes, Pages, Record, Value, instant
 from salticus.types.state import pack, unpack
@@ -167,8 +168,8 @@ def test_the_curve_goes_through_what_the_model_says_of_now(crawl: Crawl) -> None
     """With all trust in it, of a page with news."""
     crawl.add(1, a_model())
     serving = crawl.serving()
-    serving.trust = 1.0
     crawl.run(serving, range(49))
+    serving.trust_ = Trust(usual=1.0)
     now = START + 50 * HOUR
     curves: Any = ask(serving, crawl.pages(now), now)
     page = 1 + 48 % N  # visited in the last hour that is known

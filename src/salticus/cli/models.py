@@ -29,8 +29,10 @@ _FAR = "75d/20d/28d"  # a split whose second and third span reach beyond the cur
 def train(
     log: Path | None = arg(None, "A log; without one, the store of the settings.", metavar="[LOG]"),
     out: Path | None = opt(None, "A new folder for the model; with LOG."),
-    task: Literal["change", "stale", "click", "impression"] = opt(
-        "change", "What is foretold: a change ahead, one missed, a click, an impression."
+    task: Literal["change", "stale", "click", "impression", "all"] = opt(
+        "change",
+        "What is predicted: a change ahead, one missed, a click, an impression; or all that "
+        "`simulate` takes: change, click and impression.",
     ),
     model: Literal["dnn", "trees", "sequence", "frequency"] | None = opt(
         None, "[default: dnn if JAX is installed, else trees; trees on the store]"
@@ -50,7 +52,7 @@ def train(
     every: str | None = opt(None, "Predictions so often. [default: 1h, or the resolution]"),
     examples: int = opt(5_000_000, "At most so many in each span.", min=1),
     unseen: str = opt("25%", "Share of the pages held out of training."),
-    published: bool = opt(False, "The features and the network of Han 2019.", "--published"),
+    published: bool = opt(False, "The network of Han 2019, and its features.", "--published"),
     cache: Path | None = opt(None, "Keep the examples in this folder, to use them again."),
     seed: int = options.SEED,
     config: Path = options.CONFIG,
@@ -75,29 +77,43 @@ def train(
         return
     if out is None:
         raise typer.BadParameter("--out: name a new folder for the model")
+    from salticus.charts.models import figures_table
     from salticus.exchange.folder import Log
     from salticus.models.training.recipe import HAZARD, Recipe, fitting_split, usual_every
-    from salticus.models.training.run import ModelSpec, train_model
+    from salticus.models.training.run import ModelSpec, train_model, train_tasks
 
     source = Log(log)
-    if hazard and horizon:
-        raise typer.BadParameter("--hazard: it has its own horizons; leave --horizon out")
-    if task != "change" and (hazard or horizon):
-        raise typer.BadParameter("--task: only a change has horizons; leave them out")
-    wanted = _split(split or (_FAR if hazard else "han2019"), day("start", start))
+    _check_horizons(task, horizon, hazard=hazard)
+    everything = task == "all"
+    wanted = _split(split or (_FAR if hazard or everything else "han2019"), day("start", start))
     recipe = from_options(
         Recipe,
         locals(),
-        edges=HAZARD if hazard else _edges(horizon or ["6h"]),
+        edges=HAZARD if hazard or everything else _edges(horizon or ["6h"]),
         split=fitting_split(source, wanted, exactly=split is not None),
         every=span("every", every) or usual_every(source),
         unseen=float(flag("unseen", Share.parse, unseen)),
     )
     request = from_options(ModelSpec, locals(), examples=cache)
     with output.steps() as told:
-        manifest = train_model(source, recipe, request, out, told)
-    if _show(manifest, manifest["metrics"], json):
+        if everything:
+            manifests = train_tasks(source, recipe, request, out, told)
+        else:
+            manifests = {task: train_model(source, recipe, request, out, told)}
+    if not everything:
+        shown = _show(manifests[task], manifests[task]["metrics"], json)
+    elif shown := output.write_json(manifests, json):
+        for name, manifest in manifests.items():
+            output.table(name, *figures_table(manifest["metrics"]))
+    if shown:
         typer.echo(f"saved: {out}")
+
+
+def _check_horizons(task: str, horizon: list[str] | None, *, hazard: bool) -> None:
+    if hazard and horizon:
+        raise typer.BadParameter("--hazard: it has its own horizons; leave --horizon out")
+    if task != "change" and (hazard or horizon):
+        raise typer.BadParameter("--task: only a change has horizons; leave them out")
 
 
 def evaluate(

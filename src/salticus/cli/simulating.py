@@ -60,7 +60,9 @@ def _about(name: str, plot: Path | None) -> dict[str, Any]:
 def simulate(
     log: Path = options.LOG_FOLDER,
     policy: Texts = opt(
-        None, "A name, name@spacing, or file.py:Class; may be repeated. [default: the peers]"
+        None,
+        "A name, name@spacing, name_h, name_ml, name_mix, or file.py:Class; may be repeated. "
+        "[default: the peers]",
     ),
     budget: Texts = opt(None, "Visits: 10%, 0.1 or 5000; may be repeated. [default: 10%]"),
     rate: Texts = opt(
@@ -83,12 +85,19 @@ def simulate(
     spacing: str = opt("even", "even, coin, or file.py:Class."),
     predictor: str = opt("rhythm", "A name, or file.py:Class."),
     estimates: str = opt(
-        "history", "Change rates from: history (the predictor's), fitted, oracle, or a MODEL."
+        "history",
+        "change=…,clicks=…,impressions=…: history, a predictor, fitted, oracle, a MODEL, or "
+        "MODEL+history.",
     ),
+    models: Path | None = opt(None, "Folder of the models that POLICY_ml and POLICY_mix use."),
     history: str | None = opt(None, "Observed only. [default: 60d]"),
     warmup: str | None = opt(None, "Crawled, not scored. [default: 15d]"),
     days: int | None = opt(None, "Days scored. [default: 30]", min=1),
-    observe: Literal["full", "partial"] = opt("full", "History: every step, or the log's visits."),
+    observe: Literal["own", "partial", "full", "logged"] = opt(
+        "own",
+        "Estimates rest on: the history and the policy's own visits (own; partial: of the history "
+        "the log's visits), or the whole log up to yesterday (full; logged: its visits).",
+    ),
     frozen: bool = opt(False, "Learn no estimates after the history.", "--frozen"),
     demand: str | None = opt(None, "file, uniform or zipf:1.1. [default: file if there is one]"),
     explore: str = opt("0%", "Share of the visits that go to pages drawn by a coin: 5%."),
@@ -132,6 +141,7 @@ def simulate(
     )
     from salticus.exchange.folder import Log
     from salticus.lab.simulate import contest
+    from salticus.lab.simulate.named import Estimates
     from salticus.lab.simulate.stage import SimulationSettings, usual_tick
 
     source = Log(log)
@@ -140,6 +150,7 @@ def simulate(
         locals(),
         start=day("start", start),
         tick=span("tick", tick) or usual_tick(source),
+        estimates=flag("estimates", Estimates.parse, estimates),
         history=span("history", history),
         warmup=span("warmup", warmup),
         explore=float(flag("explore", Share.parse, explore)),

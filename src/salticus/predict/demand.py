@@ -47,7 +47,7 @@ class PooledDemand:
         told = self._scaled(np.nan_to_num(model), known)
         return np.asarray((1.0 - weight) * counts + weight * told)
 
-    def learn(self, said: tuple[Floats, Floats], came: Ints, known: Ints, now: Instant) -> None:
+    def learn(self, said: tuple[Floats, Floats], came: Floats, known: Ints, now: Instant) -> None:
         """A day is over: what `rates` was given for it, and the clicks that came, page by page."""
         some = np.flatnonzero(~np.isnan(said[1]))
         some = some[some_of(len(some))]

@@ -1,10 +1,10 @@
-"""The rhythm of pages with the word of a model beside it.
+"""The rhythm of pages with the forecast of a model beside it.
 
 A model tells how likely a page is still unchanged at a few times ahead. Between them, and beyond,
 the merchant's own time runs (`Week`), and S = (b/(b + Ω))^a passes through the first and the last
 of them: chances that fall with age, as after a burst of changes, give a small a; chances that do
-not, a large one. So the model's word is a Gamma as the rhythm's is, and both are mixed by their a
-and b.
+not, a large one. So the model's forecast is a Gamma as the rhythm's is, and both are mixed by
+their a and b.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from salticus.predict.spans import Spans, answered
 from salticus.predict.trust import GRID, Trust, some_of
 from salticus.types import Floats, Ints, Outcomes
 from salticus.types.dates import HOUR_US
-from salticus.types.state import State, part_of, places
+from salticus.types.state import Remembers, State, part_of, places
 
 _SHAPES = (0.05, 50.0)
 _LEAST = 1e-7  # of a hazard, so that no page is thought dead for ever
 _HALVINGS = 50
 
 
-class GammaWord(NamedTuple):
+class GammaForecast(NamedTuple):
     """What a model says of pages: the Gamma(a, b) of their own time, the mean changes a day of the
     days that it foresees, and how many spans between answers were known when it was asked."""
 
@@ -61,6 +61,8 @@ class Mixed(Rhythm):
             raise InputError(f"what it says of {wrong} of {len(ids)} pages is no probability")
         stays = np.maximum(np.cumsum(-np.log1p(-hazards), axis=1), _LEAST)
         near, far = (self._point(curves, stays[:, k], int(hours[k])) for k in (0, -1))
+        if len(hours) == 1:  # of one stretch nothing says that its hazard is not constant
+            near = far[0] / 2, far[1] / 2
         place = self.told_.rows(ids)
         self.told_["shape"][place], self.told_["days"][place] = gamma_through(near, far)
         self.told_["level"][place] = stays[:, -1] / (hours[-1] / 24.0)
@@ -71,19 +73,20 @@ class Mixed(Rhythm):
         row, told = places(self.told_.ids, ids)
         if not told.any():
             return curves
-        word = self._word(row)
-        weight = np.where(told & ~np.isnan(word.level), self._weights(word), 0.0)
+        said = self._forecast(row)
+        weight = np.where(told & ~np.isnan(said.level), self._weights(said), 0.0)
         a, b = curves.a, curves.b
-        level = _between(a / b, np.where(weight > 0, word.level, 1.0), weight)
+        level = _between(a / b, np.where(weight > 0, said.level, 1.0), weight)
         return replace(
-            curves, a=_between(a, word.a, weight), b=_between(b, word.b, weight), level=level
+            curves, a=_between(a, said.a, weight), b=_between(b, said.b, weight), level=level
         )
 
     def learn(self, outcomes: Outcomes) -> None:
         spans = answered(outcomes)
         if len(spans):
             self._weigh(spans)
-            np.add.at(self.answers_["spans"], self.answers_.rows(spans.page), 1.0)
+            rows = self.answers_.rows(spans.page)
+            np.add.at(self.answers_["spans"], rows, 1.0)
         super().learn(outcomes)
 
     def _weigh(self, spans: Spans) -> None:
@@ -94,26 +97,26 @@ class Mixed(Rhythm):
         some = some[some_of(len(some))]
         if not len(some):
             return
-        spans, word = spans.take(some), self._word(row[some])
+        spans, said = spans.take(some), self._forecast(row[some])
         mine = self.pages_.rows(spans.page)
         own = self._own_time(mine, spans)
         losses = np.empty((len(some), len(GRID)))
         for k, weight in enumerate(GRID.tolist()):
-            a = _between(self.pages_["a"][mine], word.a, weight)
-            b = _between(self.pages_["b"][mine], word.b, weight)
+            a = _between(self.pages_["a"][mine], said.a, weight)
+            b = _between(self.pages_["b"][mine], said.b, weight)
             hazard = np.maximum(a * np.log1p(own / b), _LEAST)
             losses[:, k] = np.where(spans.changed, -np.log(-np.expm1(-hazard)), hazard)
-        self.trust_.learn(word.known.astype(np.int64), losses, spans.end.max())
+        self.trust_.learn(said.known.astype(np.int64), losses, spans.end.max())
 
-    def _word(self, rows: Ints) -> GammaWord:
+    def _forecast(self, rows: Ints) -> GammaForecast:
         """What was told of the pages in these rows."""
         told = self.told_
-        return GammaWord(
+        return GammaForecast(
             told["shape"][rows], told["days"][rows], told["level"][rows], told["known"][rows]
         )
 
-    def _weights(self, word: GammaWord) -> Floats:
-        return self.trust_.weights(word.known.astype(np.int64))
+    def _weights(self, said: GammaForecast) -> Floats:
+        return self.trust_.weights(said.known.astype(np.int64))
 
     def _point(self, curves: RhythmSurvival, stays: Floats, hours: int) -> tuple[Floats, Floats]:
         """Own time until an edge, and −ln S there."""
@@ -122,7 +125,11 @@ class Mixed(Rhythm):
         return np.maximum(own, 1e-6), stays
 
     def state(self) -> State:
-        parts = {"told": self.told_, "answers": self.answers_, "trust": self.trust_}
+        parts: dict[str, Remembers] = {
+            "told": self.told_,
+            "answers": self.answers_,
+            "trust": self.trust_,
+        }
         kept = {
             f"{name}_{column}": values
             for name, part in parts.items()

@@ -49,7 +49,7 @@ class Trust:
 
     def weights(self, known: Ints) -> Floats:
         """The weight of the model for pages of which so many observations are known."""
-        return self._weights[self.bucket(known)]
+        return np.asarray(self._weights[self.bucket(known)])
 
     def learn(self, known: Ints, losses: Floats, now: Instant) -> None:
         """Outcomes of pages with so many known observations; their losses, rows × `GRID`."""
@@ -79,7 +79,7 @@ class Trust:
         """Per bucket the weight of least loss."""
         before = _FIRST * (GRID - self.usual) ** 2
         mean = (self.losses_.sum(axis=0) + before) / (self.outcomes_.sum() + _FIRST)
-        return GRID[np.argmin((self.losses_ + _PULL * mean).round(9), axis=1)]
+        return np.asarray(GRID[np.argmin((self.losses_ + _PULL * mean).round(9), axis=1)])
 
     def state(self) -> State:
         return {
@@ -90,7 +90,7 @@ class Trust:
 
     def restore(self, state: State) -> None:
         self.losses_, self.outcomes_ = state["losses"], state["outcomes"]
-        self.until_ = state["until"][()]
+        self.until_ = np.datetime64(state["until"].item(), "us")
         self._weights = self._best()
 
 

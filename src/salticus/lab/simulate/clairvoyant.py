@@ -82,7 +82,7 @@ def bound(stage: Stage, visits: float) -> float:
     clicks = stage.readers.between(page, np.maximum(starts, score), np.maximum(ends, score))
     total = float(clicks.sum())
     worth = _with_returns(page, value, clicks)
-    held = (starts < crawl) & (ends >= crawl) & (stage.rules.observe == "full")
+    held = (starts < crawl) & (ends >= crawl) & (stage.rules.observe != "partial")
     paid = np.sort(worth[~held & (ends > crawl)])[::-1][: int(visits)]
     return min(1.0, (float(worth[held].sum()) + float(paid.sum())) / total) if total else 1.0
 

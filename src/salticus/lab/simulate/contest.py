@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,8 +23,10 @@ from salticus.exchange.write import spelt
 from salticus.lab.simulate.clairvoyant import bound
 from salticus.lab.simulate.clicking import WINDOW, clicks_of
 from salticus.lab.simulate.compare import ContestEntry, increases, known, savings, spread
-from salticus.lab.simulate.estimates import FITTED, fitted, model_notes
-from salticus.lab.simulate.run import run
+from salticus.lab.simulate.estimates import model_notes
+from salticus.lab.simulate.fitting import fitted
+from salticus.lab.simulate.named import FITTED, contestant, parsed
+from salticus.lab.simulate.run import ruled, run
 from salticus.lab.simulate.spending import spending, together
 from salticus.lab.simulate.stage import InstaSettings, SimulationSettings, Stage, runs_of, set_stage
 from salticus.types import instant
@@ -140,7 +144,7 @@ def spacing_of(policy: str, usual: str) -> str:
     >>> spacing_of("uniform@coin", "even"), spacing_of("uniform", "even")
     ('coin', 'even')
     """
-    name, _, spacing = policy.partition("@")
+    name, spacing, _ = parsed(policy)
     if spacing or name in ALL_KNOWING:
         return spacing or usual
     made = plugins.make("policy", name, allocate.BUILTIN)
@@ -159,7 +163,7 @@ def simulate(
     The same seed gives the same result, whatever else is in the contest.
     """
     stages = stages_of(log, rules, told)
-    if rules.estimates == FITTED:
+    if rules.estimates.change == FITTED:
         told("fitting a rhythm to the history")
         fitted(stages[0])  # the runs share what it finds
     entries = [
@@ -168,7 +172,8 @@ def simulate(
         for budget in (budgets if policy != "logged" else (None,))
     ]
     rules_told = {**told_rules(stages), "demand": _demand(stages[0])}
-    return Contest(_about(stages[0]), rules_told, tuple(entries), tuple(_notes(stages[0])))
+    notes = dict.fromkeys(chain(_notes(stages[0]), _notes_on_models(stages[0], policies)))
+    return Contest(_about(stages[0]), rules_told, tuple(entries), tuple(notes))
 
 
 def _about(stage: Stage) -> dict[str, Any]:
@@ -235,7 +240,14 @@ def _notes(stage: Stage) -> list[str]:
         notes.append(f"demand is synthetic ({_demand(stage)}), drawn anew in each run")
     if stage.log.about.resolution is None and not stage.truth.imputed:
         notes.append("log.json gives no resolution; ticks finer than its times exploit artefacts")
-    return [*notes, *model_notes(stage)]
+    return notes
+
+
+def _notes_on_models(stage: Stage, policies: Sequence[str]) -> Iterator[str]:
+    """What is to be known of the models that the rules or names of policies ask for."""
+    for policy in policies:
+        rules = ruled(stage.rules, contestant(policy, stage.rules.models))
+        yield from model_notes(replace(stage, rules=rules))
 
 
 def plain(rules: dict[str, Any]) -> dict[str, Any]:
@@ -244,6 +256,8 @@ def plain(rules: dict[str, Any]) -> dict[str, Any]:
     def text(value: Any) -> Any:
         if isinstance(value, timedelta):
             return spelt(value)
+        if isinstance(value, Path):
+            return str(value)
         return value.isoformat() if isinstance(value, datetime) else value
 
     return {name: text(value) for name, value in rules.items()}

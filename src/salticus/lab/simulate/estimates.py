@@ -1,81 +1,186 @@
-"""Whose word on change the policies have: the history's, a trained model's, or the truth's.
-
-Traits may also be fitted to the history: full sight of its first half, coins in the other. What
-decides is how well the outcomes of the coins' visits are foretold (log loss), each by what was
-known before it. Nothing of the crawl, and nothing after its start, is looked at.
-"""
+"""Where estimates of change, clicks and impressions come from: history, models, or the truth."""
 
 from __future__ import annotations
 
-import asyncio
-import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
 from salticus import plugins, predict
-from salticus.errors import InputError
-from salticus.exchange.folder import Log
-from salticus.exchange.truth import GONE, Truth
-from salticus.features.groups import groups_of
-from salticus.features.metadata import Vocabulary
-from salticus.features.seen import pages_of
-from salticus.lab.simulate.fitted import Fitted, Kin, Traits
-from salticus.lab.simulate.learnt import KnownPages, Learnt
+from salticus.errors import ConfigError, InputError
+from salticus.exchange.truth import GONE
+from salticus.lab.simulate.demand import (
+    CLICKS,
+    IMPRESSIONS,
+    Estimate,
+    EstimatedDemand,
+    MixedDemand,
+    ToldDemand,
+    counted,
+    true_demand,
+)
+from salticus.lab.simulate.fitting import fitted
+from salticus.lab.simulate.forecasts import (
+    LOG_VIEWS,
+    CrawlFeatures,
+    Forecasts,
+    KnownPages,
+    OracleForecasts,
+    edges_of,
+    forecasts_of,
+    loaded,
+)
+from salticus.lab.simulate.learnt import Learnt, ModelRates
+from salticus.lab.simulate.named import FITTED, HISTORY, MODELS, ORACLE
+from salticus.lab.simulate.observing import LogObserver, observations_of
 from salticus.lab.simulate.stage import Stage
-from salticus.lab.worlds.replay import Replay, fully_observed, told_of
-from salticus.models.file import load_model
-from salticus.predict.base import Predictor, ask
+from salticus.lab.worlds.replay import visit_by_visit
+from salticus.predict.base import Meets, Predictor
 from salticus.predict.poisson import PoissonSurvival
 from salticus.types import (
-    CHANGED,
-    UNCHANGED,
     Floats,
     Ints,
     Outcomes,
     Pages,
     Survival,
-    Tick,
     days_between,
     instant,
-    moment,
 )
-from salticus.types.coins import coins
 
-HISTORY, ORACLE, FITTED = "history", "oracle", "fitted"
+_DAY = timedelta(days=1)
 _LEAST = 1e-4  # changes a day: a page that will not change may still be visited some time
 
-_VISITS = (0.03, 2.0)  # a day: the least and the most that a page's coin makes
-_KIN = ("merchant", "host", "brand")
-_BETTER = 1e-6  # of a log loss: what is no better than this is not believed
 
-CHOICES: dict[str, tuple[float, ...]] = {
-    "memory_days": (10.0, 20.0, 50.0, 150.0),
-    "echo": (0.0, 0.3, 0.6, 1.0),
-    "echo_days": (0.1, 0.3, 1.0),
-    "regime": (1.0, 2.0, 4.0, math.inf),
-    "regime_days": (6.0, 12.0),
-    "kin_prior": (0.3, 1.0, math.inf),
-    "merchant_prior": (3.0, math.inf),
-}
+class Estimators:
+    """The estimators of a run, made as its rules name them; one for every quantity.
+
+    What models look at is shared: `features` are fed with the outcomes of the crawl's own visits.
+    """
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.own = stage.rules.observe not in LOG_VIEWS
+        self.features: dict[tuple[int, ...], CrawlFeatures] = {}
+        self._pages: KnownPages | None = None
+        self.predictor = self._predictor()
+        self.demand = EstimatedDemand(
+            self._demand("clicks", CLICKS), self._demand("impressions", IMPRESSIONS)
+        )
+
+    @property
+    def weighing(self) -> bool:
+        """Whether some model is weighed against history."""
+        return any("+" in name for name in self.stage.rules.estimates.names())
+
+    def meet(self, pages: Pages, now: datetime) -> None:
+        if isinstance(self.predictor, Meets):
+            self.predictor.meet(pages, now)
+
+    def ask(self, pages: Pages, now: datetime) -> None:
+        """Let all be said that is said at a time of the history, so that it can be weighed."""
+        self.meet(pages, now)
+        self.demand.known(now, len(pages))
+
+    def study(self, start: datetime, end: datetime) -> None:
+        """Learn what the history shows from `start` to `end`."""
+        if not self.own:
+            return  # that comes day by day, whatever is visited
+        for outcomes in observations_of(self.stage)(start, end):
+            self.predictor.learn(outcomes)
+        if self.features:
+            for outcomes in observations_of(self.stage, visit_by_visit)(start, end):
+                self.learn(outcomes)
+
+    def learn(self, outcomes: Outcomes) -> None:
+        """Let models see what visits found."""
+        for features in self.features.values():
+            features.learn(outcomes)
+
+    def _predictor(self) -> Predictor:
+        stage = self.stage
+        model, _, beside = stage.rules.estimates.change.partition("+")
+        if beside:
+            told = self._forecasts(model, "change")
+            made: Predictor = Learnt(told, self._known, stage.weighed, daily=not self.own)
+        elif model == ORACLE:
+            return Oracle(stage.truth.ids, true_rates(stage))
+        elif model == FITTED:
+            made = fitted(stage)
+        elif is_predictor(model):
+            name = stage.rules.predictor if model == HISTORY else model
+            made = plugins.make("predictor", name, predict.BUILTIN)
+        else:
+            return ModelRates(self._forecasts(model, "change"), self._known)
+        return made if self.own else LogObserver(made, observations_of(stage), stage.start)
+
+    def _demand(self, name: str, which: int) -> Estimate:
+        stage = self.stage
+        model, _, beside = getattr(stage.rules.estimates, name).partition("+")
+        counts = counted(stage.readers, which)
+        if model == HISTORY:
+            return counts
+        truth = stage.readers.mean(stage.crawl, stage.end)[which]
+        if model == ORACLE and not beside:
+            return true_demand(truth)
+        if stage.readers.synthetic:
+            raise ConfigError(
+                f"--estimates {name}={model}: the log counts no clicks that a model could look at "
+                "(demand.parquet, or --demand file); use history"
+            )
+        task = MODELS[name]
+        told = ToldDemand(self._forecasts(model, task, truth), len(stage.truth))
+        if not beside:
+            return told
+        return MixedDemand(counts, told, lambda tick: stage.readers.counts(tick)[which])
+
+    def _forecasts(self, model: str, task: str, true: Floats | None = None) -> Forecasts:
+        if model == ORACLE:
+            rates = true_rates(self.stage) if true is None else true
+            return OracleForecasts(np.maximum(rates, _LEAST))
+        folder = checked_model(Path(model), task)
+        if not self.own:
+            return forecasts_of(self.stage, folder)
+        edges = edges_of(folder)
+        if edges not in self.features:
+            self.features[edges] = CrawlFeatures(self.stage, self._known, edges)
+        return forecasts_of(self.stage, folder, self.features[edges])
+
+    @property
+    def _known(self) -> KnownPages:
+        if self._pages is None:
+            self._pages = KnownPages.of(self.stage.log, self.stage.truth)
+        return self._pages
 
 
-def predictor_of(stage: Stage) -> Predictor:
-    """The predictor that the rules of a stage ask for."""
-    name = stage.rules.estimates
-    if name == ORACLE:
-        return Oracle(stage.truth.ids, true_rates(stage))
-    if name == FITTED:
-        return fitted(stage)
-    if name != HISTORY:
-        return learnt(Path(name), stage.log, stage.truth)
-    made: Predictor = plugins.make("predictor", stage.rules.predictor, predict.BUILTIN)
-    return made
+def stretches(stage: Stage, *, weighing: bool) -> Iterator[tuple[datetime, datetime, bool]]:
+    """The history in one piece, but for its last days where models are weighed: from when to when,
+    and whether they are."""
+    first = stage.weighed if weighing else stage.crawl
+    if stage.start < first:
+        yield stage.start, first, False
+    while first < stage.crawl:
+        until = min(first + _DAY, stage.crawl)
+        yield first, until, True
+        first = until
+
+
+def is_predictor(word: str) -> bool:
+    """Whether a word names a predictor that learns from history, and not a folder with a model.
+
+    >>> [is_predictor(word) for word in ("history", "gamma", "mine.py:Mine", "models/change")]
+    [True, True, True, False]
+    """
+    return word == HISTORY or word in predict.BUILTIN or ".py:" in word
+
+
+def checked_model(folder: Path, task: str) -> Path:
+    """The folder, if its model foretells the task; InputError otherwise."""
+    found = loaded(folder).manifest["task"]
+    if found != task:
+        raise InputError(f"{folder}: a model of {found}, but here one of {task} is needed")
+    return folder
 
 
 class Oracle:
@@ -108,177 +213,47 @@ def true_rates(stage: Stage) -> Floats:
     return np.asarray(changes / np.maximum(lived, 1.0))
 
 
-def learnt(folder: Path, log: Log, truth: Truth) -> Learnt:
-    """The model of a folder as a predictor for the pages of a log."""
-    saved = _loaded(folder)
-    task, edges = saved.manifest["task"], tuple(saved.manifest["edges"])
-    if task != "change" or len(edges) < 2:
-        raise InputError(
-            f"{folder}: a model of {task} within {', '.join(map(str, edges))} h; --estimates takes "
-            "one of change with several horizons: train it with --hazard"
-        )
-    rows = _rows_of(log, truth)
-    known = KnownPages(truth.ids, groups_of(rows), Vocabulary.of(*saved.vocabulary).encode(rows))
-    return Learnt(saved.model, edges, known)
-
-
 def model_notes(stage: Stage) -> list[str]:
-    """What is to be known of the model that the rules of a stage ask for, if they do."""
-    if stage.rules.estimates in (HISTORY, ORACLE):
-        return []
-    if stage.rules.estimates == FITTED:
-        return [f"fitted to the history: {fitted(stage).traits.told()}"]
-    manifest = _loaded(Path(stage.rules.estimates)).manifest
-    told, last = manifest["data"]["log"], manifest["data"]["spans"]["validation"][1]
+    """What is to be known of the models that the rules of a stage ask for."""
     notes = []
+    for word in stage.rules.estimates.names():
+        model = word.partition("+")[0]
+        if model == FITTED:
+            notes.append(f"fitted to the history: {fitted(stage).traits.told()}")
+        elif model != ORACLE and not is_predictor(model):
+            notes += _notes_on(stage, Path(model))
+    return list(dict.fromkeys(notes))
+
+
+def _notes_on(stage: Stage, folder: Path) -> list[str]:
+    manifest = loaded(folder).manifest
+    told, last = manifest["data"]["log"], manifest["data"]["spans"]["validation"][1]
+    name, observe, notes = f"the model of {manifest['task']}", stage.rules.observe, []
     if told == stage.log.about.name and datetime.fromisoformat(last) > stage.score:
         notes.append(
-            f"the model has learnt from days of {told} until {last[:10]}, but the score begins "
+            f"{name} has learnt from days of {told} until {last[:10]}, but the score begins "
             f"{stage.score:%Y-%m-%d}: it knows part of what it foretells"
         )
-    if manifest["observe"] == "full":
-        notes.append("the model was trained by one who sees all; train it with --observe 0.1-12")
+    if manifest["observe"] == "full" and observe != "full":
+        notes.append(
+            f"{name} was trained by one who sees all; train it with --observe 0.1-12, or add "
+            "--observe full"
+        )
+    if unknown := unknown_features(stage, manifest["features"]["dense"]):
+        notes.append(f"{name} looks at what is unknown here: {', '.join(unknown)}")
     return notes
 
 
-_loaded = lru_cache(maxsize=2)(load_model)
-
-
-def _rows_of(log: Log, truth: Truth) -> pl.DataFrame:
-    """What the log says of the pages, in their order."""
-    names = truth.names.to_frame("page_id")
-    return names.join(pages_of(log), on="page_id", how="left", maintain_order="left")
-
-
-# ---------------------------------------------------------------------------- fitted to the history
-
-
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
-    """A history to fit to: what was watched, then the coins' visits, tick by tick."""
-
-    stage: Stage
-    watched: list[Outcomes]
-    visited: list[Outcomes]
-
-
-def fitted(stage: Stage) -> Fitted:
-    """A rhythm with the traits that the stage's history shows, which has learnt nothing yet."""
-    kin = kin_of(stage.log, stage.truth)
-    if (stage.crawl - stage.start) < 4 * stage.rules.tick or stage.past is not None:
-        return Fitted(Traits(), kin)
-    drawn = stage.seed if stage.truth.imputed else stage.rules.seed
-    span = (stage.start, stage.crawl, stage.rules.tick)
-    return Fitted(_traits(_World(stage.log.folder, span, len(stage.truth), drawn, stage)), kin)
-
-
-@dataclass(frozen=True, slots=True)
-class _World:
-    """All that decides the traits of a stage; the runs of one world share them."""
-
-    log: Path
-    span: tuple[datetime, datetime, timedelta]
-    pages: int
-    seed: int
-    stage: Stage = field(compare=False)
-
-
-@lru_cache(maxsize=4)
-def _traits(world: _World) -> Traits:
-    kin = kin_of(world.stage.log, world.stage.truth)
-    rehearsal = rehearsed(replace(world.stage, seed=world.seed))
-    return likeliest(lambda traits: log_loss(rehearsal, Fitted(traits, kin)))
-
-
-def likeliest(loss: Callable[[Traits], float], *, rounds: int = 2) -> Traits:
-    """The traits of least loss, one after another from the usual ones; twice, if that helps.
-
-    >>> likeliest(lambda traits: abs(traits.memory_days - 18.0) + traits.echo).memory_days
-    20.0
-    """
-    best = Traits()
-    least = loss(best)
-    known = {best: least}
-    for _ in range(rounds):
-        before = least
-        for name in CHOICES:
-            for traits in _others(best, name):
-                if traits not in known:
-                    known[traits] = loss(traits)
-                if known[traits] < least - _BETTER:
-                    best, least = traits, known[traits]
-        if before - least < 10 * _BETTER:
-            break
-    return best
-
-
-def _others(traits: Traits, name: str) -> Iterator[Traits]:
-    """The traits with other values of one that matters."""
-    idle = {"echo_days": not traits.echo, "regime_days": math.isinf(traits.regime)}
-    for value in () if idle.get(name) else CHOICES[name]:
-        if value != getattr(traits, name):
-            yield replace(traits, **{name: value})
-
-
-def kin_of(log: Log, truth: Truth) -> Kin:
-    """Pages of the same brand on the same host of a merchant, as far as the log knows them."""
-    pages, group = _rows_of(log, truth), np.zeros(len(truth))
-    known = [pl.col(name).cast(pl.String).fill_null("") for name in _KIN if name in pages.columns]
-    if known:
-        group = pages.select(kin=pl.struct(known))["kin"].rank("dense").to_numpy() - 1
-    return Kin(truth.ids, group.astype(np.int64))
-
-
-def rehearsed(stage: Stage) -> Rehearsal:
-    """The history of a stage in two halves: watched step by step, and visited by coins."""
-    tick = stage.rules.tick
-    half = stage.start + (stage.crawl - stage.start) // 2 // tick * tick
-    watched = list(fully_observed(stage.truth, stage.start, half, tick))
-    return Rehearsal(stage, watched, list(_visits(stage, instant(half).astype(np.int64).item())))
-
-
-def log_loss(rehearsal: Rehearsal, predictor: Fitted) -> float:
-    """How badly the outcomes of the visits are foretold, nats a visit."""
-    stage, tick = rehearsal.stage, rehearsal.stage.rules.tick
-    world = Replay(stage.truth, stage.readers, seed=stage.seed)
-    pages = asyncio.run(world.pages(Tick(0, stage.crawl, stage.crawl + tick)))
-    ask(predictor, pages, stage.start)
-    for outcomes in rehearsal.watched:
-        predictor.learn(outcomes)
-    last, total, visits = pages.last_answer.copy(), 0.0, 0
-    for outcomes in rehearsal.visited:
-        rows = np.searchsorted(pages.ids, outcomes.page)
-        last[rows] = outcomes.since
-        now = moment(outcomes.at[0])
-        curves = ask(predictor, pages.answered(last), now).take(rows)
-        stays = curves.unchanged(days_between(outcomes.since, outcomes.at))
-        said = np.clip(np.where(outcomes.changed == CHANGED, 1.0 - stays, stays), 1e-9, 1.0)
-        total, visits = total - float(np.log(said).sum()), visits + len(rows)
-        predictor.learn(outcomes)
-    return total / max(visits, 1)
-
-
-def _visits(stage: Stage, start: int) -> Iterator[Outcomes]:
-    """What coins find from `start` (µs since 1970) to the crawl; their chances differ by page."""
-    truth, step = stage.truth, int(stage.rules.tick.total_seconds() * 1e6)
-    born, last = truth.born.view(np.int64), np.full(len(truth), start - step)
-    low, high = np.log(_VISITS)
-    daily = np.exp(low + (high - low) * coins(stage.seed, truth.ids, -1))
-    chance = np.minimum(daily * step / 86_400e6, 1.0)
-    until = int(instant(stage.crawl).astype(np.int64))
-    for number, now in enumerate(range(start, until - step + 1, step)):
-        drawn = coins(stage.seed, truth.ids, number) < chance
-        rows = np.flatnonzero(drawn & (born <= last))
-        since, last[drawn] = last[rows], now
-        if len(rows):
-            yield _outcomes(truth, rows, since, now, step)
-
-
-def _outcomes(truth: Truth, rows: Ints, since: Ints, now: int, step: int) -> Outcomes:
-    """Visits at a tick's start that see all that changes within it, as those of a crawl do."""
-    here = slice(*np.searchsorted(truth.at.view(np.int64), (int(since.min()) + step, now + step)))
-    latest = np.full(len(truth), np.iinfo(np.int64).min)
-    np.maximum.at(latest, truth.page[here], truth.at[here].view(np.int64))
-    changed = np.where(latest[rows] >= since + step, CHANGED, UNCHANGED).astype(np.int8)
-    told = told_of(truth, rows, since.view("M8[us]"), np.datetime64(now, "us"), UNCHANGED)
-    return replace(told, changed=changed, visit=np.zeros(len(rows), dtype=np.int64))
+def unknown_features(stage: Stage, names: list[str]) -> list[str]:
+    """Those of the features that no page of a simulation has."""
+    own = stage.rules.observe not in LOG_VIEWS
+    priced = ("price", "price_place", "move", "in_stock")
+    counts = stage.log.has("demand")
+    shown = counts and "impressions" in stage.log.columns("demand")
+    return [
+        name
+        for name in names
+        if (own and name in priced)
+        or (name.startswith("clicks_") and not counts)
+        or (name.startswith("impressions_") and not shown)
+    ]

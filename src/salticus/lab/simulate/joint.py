@@ -33,7 +33,7 @@ from salticus.lab.simulate.discovery import (
     Told,
     set_links,
 )
-from salticus.lab.simulate.estimates import predictor_of
+from salticus.lab.simulate.estimates import Estimators
 from salticus.lab.simulate.run import teach
 from salticus.lab.simulate.stage import SimulationSettings, Stage, set_stage
 from salticus.lab.worlds.copies import SimulatedCopies
@@ -137,9 +137,11 @@ def crawl_both(
 
 def taught_of(stage: Stage) -> Predictor:
     """The predictor of the rules, taught the history of the offers."""
-    predictor = predictor_of(stage)
-    teach(stage, Replay(stage.truth, stage.readers, seed=stage.seed), predictor)
-    return predictor
+    estimators = Estimators(stage)
+    if estimators.features:
+        raise ConfigError("--estimates: beside publishers there is none by a model yet")
+    teach(stage, Replay(stage.truth, stage.readers, seed=stage.seed), estimators)
+    return estimators.predictor
 
 
 def links_beside(stage: Stage, publishers: str) -> LinkTruth:

@@ -32,6 +32,12 @@ class Readership(DemandSource, Protocol):
     def between(self, rows: Ints, start: Times, end: Times) -> Floats:
         """Clicks on each of the rows from its `start` to its `end`."""
 
+    def mean(self, start: datetime, end: datetime) -> tuple[Floats, Floats]:
+        """Clicks and impressions a day of every page between two times, as far as it is there."""
+
+    def counts(self, tick: Tick) -> tuple[Floats, Floats]:
+        """Clicks and impressions of every page that were counted in a stretch of time."""
+
 
 class Drawn:
     """Demand that never changes and is known exactly: weights that some law drew.
@@ -54,6 +60,12 @@ class Drawn:
 
     def clicks(self, tick: Tick) -> tuple[Ints, Floats]:
         return np.arange(len(self._weights)), self._weights * tick.days
+
+    def mean(self, start: datetime, end: datetime) -> tuple[Floats, Floats]:
+        return self._weights, self._weights
+
+    def counts(self, tick: Tick) -> tuple[Floats, Floats]:
+        return self._weights * tick.days, self._weights * tick.days
 
     def between(self, rows: Ints, start: Times, end: Times) -> Floats:
         return np.asarray(self._weights[rows] * days_between(start, end))
@@ -94,7 +106,7 @@ class LoggedReaders:
         self._clicks = counts["clicks"].to_numpy().astype(np.float64)
         self._shown = counts["impressions"].to_numpy().astype(np.float64)
         self._number = ((at - self._first) // self._bucket).astype(np.int64)
-        self._pages = len(truth)
+        self._pages, self._born = len(truth), truth.born
         self._order()
         self._known: tuple[int, int, tuple[Floats, Floats]] | None = None
 
@@ -112,6 +124,21 @@ class LoggedReaders:
         rows = self._row[some]
         clicks, shown = (
             np.bincount(rows, weights=column[some], minlength=self._pages)[:pages] / days
+            for column in (self._clicks, self._shown)
+        )
+        return clicks, shown
+
+    def mean(self, start: datetime, end: datetime) -> tuple[Floats, Floats]:
+        since = np.maximum(self._born, instant(start))
+        days = np.maximum(days_between(since, instant(end)), 1.0)
+        clicks, shown = self.counts(Tick(0, start, end))
+        return clicks / days, shown / days
+
+    def counts(self, tick: Tick) -> tuple[Floats, Floats]:
+        first, last = ((instant(t) - self._first) // self._bucket for t in (tick.start, tick.end))
+        some = slice(*np.searchsorted(self._number, (int(first), int(last))))
+        clicks, shown = (
+            np.bincount(self._row[some], column[some], self._pages).astype(np.float64)
             for column in (self._clicks, self._shown)
         )
         return clicks, shown

@@ -20,13 +20,13 @@ from salticus.crawl.opening import RENDERED
 from salticus.crawl.parts import Given, Learner, Parts, make_parts
 from salticus.lab.simulate.clairvoyant import Clairvoyant
 from salticus.lab.simulate.clicking import by_window, clicks_of
-from salticus.lab.simulate.estimates import predictor_of
-from salticus.lab.simulate.learnt import Learnt
+from salticus.lab.simulate.estimates import Estimators, stretches
 from salticus.lab.simulate.logged import logged_visits
+from salticus.lab.simulate.named import Contestant, contestant
 from salticus.lab.simulate.referee import Referee, Score
-from salticus.lab.simulate.stage import Stage
-from salticus.lab.worlds.replay import Burden, ClickedReplay, Replay, fully_observed, visit_by_visit
-from salticus.predict.base import Meets, Predictor, ask
+from salticus.lab.simulate.stage import SimulationSettings, Stage
+from salticus.lab.worlds.replay import Burden, ClickedReplay, DemandSource, Replay
+from salticus.predict.base import Meets, Predictor
 from salticus.schedule.planner import Planner
 from salticus.types import Instant, Ints, Outcomes, Pages, Survival, Tick, instant
 from salticus.types.coins import coins
@@ -39,19 +39,18 @@ def run(
 ) -> Score:
     """Crawl the stage's world with a policy and a budget; None spends what the policy asks for.
 
-    ``policy@spacing`` names a spacing other than that of the rules.
+    The policy may name a spacing and estimates other than those of the rules (see `contestant`).
     """
     began = time.perf_counter()
-    policy, _, spacing = policy.partition("@")
-    if spacing:
-        stage = replace(stage, rules=replace(stage.rules, spacing=spacing))
-    referee = Referee(stage.readers, stage.score)
-    world = _world(stage, referee)
-    parts = _parts(stage, _policy(stage, world, policy), budget)
-    teach(stage, world, parts.predictor)
+    named = contestant(policy, stage.rules.models)
+    stage = replace(stage, rules=ruled(stage.rules, named))
+    referee, estimators = Referee(stage.readers, stage.score), Estimators(stage)
+    world = _world(stage, estimators.demand, referee)
+    teach(stage, world, estimators)
+    parts = _parts(stage, _policy(stage, world, named.policy), estimators.predictor, budget)
     if stage.rules.frozen:
         parts = replace(parts, predictor=Frozen(parts.predictor))
-    loop = Loop(world, parts, watchers=[referee, *watchers])
+    loop = Loop(world, parts, watchers=[referee, estimators, *watchers])
     if isinstance(world, ClickedReplay):
         world.let_click(clicks_of(stage), partial(_urged, loop))
     asyncio.run(loop.run(stage.end))
@@ -59,6 +58,15 @@ def run(
     _judge(stage, world, referee.score)
     referee.score.seconds = time.perf_counter() - began
     return referee.score
+
+
+def ruled(rules: SimulationSettings, named: Contestant) -> SimulationSettings:
+    """The rules, but for what the name of a policy says."""
+    return replace(
+        rules,
+        spacing=named.spacing or rules.spacing,
+        estimates=named.estimates or rules.estimates,
+    )
 
 
 class Frozen:
@@ -78,15 +86,15 @@ class Frozen:
         """Nothing."""
 
 
-def _world(stage: Stage, referee: Referee) -> Replay:
+def _world(stage: Stage, demand: DemandSource, referee: Referee) -> Replay:
     """The replay at the start of the crawl, with the copies that the history left; clicks come one
     by one if they may bring visits."""
-    truth, readers, rules, seed = stage.truth, stage.readers, stage.rules, stage.seed
+    truth, rules, seed = stage.truth, stage.rules, stage.seed
     dear = coins(seed + _OTHERS, truth.ids, 0) < rules.rendered
     room = np.inf if rules.delay is None else rules.tick / rules.delay
     burden = Burden(np.where(dear, float(RENDERED), 1.0), room)
     made = Replay if rules.insta is None else ClickedReplay
-    world = made(truth, readers, [referee], seed=seed, burden=burden)
+    world = made(truth, demand, [referee], seed=seed, burden=burden)
     world.begin(stage.crawl)
     if stage.past is None:
         world.sync(stage.crawl - rules.tick)
@@ -113,7 +121,7 @@ def _judge(stage: Stage, world: Replay, score: Score) -> None:
         score.windows = windows.tolist()
 
 
-def _parts(stage: Stage, policy: Policy, budget: Budget | None) -> Parts:
+def _parts(stage: Stage, policy: Policy, predictor: Predictor, budget: Budget | None) -> Parts:
     rules, desk = stage.rules, Desk()
     if insta := rules.insta:  # the settings under which a crawl would take these clicks
         share, through = Share(insta.share), Share(insta.gate_share)
@@ -126,8 +134,7 @@ def _parts(stage: Stage, policy: Policy, budget: Budget | None) -> Parts:
         explore=Share(rules.explore),
         desk=desk,
     )
-    given = Given(policy, predictor_of(stage))
-    parts = make_parts(config, VirtualClock(stage.crawl), given=given)
+    parts = make_parts(config, VirtualClock(stage.crawl), given=Given(policy, predictor))
     return replace(parts, planner=Planner(seed=stage.seed, at_once=True))
 
 
@@ -141,13 +148,12 @@ def _policy(stage: Stage, world: Replay, name: str) -> Policy:
     return made
 
 
-def teach(stage: Stage, world: Replay, predictor: Predictor) -> None:
-    """Let the predictor meet the pages, and learn their history."""
+def teach(stage: Stage, world: Replay, estimators: Estimators) -> None:
+    """Let the estimators learn the history. Where a model is weighed against it, that is learnt on
+    the last days, on each of which both say what the next day brings."""
     opening = Tick(0, stage.crawl, stage.crawl + stage.rules.tick)
-    ask(predictor, asyncio.run(world.pages(opening)), stage.start)
-    if stage.crawl <= stage.start:
-        return
-    watch = visit_by_visit if isinstance(predictor, Learnt) else fully_observed
-    watched = watch(stage.truth, stage.start, stage.crawl, stage.rules.tick)
-    for outcomes in watched if stage.past is None else [stage.past.outcomes]:
-        predictor.learn(outcomes)
+    estimators.meet(world.there(opening), stage.start)
+    for start, end, weighed in stretches(stage, weighing=estimators.weighing):
+        if weighed:
+            estimators.ask(world.there(Tick(0, start, end)), start)
+        estimators.study(start, end)

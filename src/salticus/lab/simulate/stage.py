@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 
@@ -12,10 +13,14 @@ from salticus.exchange.folder import Log
 from salticus.exchange.truth import Truth, read_truth, sample
 from salticus.exchange.write import spelt
 from salticus.lab.simulate.logged import CrawlerHistory, logged_past
+from salticus.lab.simulate.named import Estimates
 from salticus.lab.simulate.readers import Readership, readers_of
 from salticus.types import instant, moment
 
+OBSERVE = ("own", "partial", "full", "logged")
+
 _DAY = timedelta(days=1)
+_WEIGHED = 14  # days
 _USUAL = {"history": 60 * _DAY, "warmup": 15 * _DAY, "days": 30 * _DAY}
 
 
@@ -35,10 +40,12 @@ class SimulationSettings:
 
     The log is replayed from `start`: `history` that is only observed, `warmup` that is crawled but
     not scored, and `days` that are; those not given are 60, 15 and 30 days, or as much less as
-    the log is shorter. `estimates` of change are the `predictor`'s ("history"), those of a trained
-    model (its folder), or the rates that the pages will have ("oracle"). `observe`: "full" (the
-    history was watched step by step, and every copy is fresh at its end) or "partial" (the log's
-    own visits are the history). With `frozen`, predictors learn nothing after the history. `runs`
+    the log is shorter. `estimates` say whose word counts on change, clicks and impressions (the
+    `predictor`'s by default), `models` where those are that policies name. `observe` is what
+    estimates rest on: "own" (the history was watched step by step, then the policy's own visits;
+    every copy is fresh at the start), "partial" (the log's visits are the history, then the
+    policy's own), "full" (the whole log up to yesterday, whatever is visited) or "logged" (the
+    log's visits, likewise). With `frozen`, predictors learn nothing after the history. `runs`
     not given are 5 where something is drawn or imputed anew in each, else 1. The share `explore` of
     the visits goes to pages drawn by a coin of their own.
 
@@ -55,8 +62,9 @@ class SimulationSettings:
     pages: int | None = None
     spacing: str = "even"
     predictor: str = "rhythm"
-    estimates: str = "history"
-    observe: str = "full"
+    estimates: Estimates = Estimates()
+    models: Path | None = None
+    observe: str = "own"
     frozen: bool = False
     explore: float = 0.0
     insta: InstaSettings | None = None
@@ -85,6 +93,13 @@ class Stage:
     end: datetime
     seed: int
     past: CrawlerHistory | None = None
+
+    @property
+    def weighed(self) -> datetime:
+        """From when on models are weighed against history: the last fortnight of the history, or
+        its second half if that is shorter."""
+        days = min(_WEIGHED, (self.crawl - self.start) // (2 * _DAY))
+        return self.crawl - days * _DAY
 
 
 def set_stage(
@@ -137,10 +152,10 @@ def _check(log: Log, rules: SimulationSettings) -> None:
             f"{log.folder}: times are known to {spelt(fine)} only, so ticks of "
             f"{spelt(rules.tick)} would exploit an artefact; use --tick {spelt(fine)} or more"
         )
-    if rules.observe not in ("full", "partial"):
-        raise ConfigError(f"--observe is full or partial, not {rules.observe!r}")
-    if rules.observe == "partial" and not log.has("visits"):
-        raise InputError(f"{log.path('visits')}: no such file; --observe partial needs it")
+    if rules.observe not in OBSERVE:
+        raise ConfigError(f"--observe is {', '.join(OBSERVE)}, not {rules.observe!r}")
+    if rules.observe in ("partial", "logged") and not log.has("visits"):
+        raise InputError(f"{log.path('visits')}: no such file; --observe {rules.observe} needs it")
     if rules.delay is not None and rules.delay <= timedelta(0):
         raise ConfigError("--delay must be longer than nothing")
     if min(rules.days or 1, rules.runs or 1) < 1:

@@ -132,15 +132,20 @@ class Replay:
         true[self.truth.page[soon]] = self.truth.value[soon]
         return true
 
-    # ------------------------------------------------------------------------------ the contract
-
-    async def pages(self, tick: Tick) -> Pages:
+    def there(self, tick: Tick) -> Pages:
+        """The pages that are born by the start of a tick, whatever the demand for them."""
         n = int(np.searchsorted(self.truth.born, instant(tick.start), side="right"))
         if len(self._cut) != n:  # views of the first rows, so that they stay true
             columns = {name: getattr(self._whole, name)[:n] for name in Pages.columns()}
             self._cut = replace(self._whole, **columns)
-        clicks, impressions = self.demand.known(tick.start, n)
-        return replace(self._cut, tick=tick, demand=clicks, impressions=impressions)
+        return replace(self._cut, tick=tick)
+
+    # ------------------------------------------------------------------------------ the contract
+
+    async def pages(self, tick: Tick) -> Pages:
+        pages = self.there(tick)
+        clicks, impressions = self.demand.known(tick.start, len(pages))
+        return replace(pages, demand=clicks, impressions=impressions)
 
     async def visit(self, plan: Plan) -> AsyncIterator[Outcomes]:
         self._change(instant(plan.tick.end))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from hashlib import blake2b
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -33,6 +34,11 @@ from salticus.types import Examples, Metadata
 DEPTH = 16  # changes of a page that a sequence model looks back to
 LEAST = {"train": 20, "validation": 5}  # events without which a model is worth nothing
 
+TASKS = ("change", "click", "impression")
+"""What crawls are planned by; each may have a model."""
+
+PUBLISHED_PRESETS = ("han2019", "han2020")
+
 _STEPS = 100  # of an epoch, at least
 _DEEP = ("dnn", "sequence")
 
@@ -43,10 +49,10 @@ class ModelSpec:
 
     `model`: dnn, trees, sequence or frequency; None: dnn where JAX is installed, else trees.
     `features` (metadata, history, both) and `preset` (see `features.names`) choose what it looks
-    at; `baseline` is the frequency model's (`models.linear.NAMES`). `published` takes the preset
-    han2019 and its settings of the network; `fitting` changes single settings of the fit, such as
-    {"trees": 100}. `examples` is a folder in which the examples are kept,
-    to be used again; without it they lie beside the model until it is done.
+    at; `baseline` is the frequency model's (`models.linear.NAMES`). `published` takes the network's
+    settings of Han 2019, and its features unless those of han2020 are asked for; `fitting` changes
+    single settings of the fit, such as {"trees": 100}. `examples` is a folder in which the examples
+    are kept, to be used again; without it they lie beside the model until it is done.
     """
 
     model: str | None = None
@@ -87,6 +93,24 @@ def train_model(
     return saved.manifest
 
 
+def train_tasks(
+    log: Log, recipe: Recipe, request: ModelSpec, folder: Path, told: Told = lambda step: None
+) -> dict[str, dict[str, Any]]:
+    """Models of changes, clicks and impressions, in folders of their names; their manifests."""
+    found = {}
+    for task in TASKS:
+        wanted, space = replace(recipe, task=task), request.examples and request.examples / task
+        step = partial(_step_of, task, told)
+        found[task] = train_model(
+            log, wanted, replace(request, examples=space), folder / task, step
+        )
+    return found
+
+
+def _step_of(task: str, told: Told, step: str) -> None:
+    told(f"{task}: {step}")
+
+
 def _settled(request: ModelSpec, recipe: Recipe) -> tuple[ModelSpec, Recipe]:
     """Request and recipe with nothing left open; ConfigError if there is no such thing."""
     kind = request.model or usual_kind()
@@ -114,7 +138,9 @@ def fitted(
 ) -> Saved:
     """A model of examples that are there, fitted (a network from `checkpoint` on) and judged."""
     kind = request.model or usual_kind()
-    preset = "han2019" if request.published else request.preset
+    preset = request.preset
+    if request.published and preset not in PUBLISHED_PRESETS:
+        preset = "han2019"
     choice = chosen(preset, request.features, recipe.edges)
     wanted = columns_of(request.baseline) if kind == "frequency" else choice.dense
     columns = tuple(name for name in shards.names if name in wanted)
