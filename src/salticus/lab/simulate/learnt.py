@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -10,7 +11,7 @@ from salticus.lab.simulate.forecasts import Forecasts, KnownPages
 from salticus.predict.mixed import Mixed
 from salticus.predict.poisson import PoissonSurvival
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
-from salticus.types import Floats, Ints, Outcomes, Pages, instant
+from salticus.types import Bools, Floats, Instant, Ints, Outcomes, Pages, instant
 from salticus.types.dates import HOUR_US
 from salticus.types.state import State
 
@@ -41,11 +42,36 @@ class ModelRates:
             days = self.forecasts.edges[self._edge] / _DAY_H
             self.rates_[asked] = stays[:, self._edge] / days
 
-    def survival(self, pages: Pages, now: datetime) -> PoissonSurvival:
-        return PoissonSurvival(np.nan_to_num(self.rates_[self.known.rows(pages.ids)]))
+    def survival(self, pages: Pages, now: datetime) -> ModelSurvival:
+        rows = self.known.rows(pages.ids)
+        return ModelSurvival(np.nan_to_num(self.rates_[rows]), rows, self.forecasts)
 
     def learn(self, outcomes: Outcomes) -> None:
         """Nothing: what visits tell are features of the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSurvival(PoissonSurvival):
+    """The rates that a model gave for the day; how likely a change is soon, it is asked anew.
+
+    `row` are the pages as the forecasts know them. Only the hour in which it is asked matters, as
+    what this very hour brings is no feature yet.
+    """
+
+    row: Ints
+    forecasts: Forecasts
+
+    def changing(self, at: Instant, days: float) -> Floats:
+        """By the shortest edge of the model that reaches so far, at a constant rate up to it; by
+        its longest where none does."""
+        hours, edges = days * _DAY_H, np.array(self.forecasts.edges)
+        edge = min(int(np.searchsorted(edges, hours - 1e-6)), len(edges) - 1)
+        hazards = self.forecasts.hazards(self.row, int(at.astype(np.int64)) // HOUR_US)
+        stays = -np.log1p(-hazards[:, : edge + 1]).sum(axis=1)
+        return np.asarray(-np.expm1(-stays * (hours / edges[edge])))
+
+    def take(self, rows: Ints | Bools) -> ModelSurvival:
+        return ModelSurvival(self.rate[rows], self.row[rows], self.forecasts)
 
 
 class Learnt(Mixed):

@@ -27,11 +27,13 @@ _USUAL = {"history": 60 * _DAY, "warmup": 15 * _DAY, "days": 30 * _DAY}
 @dataclass(frozen=True, slots=True)
 class InstaSettings:
     """InstaCrawl beside the policy, as in the `[desk]` settings: a `share` of the visits is set
-    aside for clicks, of which the `gate` lets `gate_share` through."""
+    aside for clicks, of which the `gate` lets `gate_share` through: by how likely the copy is out
+    of date, or with a `horizon` how likely the page changes within so long."""
 
     share: float
     gate: str = "instacrawl"
     gate_share: float = 0.2
+    horizon: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
