@@ -105,12 +105,13 @@ class CrawlFeatures:
 
     def _born(self, hour: int) -> None:
         """Let the pages be known that were there by an hour."""
+        if not len(self._births) or self._births.hour[0] > hour:
+            return
         many = int(np.searchsorted(self._births.hour, hour, side="right"))
-        if many:
-            born = self._births.take(np.arange(many))
-            self._births = self._births.take(np.arange(many, len(self._births)))
-            late = make_events(EventKind.BORN, np.maximum(born.hour, self.hour), born.page)
-            self.stream.learn(late.ordered())
+        born = self._births.take(np.arange(many))
+        self._births = self._births.take(np.arange(many, len(self._births)))
+        late = make_events(EventKind.BORN, np.maximum(born.hour, self.hour), born.page)
+        self.stream.learn(late.ordered())
 
 
 class LogFeatures:

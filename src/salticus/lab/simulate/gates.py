@@ -22,6 +22,7 @@ from salticus.lab.simulate.compare import ContestEntry, known, spread
 from salticus.lab.simulate.contest import about, stages_of, told_rules
 from salticus.lab.simulate.estimates import is_model, model_notes
 from salticus.lab.simulate.forecasts import loaded
+from salticus.lab.simulate.referee import Score
 from salticus.lab.simulate.run import run
 from salticus.lab.simulate.stage import InstaSettings, SimulationSettings, Stage
 from salticus.models.training.recipe import Recipe, seen_pages
@@ -94,7 +95,7 @@ class SentVisits:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class GateEntry:
     """What one gate did at one share: its runs, and all of its clicks by group and period."""
 
     told: ContestEntry
@@ -115,21 +116,34 @@ def replay_requests(
     for gate in contest.gates:
         plugins.load("gate", gate, GATES)
     stages = stages_of(log, rules, told)
-    budgets = [_plenty(stage) for stage in stages]
-    groups = groups_of(stages[0])
-    entries = [
-        _entry(stages, budgets, InstaSettings(1.0, gate, share, contest.horizon), (contest, told))
-        for gate in dict.fromkeys(contest.gates)
-        for share in contest.shares
-    ]
+    groups = list(groups_of(stages[0]))
+    entries = gate_entries(stages, contest, told)
     return {
         "log": about(stages[0]),
         "rules": told_rules(stages),
         "score": "stale" if contest.horizon is None else spelt(contest.horizon),
-        "rows": [_row(entry, list(groups)) for entry in entries],
-        "savings": list(savings_of(entries, list(groups))),
+        "rows": [_row(entry, groups) for entry in entries],
+        "savings": list(savings_of(entries, groups)),
         "notes": [*model_notes(stages[0]), "each click is scored before it is sent or not"],
     }
+
+
+def gate_entries(
+    stages: Sequence[Stage], contest: GateContest, told: Told = lambda step: None
+) -> list[GateEntry]:
+    """Let every gate of a contest replay the clicks of the stages at every share."""
+    budgets = [_plenty(stage) for stage in stages]
+    found = []
+    for gate in dict.fromkeys(contest.gates):
+        for share in contest.shares:
+            runs = []
+            for number, (stage, budget) in enumerate(zip(stages, budgets, strict=True), 1):
+                told(f"{gate}, share {share:g}, run {number} of {len(stages)}")
+                insta = InstaSettings(1.0, gate, share, contest.horizon)
+                rules = replace(stage.rules, insta=insta, explore=0.0)
+                runs.append(_run(replace(stage, rules=rules), budget, contest.period))
+            found.append(_joined(runs, gate, share))
+    return found
 
 
 def groups_of(stage: Stage) -> dict[str, Bools]:
@@ -155,25 +169,19 @@ def _plenty(stage: Stage) -> Budget:
     return Budget(most * RENDERED * 86_400 / stage.rules.tick.total_seconds(), per_page=False)
 
 
-def _entry(
-    stages: Sequence[Stage],
-    budgets: Sequence[Budget],
-    insta: InstaSettings,
-    how: tuple[GateContest, Told],
-) -> _Entry:
-    scores, tallies = [], []
-    contest, told = how
-    for number, (stage, budget) in enumerate(zip(stages, budgets, strict=True), 1):
-        told(f"{insta.gate}, share {insta.gate_share:g}, run {number} of {len(stages)}")
-        clicked = replace(stage, rules=replace(stage.rules, insta=insta, explore=0.0))
-        sent = SentVisits()
-        score = run(clicked, "uniform", budget, [sent])  # which has nothing left to spend
-        tallies.append(_tally(stage, score.found_stale, sent, contest.period))
-        settled = score.windows[(stage.score - stage.crawl) // WINDOW :]
-        scores.append(replace(score, clicks=settled))
-    share = float(np.mean([score.visits / max(1, score.clicked) for score in scores]))
-    told_of = ContestEntry(insta.gate, share, f"{insta.gate_share:g}", tuple(scores))
-    return _Entry(told_of, _summed(tallies))
+def _run(stage: Stage, budget: Budget, period: timedelta) -> tuple[Score, Tally]:
+    """One run; its score tells the freshness of windows instead of days."""
+    sent = SentVisits()
+    score = run(stage, "uniform", budget, [sent])  # which has nothing left to spend
+    settled = score.windows[(stage.score - stage.crawl) // WINDOW :]
+    return replace(score, clicks=settled), _tally(stage, score.found_stale, sent, period)
+
+
+def _joined(runs: Sequence[tuple[Score, Tally]], gate: str, share: float) -> GateEntry:
+    scores = tuple(score for score, _ in runs)
+    sums = [sum(getattr(tally, name) for _, tally in runs) for name in Tally.__slots__]
+    sent = float(np.mean([score.visits / max(1, score.clicked) for score in scores]))
+    return GateEntry(ContestEntry(gate, sent, f"{share:g}", scores), Tally(*sums))
 
 
 def _tally(stage: Stage, stale: Bools, sent: SentVisits, period: timedelta) -> Tally:
@@ -198,10 +206,6 @@ def _tally(stage: Stage, stale: Bools, sent: SentVisits, period: timedelta) -> T
     return Tally(counted(clicks.page, clicks.at), fresh, counted(rows, at))
 
 
-def _summed(tallies: Sequence[Tally]) -> Tally:
-    return Tally(*(sum(getattr(t, name) for t in tallies) for name in ("clicks", "fresh", "sent")))
-
-
 def by_period(figure: Callable[[int | None], Floats], periods: int) -> tuple[Floats, Floats]:
     """A figure of each group over all periods, and half its 95 % interval: the jackknife's, from
     the figure without each period in turn (Efron and Stein 1981); NaN of fewer than two periods.
@@ -221,7 +225,7 @@ def by_period(figure: Callable[[int | None], Floats], periods: int) -> tuple[Flo
     return whole, np.asarray(t.ppf(0.975, periods - 1) * error)
 
 
-def _row(entry: _Entry, groups: Sequence[str]) -> dict[str, Any]:
+def _row(entry: GateEntry, groups: Sequence[str]) -> dict[str, Any]:
     told, tally = entry.told, entry.tally
     windows = np.array([score.windows for score in told.scores])
     middle = [None if np.isnan(w).all() else float(np.nanmedian(w)) for w in windows.T]
@@ -248,7 +252,7 @@ def _row(entry: _Entry, groups: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def savings_of(entries: Sequence[_Entry], groups: Sequence[str]) -> Iterator[dict[str, Any]]:
+def savings_of(entries: Sequence[GateEntry], groups: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The clicks that each gate need not send, at the freshness of the uniform one and of its
     share; none without that.
 
@@ -266,14 +270,15 @@ def savings_of(entries: Sequence[_Entry], groups: Sequence[str]) -> Iterator[dic
 
 
 def _savings(
-    gate: str, curve: Sequence[Tally], target: _Entry, groups: Sequence[str]
+    gate: str, curve: Sequence[Tally], target: GateEntry, groups: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     level = target.tally
 
     def saved(without: int | None) -> Floats:
         sent = np.array([tally.resource(without) for tally in curve])
         fresh = np.array([tally.freshness(without) for tally in curve])
-        return 1.0 - _needed(sent, fresh, level.freshness(without)) / level.resource(without)
+        needed, spent = _needed(sent, fresh, level.freshness(without)), level.resource(without)
+        return 1.0 - needed / np.where(spent > 0, spent, np.nan)
 
     saving, half = by_period(saved, level.clicks.shape[1])
     for k, name in enumerate(groups):
@@ -288,13 +293,23 @@ def _savings(
 
 
 def _needed(sent: Floats, fresh: Floats, level: Floats) -> Floats:
-    """The share to send for a freshness, of each group; shares × groups were tried."""
+    """The least share to send for a freshness, of each group; shares × groups were tried.
+
+    >>> tried = np.array([[0.0], [0.5], [1.0]])
+    >>> _needed(tried, np.array([[0.4], [0.8], [0.8]]), np.array([0.8])), _needed(
+    ...     tried, np.array([[0.4], [0.8], [0.9]]), np.array([0.6]))
+    (array([0.5]), array([0.25]))
+    """
     found = np.full(len(level), np.nan)
     for k, wanted in enumerate(level):
         order = np.argsort(sent[:, k], kind="stable")
-        reached = np.maximum.accumulate(fresh[order, k])
-        if reached[0] <= wanted <= reached[-1]:
-            found[k] = np.interp(wanted, reached, sent[order, k])
+        share, reached = sent[order, k], np.maximum.accumulate(fresh[order, k])
+        at = int(np.searchsorted(reached, wanted))
+        if at == 0 and wanted == reached[0]:
+            found[k] = share[0]
+        elif 0 < at < len(reached):
+            part = (wanted - reached[at - 1]) / (reached[at] - reached[at - 1])
+            found[k] = share[at - 1] + part * (share[at] - share[at - 1])
     return found
 
 

@@ -97,7 +97,7 @@ def _world(stage: Stage, demand: DemandSource, referee: Referee) -> Replay:
     made = Replay if rules.insta is None else ClickedReplay
     world = made(truth, demand, [referee], seed=seed, burden=burden)
     world.begin(stage.crawl)
-    if stage.past is None:
+    if stage.past is None or rules.synced:
         world.sync(stage.crawl - rules.tick)
     else:
         world.hold(stage.past.rows, stage.past.values, stage.past.at)
