@@ -153,7 +153,9 @@ def test_news_of_the_hour_of_a_question_is_asked_about_later(place: Path) -> Non
 
 
 @pytest.mark.parametrize("observe", ["own", "full"])
-@pytest.mark.parametrize("chosen", ["hazard", "hazard+history", "single", "oracle", "frequency"])
+@pytest.mark.parametrize(
+    "chosen", ["hazard", "hazard+history", "hazard+fitted", "single", "oracle", "frequency"]
+)
 def test_policies_crawl_by_estimates(place: Path, chosen: str, observe: str) -> None:
     known = chosen in ("oracle", "frequency")
     stage = stage_of(place, chosen if known else str(place / chosen))

@@ -27,7 +27,7 @@ def test_estimates_are_read(text: str, said: tuple[str, str, str]) -> None:
     [
         ("clicks=", "write change=…"),
         ("views=oracle", "write change=…"),
-        ("model+gamma", "mixed with history only"),
+        ("model+gamma", "write FOLDER.history or FOLDER.fitted"),
         ("clicks=fitted", "only change can be fitted"),
     ],
 )
