@@ -33,9 +33,20 @@ from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.models.file import load_model
 from salticus.models.training.recipe import Recipe, TimeSplit
 from salticus.models.training.run import ModelSpec, train_model
+from salticus.predict.base import ask
 from salticus.predict.poisson import PoissonSurvival
+from salticus.predict.rhythm import Rhythm
 from salticus.testing import START, blank_pages
-from salticus.types import Floats, Ints, Survival, changing, instant
+from salticus.types import (
+    CHANGED,
+    UNCHANGED,
+    Floats,
+    Ints,
+    Outcomes,
+    Survival,
+    changing,
+    instant,
+)
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 NOW = instant(START)
@@ -77,6 +88,21 @@ class Falling:
 def test_it_is_the_conditional_chance(age: int, days: float) -> None:
     chance = changing(Falling(), np.array([NOW - np.timedelta64(age, "D")]), NOW, days)
     np.testing.assert_allclose(chance, days / (1.0 + age + days))
+
+
+def test_hours_of_the_week_count_from_the_click_on() -> None:
+    """A curve that knows its week is asked about the hours after the click."""
+    pages, rhythm = blank_pages(1), Rhythm()
+    at = NOW - np.timedelta64(28, "D") + np.arange(28) * np.timedelta64(1, "D")
+    for k in range(1, 28):  # changes between midnight and one o'clock, nowhere else
+        for hour, changed in ((1, CHANGED), (24, UNCHANGED)):
+            when = at[k] + np.timedelta64(hour, "h")
+            since = when - np.timedelta64(1 if hour == 1 else 23, "h")
+            rhythm.learn(Outcomes.known(page=pages.ids, at=when, changed=changed, since=since))
+    curve = ask(rhythm, pages, START)
+    last = np.array([NOW - np.timedelta64(12, "h")])
+    night, noon = (changing(curve, last, NOW + np.timedelta64(h, "h"), 0.25)[0] for h in (-2, 8))
+    assert 0.0 <= noon < night <= 1.0
 
 
 # ---------------------------------------------------------------------------------------- the gate

@@ -180,6 +180,7 @@ def simulate(
 
 
 def about(stage: Stage) -> dict[str, Any]:
+    """Name, folder and size of the log that is replayed."""
     log = stage.log
     return {"name": log.about.name, "folder": str(log.folder), "pages": len(stage.truth)}
 
