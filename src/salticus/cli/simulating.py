@@ -61,7 +61,7 @@ def simulate(
     log: Path = options.LOG_FOLDER,
     policy: Texts = opt(
         None,
-        "A name, name@spacing, name_h, name_ml, name_mix, name_fit, or file.py:Class; may be repeated. "
+        "A name, name@spacing, name_h, _ml, _mix or _fit, or file.py:Class; may be repeated. "
         "[default: the peers]",
     ),
     budget: Texts = opt(None, "Visits: 10%, 0.1 or 5000; may be repeated. [default: 10%]"),
