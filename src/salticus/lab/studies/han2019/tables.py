@@ -18,7 +18,7 @@ _TITLES = {"seen": "Table 2: AUC on seen offers", "unseen": "Table 3: AUC on uns
 _SUBSETS = 20
 _T = 2.093  # Student's t of 19 degrees of freedom, 97.5 %
 _CLOSE = 0.01
-_WHY = "Ours is a synthetic market, with some thousand offers instead of a million."
+_WHY = "The market is synthetic, with some thousand offers instead of a million."
 
 
 def prediction_tables(log: Log, plan: ArenaSettings, told: Told) -> tuple[list[PaperTable], Row]:
