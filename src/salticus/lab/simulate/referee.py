@@ -8,6 +8,7 @@ from datetime import date, datetime
 
 import numpy as np
 
+from salticus.lab.simulate.arms import ArmRecord
 from salticus.lab.simulate.readers import Readership
 from salticus.lab.worlds.copies import SimulatedCopies
 from salticus.types import Floats, Ints, Outcomes, Purpose, Status, Tick, days_between, instant
@@ -30,7 +31,7 @@ class Score:
     page, by its id, `purposes` those for each purpose. `clicked` and `stale_clicks` count clicks
     one by one, where they may bring visits, and those that found a copy out of date; `windows` are
     the shares of them that found a fresh one, in every 6 h of the crawl. `cost` is what the visits
-    cost.
+    cost, `arms` what a bandit drew.
     """
 
     days: list[date] = field(default_factory=list)
@@ -54,6 +55,7 @@ class Score:
     cost: float = 0.0
     purposes: Counter[str] = field(default_factory=Counter)
     visited: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
+    arms: ArmRecord | None = field(default=None, repr=False)
 
     @property
     def visits_per_page_day(self) -> float:

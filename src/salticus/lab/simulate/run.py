@@ -18,6 +18,7 @@ from salticus.config import Budget, Config, Desk, Share, Span
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import RENDERED
 from salticus.crawl.parts import Given, Learner, Parts, make_parts
+from salticus.lab.simulate.arms import keep_all, record_of
 from salticus.lab.simulate.clairvoyant import Clairvoyant
 from salticus.lab.simulate.clicking import by_window, clicks_of
 from salticus.lab.simulate.estimates import Estimators, stretches
@@ -47,7 +48,9 @@ def run(
     referee, estimators = Referee(stage.readers, stage.score), Estimators(stage)
     world = _world(stage, estimators.demand, referee)
     teach(stage, world, estimators)
-    parts = _parts(stage, _policy(stage, world, named.policy), estimators.predictor, budget)
+    chooses = _policy(stage, world, named.policy)
+    keep_all(chooses)
+    parts = _parts(stage, chooses, estimators.predictor, budget)
     if stage.rules.frozen:
         parts = replace(parts, predictor=Frozen(parts.predictor))
     loop = Loop(world, parts, watchers=[referee, estimators, *watchers])
@@ -56,6 +59,7 @@ def run(
     asyncio.run(loop.run(stage.end))
     referee.close()
     _judge(stage, world, referee.score)
+    referee.score.arms = record_of(chooses)
     referee.score.seconds = time.perf_counter() - began
     return referee.score
 
