@@ -175,6 +175,11 @@ def is_predictor(word: str) -> bool:
     return word == HISTORY or word in predict.BUILTIN or ".py:" in word
 
 
+def is_model(word: str) -> bool:
+    """Whether a word names a folder with a model, to be asked about change."""
+    return word not in (ORACLE, FITTED) and not is_predictor(word)
+
+
 def checked_model(folder: Path, task: str) -> Path:
     """The folder, if its model foretells the task; InputError otherwise."""
     found = loaded(folder).manifest["task"]
@@ -220,7 +225,7 @@ def model_notes(stage: Stage) -> list[str]:
         model = word.partition("+")[0]
         if model == FITTED:
             notes.append(f"fitted to the history: {fitted(stage).traits.told()}")
-        elif model != ORACLE and not is_predictor(model):
+        elif is_model(model):
             notes += _notes_on(stage, Path(model))
     return list(dict.fromkeys(notes))
 

@@ -11,7 +11,17 @@ import numpy as np
 from salticus.lab.simulate.arms import ArmRecord
 from salticus.lab.simulate.readers import Readership
 from salticus.lab.worlds.copies import SimulatedCopies
-from salticus.types import Floats, Ints, Outcomes, Purpose, Status, Tick, days_between, instant
+from salticus.types import (
+    Bools,
+    Floats,
+    Ints,
+    Outcomes,
+    Purpose,
+    Status,
+    Tick,
+    days_between,
+    instant,
+)
 
 _WORKED = (Status.OK, Status.NOT_MODIFIED, Status.GONE)
 _FAILED = np.array([status not in _WORKED for status in Status])  # by the code of a status
@@ -30,7 +40,8 @@ class Score:
     over the visits, of the days since the page's last answer. `visited` counts the visits of each
     page, by its id, `purposes` those for each purpose. `clicked` and `stale_clicks` count clicks
     one by one, where they may bring visits, and those that found a copy out of date; `windows` are
-    the shares of them that found a fresh one, in every 6 h of the crawl. `cost` is what the visits
+    the shares of them that found a fresh one, in every 6 h of the crawl; `found_stale` says of each
+    click of the crawl whether it found a copy out of date. `cost` is what the visits
     cost, `arms` what a bandit drew.
     """
 
@@ -54,6 +65,7 @@ class Score:
     windows: list[float] = field(default_factory=list)
     cost: float = 0.0
     purposes: Counter[str] = field(default_factory=Counter)
+    found_stale: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_), repr=False)
     visited: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
     arms: ArmRecord | None = field(default=None, repr=False)
 

@@ -49,7 +49,7 @@ class Scale:
 
 
 SCALES = {
-    "tiny": Scale(240, 72, 5000, (0.1, 0.5), (0.01,), runs=1, quick=True),
+    "tiny": Scale(900, 50, 20_000, (0.1, 0.5), (0.01,), runs=1, quick=True),
     "small": Scale(2000, 253, 500_000, BUDGETS, (0.001, 0.003, 0.005, 0.01, 0.03), runs=2),
     "full": Scale(10_000, 253, 5_000_000, BUDGETS, TIGHT, runs=10),
 }
