@@ -101,6 +101,8 @@ def _world(stage: Stage, demand: DemandSource, referee: Referee) -> Replay:
     made = Replay if rules.insta is None else ClickedReplay
     world = made(truth, demand, [referee], seed=seed, burden=burden)
     world.begin(stage.crawl)
+    if rules.empty:
+        return world
     if stage.past is None or rules.synced:
         world.sync(stage.crawl - rules.tick)
     else:
