@@ -266,9 +266,20 @@ def test_visits_that_tell_nothing_leave_both_sides_of_the_reward() -> None:
     status = np.array([Status.OK, Status.OK, Status.TIMEOUT, Status.OK], dtype=np.int8)
     changed = [CHANGED, CHANGED, CHANGED, UNKNOWN]
     made = np.array([True, False, True, True])
-    policy.learn(told(FOUR, [2, 0, 1, 3], changed, made=made, status=status))
+    since = instant(FOUR.tick.start) - np.timedelta64(1, "D")
+    policy.learn(told(FOUR, [2, 0, 1, 3], changed, made=made, status=status, since=since))
     a_step(policy, at(FOUR, 1), 1.0)
     assert [reward for _, reward in recorder.told] == [pytest.approx(1.0 / (4.2 / 4))]
+
+
+def test_the_first_visit_of_a_page_found_it_stale() -> None:
+    policy = PrintedPair()
+    recorder = heard(policy)
+    a_step(policy, FOUR, 1.0)
+    policy.learn(told(FOUR, [1, 0], [UNKNOWN, UNCHANGED]))
+    a_step(policy, at(FOUR, 1), 1.0)
+    mine, other = FOUR.demand[[1, 0]]
+    assert [reward for _, reward in recorder.told] == [pytest.approx(mine / (mine + other))]
 
 
 @pytest.mark.parametrize("purpose", [Purpose.EXPLORE, Purpose.INSTA, Purpose.LIMIT, Purpose.PANEL])

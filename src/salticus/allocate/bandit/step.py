@@ -42,15 +42,17 @@ class Step:
         return replace(self, tick=NONE, visits=0, page=[], stale=[])
 
     def learn(self, outcomes: Outcomes) -> None:
-        """Collect those visits of this step of which it is known whether the page had changed."""
+        """Collect those visits of this step of which it is known whether the page had changed; the
+        first visit of a page found it stale, for there was no copy."""
         asked = outcomes.purpose == Purpose.POLICY
         late = (outcomes.at.view(np.int64) < self.start) | (outcomes.visit <= self.before)
         mine = asked & ~late & (self.tick != NONE)
-        told = np.flatnonzero(mine & outcomes.answered & (outcomes.changed != UNKNOWN))
+        new = np.isnat(outcomes.since) & (outcomes.changed == UNKNOWN)
+        told = np.flatnonzero(mine & outcomes.answered & (new | (outcomes.changed != UNKNOWN)))
         self.latest = max(self.latest, int(outcomes.visit[asked].max(initial=-1)))
         self.visits += int(np.count_nonzero(mine))
         self.page.append(outcomes.page[told])
-        self.stale.append(outcomes.changed[told] == CHANGED)
+        self.stale.append(new[told] | (outcomes.changed[told] == CHANGED))
 
     def found(self) -> tuple[Ints, Bools]:
         """The pages of the visits that count, and which of them were stale."""
