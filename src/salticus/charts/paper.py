@@ -65,22 +65,41 @@ def _interval(row: Row) -> str | None:
 
 
 def drawn(drawing: Row, rows: list[Row]) -> Any:
-    """A chart of its points, or else of the rows of its table."""
-    points = list(drawing["points"]) or rows
+    """A chart of its points, or else of the rows of its table; one beside the other for panels."""
+    points, panel = list(drawing["points"]) or rows, drawing["panel"]
+    if drawing["colour"]:
+        points = [{**row, drawing["colour"]: str(row[drawing["colour"]])} for row in points]
+    channels = _channels(drawing, points)
+    if not panel:
+        return _marked(drawing, points, channels).properties(**_SIZE)
+    shown = []
+    for value in each(points, panel):
+        some = [row for row in points if row[panel] == value]
+        shown.append(_marked(drawing, some, channels).properties(title=str(value), **_PANEL))
+    return kit.beside(*shown)
+
+
+def _channels(drawing: Row, points: list[Row]) -> Row:
     title_x, title_y = drawing["titles"]
     scale: Row = {"scale": kit.LOG} if drawing["log"] else {}
-    y_scale: Row = scale or {"scale": kit.FREE} if drawing["kind"] != "bars" else scale
+    y_scale: Row = scale or ({} if drawing["kind"] == "bars" else {"scale": kit.FREE})
+    level: Row = {} if drawing["x"].endswith(":Q") else {"axis": {"labelAngle": 0}}
     channels = {
-        "x": kit.by(drawing["x"], title=title_x, sort=None, **scale),
+        "x": kit.by(drawing["x"], title=title_x, sort=None, **scale, **level),
         "y": kit.by(drawing["y"], title=title_y, **y_scale),
         "tooltip": [kit.by(drawing["x"]), kit.by(drawing["y"])],
     }
     if drawing["colour"]:
-        values = [str(value) for value in each(points, drawing["colour"])]
-        points = [{**row, drawing["colour"]: str(row[drawing["colour"]])} for row in points]
-        name = drawing["colour"].replace("_", " ")
-        channels["color"] = kit.colours(drawing["colour"], values, title=name)
-    return _panels(_marked(drawing, points, channels), drawing["panel"], points)
+        channels["color"] = _colours(drawing["colour"], each(points, drawing["colour"]))
+    return channels
+
+
+def _colours(name: str, values: list[str]) -> Row:
+    """A colour each, or where there are too many a scale in their order."""
+    title = name.replace("_", " ")
+    if len(values) <= len(kit.COLOURS):
+        return kit.colours(name, values, title=title)
+    return kit.by(f"{name}:O", title=title, scale={"scheme": "viridis", "domain": values})
 
 
 def _marked(drawing: Row, points: list[Row], channels: Row) -> Any:
@@ -88,20 +107,9 @@ def _marked(drawing: Row, points: list[Row], channels: Row) -> Any:
         return kit.lines(points, **channels)
     apart = {"xOffset": f"{drawing['colour']}:N"} if drawing["colour"] else {}
     if drawing["kind"] == "bars":
-        return kit.plot(points, **channels, **apart).mark_bar()
+        colour = {} if drawing["colour"] else {"color": kit.BLUE}
+        return kit.plot(points, **channels, **apart).mark_bar(**colour)
     bounds = {"y": {**channels["y"], "field": "low"}, "y2": "high:Q"}
     known = [row for row in points if row.get("low") is not None]
     spans = kit.plot(known, **{**channels, **bounds}, **apart).mark_rule()
     return kit.layered(spans, kit.plot(points, **channels, **apart).mark_point(filled=True))
-
-
-def _panels(chart: Any, name: str, points: list[Row]) -> Any:
-    if not name:
-        return chart.properties(**_SIZE)
-    shown = [
-        chart.transform_filter({"field": name, "equal": value}).properties(
-            title=str(value), **_PANEL
-        )
-        for value in each(points, name)
-    ]
-    return kit.beside(*shown)

@@ -17,12 +17,15 @@ from salticus.crawl.census import Census
 from salticus.errors import InputError
 from salticus.models.file import Saved
 from salticus.models.training.metrics import auc, calibration_error, log_loss, reliability
+from salticus.models.traits import Traits
 from salticus.predict.base import ask
-from salticus.predict.modelled import Modelled, Sources
+from salticus.predict.modelled import Sources
+from salticus.predict.retrace import ticks
 from salticus.predict.rhythm import Rhythm
+from salticus.predict.versioned import Versioned
 from salticus.store.base import Store
 from salticus.types import UNKNOWN, Outcomes, Pages, Purpose, Tick
-from salticus.types.arrays import NEVER, Bools, Floats, Ints, days_between, instant, moment
+from salticus.types.arrays import NEVER, Bools, Floats, Ints, days_between, instant
 
 FAIR = np.array([Purpose.EXPLORE, Purpose.PANEL], dtype=np.int8)
 _MOST = 50.0  # times the usual weight
@@ -58,7 +61,11 @@ class Foretold:
         return {name: float(x) if np.isfinite(x) else None for name, x in found.items()}
 
 
-async def contest(store: Store, rivals: Sequence[Saved | None], when: JudgedTime) -> Foretold:
+Rival = Saved | Traits | None
+"""A model, traits, or nothing but the rhythm."""
+
+
+async def contest(store: Store, rivals: Sequence[Rival], when: JudgedTime) -> Foretold:
     """Replay the stored visits as the loop would have lived through them, with each rival.
 
     None is the predictor of the cold start. Until `when.start` it alone learns; then each rival
@@ -67,14 +74,14 @@ async def contest(store: Store, rivals: Sequence[Saved | None], when: JudgedTime
     """
     crowd = _Crowd(await _pages(store, when.start))
     rhythm = Rhythm()
-    for now, outcomes in _ticks(store.history(), None, instant(when.start), _DAY):
+    for now, outcomes in ticks(store.history(), _DAY, end=when.start):
         rhythm.meet(crowd.pages(now), now)
         rhythm.learn(outcomes)
         crowd.learn(outcomes)
     sources = Sources(store.facts, lambda: _before(store.history(), when.start))
     predictors = [_rival(rhythm, saved, sources) for saved in rivals]
     changed, chances, propensity = [], [], []
-    for now, outcomes in _ticks(store.history(), when.start, instant(when.end), when.tick):
+    for now, outcomes in ticks(store.history(), when.tick, when.start, when.end):
         pages = crowd.pages(now)
         judged = _judged(outcomes, crowd)
         rows, ages = crowd.rows(judged.page), days_between(judged.since, judged.at)
@@ -173,33 +180,13 @@ def _judged(outcomes: Outcomes, crowd: _Crowd) -> Outcomes:
     return outcomes.take(known & (crowd.answer[crowd.rows(outcomes.page)] == outcomes.since))
 
 
-def _rival(rhythm: Rhythm, saved: Saved | None, sources: Sources) -> Modelled:
-    rival = Modelled(sources)
+def _rival(rhythm: Rhythm, saved: Rival, sources: Sources) -> Versioned:
+    rival = Versioned(sources)
     blank = {f"told_{name}": column for name, column in rival.told_.state().items()}
     state = {name: np.array(column) for name, column in rhythm.state().items()}
     rival.restore({**state, **blank})
     rival.employ(saved)
     return rival
-
-
-def _ticks(
-    history: Iterator[Outcomes], start: datetime | None, end: np.datetime64, length: timedelta
-) -> Iterator[tuple[datetime, Outcomes]]:
-    """The outcomes of [start, end) tick by tick, from the first on if no start is given."""
-    step, waiting = np.timedelta64(length // timedelta(microseconds=1), "us"), None
-    now = None if start is None else instant(start)
-    for chunk in history:
-        some = chunk.take((chunk.at < end) & (chunk.at >= (chunk.at[0] if now is None else now)))
-        if not len(some):
-            continue
-        now = some.at[0] if now is None else now
-        waiting = some if waiting is None else waiting.join(some)
-        while len(waiting) and waiting.at[-1] >= now + step:
-            due = int(np.searchsorted(waiting.at, now + step))
-            yield moment(now), waiting.take(np.arange(due))
-            waiting, now = waiting.take(np.arange(due, len(waiting))), now + step
-    if waiting is not None and now is not None and len(waiting):
-        yield moment(now), waiting
 
 
 def _before(history: Iterator[Outcomes], end: datetime) -> Iterator[Outcomes]:

@@ -104,6 +104,7 @@ class Contest:
             "page_freshness": spread(entry.values("midnight")),
             "page_freshness_ticks": spread(entry.values("ticks")),
             "untouched": spread(entry.values("untouched")),
+            "young": _young(entry),
             "staleness_age_days": round(entry.mean("age"), 6),
             "harmonic_staleness": round(entry.mean("harmonic"), 6),
             "visits_per_page_day": round(entry.mean("visits_per_page_day"), 6),
@@ -121,6 +122,15 @@ class Contest:
         if self.rules["insta"] is not None:
             row |= _clicked(entry)
         return row if entry.bound is None else {**row, "bound": round(entry.bound, 6)}
+
+
+def _young(entry: ContestEntry) -> dict[str, float | None]:
+    """Clicks on pages younger than a week (mean of the runs), and how many found them fresh."""
+    clicks, fresh = np.sum([score.young for score in entry.scores], axis=0).tolist()
+    return {
+        "clicks": round(clicks / len(entry.scores), 3),
+        "click_freshness": round(fresh / clicks, 6) if clicks else None,
+    }
 
 
 def _clicked(entry: ContestEntry) -> dict[str, Any]:
@@ -173,6 +183,7 @@ def simulate(
 
 
 def about(stage: Stage) -> dict[str, Any]:
+    """Name, folder and size of the log that is replayed."""
     log = stage.log
     return {"name": log.about.name, "folder": str(log.folder), "pages": len(stage.truth)}
 

@@ -206,7 +206,7 @@ def figure_11(rows: Sequence[Row]) -> list[PaperTable]:
                 "offers": row["group"],
                 "history": row["history"],
                 "model": NAMES[row["gate"]],
-                "level": f"F uniform, {float(row['at_budget']):.0%}",
+                "level": f"{float(row['at_budget']):.0%}",
                 "freshness": row["freshness"],
             },
             Measured(row["saving"], row["low"], row["high"]),
@@ -216,7 +216,7 @@ def figure_11(rows: Sequence[Row]) -> list[PaperTable]:
     drawings = []
     for history in SIGHTS.values():
         points = [row for row in told if row["history"] == history and row["ours"] is not None]
-        titles = (f"level of freshness ({history})", "share of the visits saved")
+        titles = (f"as fresh as uniform visits at this share ({history})", "visits saved")
         if points:
             drawings.append(
                 Drawing("points", "level:N", "ours:Q", "model", "offers", titles, points=points)
