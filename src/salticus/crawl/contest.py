@@ -150,6 +150,7 @@ def verdict(found: Foretold, least: int) -> tuple[bool, str]:
 
 
 def losses(found: Foretold, which: int) -> Floats:
+    """The log loss of a predictor on each visit."""
     said = np.clip(found.chances[:, which], 1e-12, 1 - 1e-12)
     return -np.log(np.where(found.changed, said, 1 - said))
 
