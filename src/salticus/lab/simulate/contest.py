@@ -110,6 +110,7 @@ class Contest:
             "page_freshness": spread(entry.values("midnight")),
             "page_freshness_ticks": spread(entry.values("ticks")),
             "untouched": spread(entry.values("untouched")),
+            "young": _young(entry),
             "staleness_age_days": round(entry.mean("age"), 6),
             "harmonic_staleness": round(entry.mean("harmonic"), 6),
             "visits_per_page_day": round(entry.mean("visits_per_page_day"), 6),
@@ -125,6 +126,15 @@ class Contest:
         if self.rules["insta"] is not None:
             row |= _clicked(entry)
         return row if entry.bound is None else {**row, "bound": round(entry.bound, 6)}
+
+
+def _young(entry: ContestEntry) -> dict[str, float | None]:
+    """Clicks on pages younger than a week (mean of the runs), and how many found them fresh."""
+    clicks, fresh = np.sum([score.young for score in entry.scores], axis=0).tolist()
+    return {
+        "clicks": round(clicks / len(entry.scores), 3),
+        "click_freshness": round(fresh / clicks, 6) if clicks else None,
+    }
 
 
 def _clicked(entry: ContestEntry) -> dict[str, Any]:

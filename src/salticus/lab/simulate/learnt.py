@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 
+from salticus.lab.simulate.fitted import FittedReplay
 from salticus.lab.simulate.forecasts import Forecasts, KnownPages
 from salticus.predict.mixed import Mixed
 from salticus.predict.poisson import PoissonSurvival
-from salticus.predict.rhythm import Rhythm, RhythmSurvival
+from salticus.predict.rhythm import RhythmSurvival
 from salticus.types import Floats, Ints, Outcomes, Pages, instant
 from salticus.types.dates import HOUR_US
 from salticus.types.state import State
@@ -60,9 +62,15 @@ class Learnt(Mixed):
     """
 
     def __init__(
-        self, forecasts: Forecasts, known: KnownPages, since: datetime, *, daily: bool = False
+        self,
+        forecasts: Forecasts,
+        known: KnownPages,
+        since: datetime,
+        *,
+        daily: bool = False,
+        **history: Any,
     ) -> None:
-        super().__init__()
+        super().__init__(**history)
         self.forecasts, self.known, self.since, self.daily = forecasts, known, since, daily
         self._news = np.zeros(len(known.ids), dtype=np.int64)  # hour of the latest; -1: none
         self._hour = -1  # of the last question
@@ -74,7 +82,7 @@ class Learnt(Mixed):
         hour, rows = _hour(now), self.known.rows(pages.ids)
         if self.daily and hour // _DAY_H > self._hour // _DAY_H:
             self._news[rows] = np.maximum(self._news[rows], self._hour)
-        self._ask(Rhythm.survival(self, pages, now), pages.ids, rows, hour)
+        self._ask(super().survival(pages, now), pages.ids, rows, hour)
 
     def survival(self, pages: Pages, now: datetime) -> RhythmSurvival:
         return self.blend(super().survival(pages, now), pages.ids)
@@ -105,6 +113,10 @@ class Learnt(Mixed):
     def restore(self, state: State) -> None:
         super().restore(state)
         self._news, self._hour = state["news"].copy(), int(state["hour"])
+
+
+class LearntBesideFitted(Learnt, FittedReplay):
+    """A model beside a rhythm whose traits were fitted."""
 
 
 def _hour(now: datetime) -> int:

@@ -34,7 +34,8 @@ class Estimates:
     `history`: the predictor of the rules; the mean of the trailing 30 days. The name of a
     predictor: that one. `oracle`: what will turn out to be true on average. A folder: the model in
     it, alone;
-    ``FOLDER+history``: model and history, with a weight that is learnt.
+    ``FOLDER+history``: model and history, with a weight that is learnt; ``FOLDER+fitted``: the
+    model and a rhythm fitted to the history.
     """
 
     change: str = HISTORY
@@ -58,11 +59,9 @@ class Estimates:
             found[name or "change"] = word
         for name, word in found.items():
             beside = word.partition("+")[2]
-            if "+" in word and beside != HISTORY:
-                raise ConfigError(
-                    f"{name}={word}: a model is mixed with history only, as FOLDER+history"
-                )
-            if name != "change" and word == FITTED:
+            if "+" in word and beside not in (HISTORY, FITTED):
+                raise ConfigError(f"{name}={word}: write FOLDER+history or FOLDER+fitted")
+            if name != "change" and FITTED in (word, beside):
                 raise ConfigError(f"{name}={word}: only change can be fitted")
         return cls(**found)
 

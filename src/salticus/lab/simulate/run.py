@@ -44,7 +44,7 @@ def run(
     began = time.perf_counter()
     named = contestant(policy, stage.rules.models)
     stage = replace(stage, rules=ruled(stage.rules, named))
-    referee, estimators = Referee(stage.readers, stage.score), Estimators(stage)
+    referee, estimators = Referee(stage.readers, stage.score, stage.truth.born), Estimators(stage)
     world = _world(stage, estimators.demand, referee)
     teach(stage, world, estimators)
     parts = _parts(stage, _policy(stage, world, named.policy), estimators.predictor, budget)
