@@ -61,7 +61,7 @@ def simulate(
     log: Path = options.LOG_FOLDER,
     policy: Texts = opt(
         None,
-        "A name, name@spacing, name_h, name_ml, name_mix, or file.py:Class; may be repeated. "
+        "A name, name@spacing, name_h, _ml, _mix or _fit, or file.py:Class; may be repeated. "
         "[default: the peers]",
     ),
     budget: Texts = opt(None, "Visits: 10%, 0.1 or 5000; may be repeated. [default: 10%]"),
@@ -89,7 +89,7 @@ def simulate(
         "change=…,clicks=…,impressions=…: history, a predictor, fitted, oracle, a MODEL, or "
         "MODEL+history.",
     ),
-    models: Path | None = opt(None, "Folder of the models that POLICY_ml and POLICY_mix use."),
+    models: Path | None = opt(None, "Folder of the models that POLICY_ml, _mix and _fit use."),
     history: str | None = opt(None, "Observed only. [default: 60d]"),
     warmup: str | None = opt(None, "Crawled, not scored. [default: 15d]"),
     days: int | None = opt(None, "Days scored. [default: 30]", min=1),
