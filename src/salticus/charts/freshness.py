@@ -166,7 +166,8 @@ def requests_table(report: Row) -> Table:
     The last column is the share of the requests that the gate saves at the freshness of the
     uniform one's line of that share.
     """
-    saved = {(row["gate"], row["at_budget"]): row["saving"] for row in report["savings"]}
+    every = [row for row in report["savings"] if row["group"] == "all"]
+    saved = {(row["gate"], row["at_budget"]): row["saving"] for row in every}
     columns: dict[str, Any] = {
         "gate": "gate",
         "share to send": "budget",
@@ -188,7 +189,7 @@ def write_requests(report: Row, path: Path) -> None:
     sheet.heading("Freshness in time")
     sheet.chart(_in_time(rows), "Windows of 6 hours, median over the runs; a line a share.")
     sheet.heading("All figures").table(*requests_table(report))
-    header = ("gate", "against", "at its share", "freshness")
+    header = ("gate", "against", "at its share", "offers", "freshness")
     _savings(sheet, report, "Requests saved at equal freshness", header)
     sheet.write(path)
 

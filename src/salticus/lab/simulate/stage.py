@@ -28,11 +28,13 @@ _USUAL = {"history": 60 * _DAY, "warmup": 15 * _DAY, "days": 30 * _DAY}
 @dataclass(frozen=True, slots=True)
 class InstaSettings:
     """InstaCrawl beside the policy, as in the `[desk]` settings: a `share` of the visits is set
-    aside for clicks, of which the `gate` lets `gate_share` through."""
+    aside for clicks, of which the `gate` lets `gate_share` through: by how likely the copy is out
+    of date, or with a `horizon` how likely the page changes within so long."""
 
     share: float
     gate: str = "instacrawl"
     gate_share: float = 0.2
+    horizon: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,8 @@ class SimulationSettings:
     estimates rest on: "own" (the history was watched step by step, then the policy's own visits;
     every copy is fresh at the start), "partial" (the log's visits are the history, then the
     policy's own), "full" (the whole log up to yesterday, whatever is visited) or "logged" (the
-    log's visits, likewise). With `frozen`, predictors learn nothing after the history. `runs`
+    log's visits, likewise). With `frozen`, predictors learn nothing after the history;
+    with `synced` every copy is fresh at the start also where the log's crawler held others. `runs`
     not given are 5 where something is drawn or imputed anew in each, else 1. The share `explore` of
     the visits goes to pages drawn by a coin of their own.
 
@@ -67,6 +70,7 @@ class SimulationSettings:
     models: Path | None = None
     observe: str = "own"
     frozen: bool = False
+    synced: bool = False
     explore: float = 0.0
     insta: InstaSettings | None = None
     delay: timedelta | None = None
