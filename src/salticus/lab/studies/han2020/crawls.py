@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 from salticus.config import Budget
@@ -14,6 +12,7 @@ from salticus.exchange.folder import Log
 from salticus.lab.simulate.compare import ContestEntry
 from salticus.lab.simulate.contest import Told, simulate
 from salticus.lab.simulate.stage import SimulationSettings
+from salticus.lab.studies.paper import in_processes
 
 Crawled = dict[tuple[str, float], ContestEntry]
 """What a policy achieved at a budget, by both."""
@@ -41,18 +40,8 @@ def crawl_all(
     found: Crawled = {}
     notes: dict[str, None] = {}
     work = partial(Crawls.entries, log=log, rules=rules)
-    for task, (entries, said) in zip(tasks, _mapped(work, tasks, jobs), strict=True):
+    for task, (entries, said) in zip(tasks, in_processes(work, tasks, jobs), strict=True):
         told(f"crawled: {task.policy}, {len(task.budgets)} budgets")
         found |= entries
         notes |= dict.fromkeys(said)
     return found, list(notes)
-
-
-def _mapped(
-    work: partial[tuple[Crawled, tuple[str, ...]]], tasks: Sequence[Crawls], jobs: int
-) -> Iterator[tuple[Crawled, tuple[str, ...]]]:
-    if jobs <= 1:
-        yield from map(work, tasks)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(work, tasks)
