@@ -19,12 +19,13 @@ from salticus.features.names import chosen
 from salticus.features.past import FeatureStream
 from salticus.features.seen import pages_of, seen_events
 from salticus.store.sqlite.store import SqliteStore
-from salticus.types import NewPage, Observation, Outcomes, Record, Value
+from salticus.types import Count, NewPage, Observation, Outcomes, Record, Value
 
 HOUR = 3_600_000_000
 START = 20_500 * 24 * HOUR
 PAGES = 5
-NAMES = chosen("visits", "both").dense
+PRICED = ("price", "price_place", "move", "in_stock")
+NAMES = tuple(name for name in chosen("full", "both").dense if name not in PRICED)
 URLS = [f"http://shop{n % 2}.example/{n}" for n in range(PAGES)]
 
 WORDS = st.sampled_from(["a", "b", "a > c"])
@@ -37,6 +38,12 @@ VISIT = st.tuples(
     st.sampled_from(["ok", "ok", "not_modified", "timeout", "gone"]),
     st.sampled_from([True, False]),
     FIELDS,
+)
+CLICKS = st.lists(
+    st.tuples(
+        st.integers(0, 1700), st.integers(0, PAGES - 1), st.integers(0, 3), st.integers(0, 5)
+    ),
+    max_size=12,
 )
 
 
@@ -73,7 +80,7 @@ def batch(store: SqliteStore, folder: Path, ids: Any, hour: int) -> Any:
     export_log(store.scan, folder, name="crawl")
     log = Log(folder)
     pages = as_crawled(pages_of(log))
-    past = FeatureStream(groups_of(pages), full=False, demand=False)
+    past = FeatureStream(groups_of(pages), full=False, demand=log.has("demand"))
     for events in seen_events(log, pages, "partial"):
         past.learn(events)
     rows = np.searchsorted(pages["page_id"].to_numpy(), ids)
@@ -93,15 +100,19 @@ def streamed(following: Following, store: SqliteStore, hour: int) -> tuple[Any, 
     st.lists(VISIT, min_size=1, max_size=40, unique_by=lambda v: v[:2]).map(
         lambda rows: sorted(rows, key=lambda row: row[:2])
     ),
+    CLICKS.map(sorted),
     st.data(),
 )
-def test_streaming_features_are_those_of_the_exported_log(rows: list[Any], data: Any) -> None:
-    """With irregular visits, failures, births and pages that turn out to be something else."""
+def test_streaming_features_are_those_of_the_exported_log(
+    rows: list[Any], clicks: list[Any], data: Any
+) -> None:
+    """With irregular visits, failures, births, clicks and pages that turn out to be something
+    else."""
 
     async def crawl(place: Path) -> None:
         store = await SqliteStore.open(place / "s.db")
         await store.add([NewPage(url) for url in URLS], at=0)
-        following, left = Following(), observed(rows)
+        following, left, waiting, mark = Following(), observed(rows), clicks, 0
         for stop in range(2):
             cut = data.draw(st.integers(0, len(left))) if stop == 0 else len(left)
             due, left = left[:cut], left[cut:]
@@ -115,6 +126,12 @@ def test_streaming_features_are_those_of_the_exported_log(rows: list[Any], data:
                     following = again
                 due = due[some:]
             hour = left[0].at // HOUR if left else START // HOUR + 1700
+            early = [row for row in waiting if START // HOUR + row[0] < hour]
+            waiting = waiting[len(early) :]
+            await store.count([Count(URLS[p], START + h * HOUR, c, i) for h, p, c, i in early])
+            counts = await store.counts(mark)
+            following.count(counts)
+            mark = counts.last
             ids, mine = streamed(following, store, hour)
             theirs = batch(store, place / f"log{stop}", ids, hour)
             np.testing.assert_array_equal(mine, theirs)

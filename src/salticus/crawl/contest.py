@@ -18,12 +18,15 @@ from salticus.errors import InputError
 from salticus.models.file import Saved
 from salticus.models.training.metrics import auc, calibration_error, log_loss, reliability
 from salticus.predict.base import ask
-from salticus.predict.modelled import Modelled, Sources
+from salticus.predict.followed import Followed, PastCounts, Sources
+from salticus.predict.modelled import Modelled
 from salticus.predict.rhythm import Rhythm
 from salticus.store.base import Store
 from salticus.types import UNKNOWN, Outcomes, Pages, Purpose, Tick
 from salticus.types.arrays import NEVER, Bools, Floats, Ints, days_between, instant, moment
+from salticus.types.dates import HOUR_US
 
+EVER = 2**62  # a number above all rows of counts
 FAIR = np.array([Purpose.EXPLORE, Purpose.PANEL], dtype=np.int8)
 _MOST = 50.0  # times the usual weight
 SLACK = 0.01  # by which AUC and calibration error may be worse
@@ -71,10 +74,16 @@ async def contest(store: Store, rivals: Sequence[Saved | None], when: JudgedTime
         rhythm.meet(crowd.pages(now), now)
         rhythm.learn(outcomes)
         crowd.learn(outcomes)
-    sources = Sources(store.facts, lambda: _before(store.history(), when.start))
+    sources = sources_before(store, when.start)
     predictors = [_rival(rhythm, saved, sources) for saved in rivals]
+    counts = PastCounts(store.past_counts(EVER))
+    for _ in counts.until(hour_of(when.start)):
+        pass  # they have been told
     changed, chances, propensity = [], [], []
     for now, outcomes in _ticks(store.history(), when.start, instant(when.end), when.tick):
+        for some in counts.until(hour_of(now)):
+            for each in predictors:
+                each.followed.count(some)
         pages = crowd.pages(now)
         judged = _judged(outcomes, crowd)
         rows, ages = crowd.rows(judged.page), days_between(judged.since, judged.at)
@@ -90,6 +99,20 @@ async def contest(store: Store, rivals: Sequence[Saved | None], when: JudgedTime
         return Foretold(chances=np.empty((0, len(rivals))))
     weight = _weights(np.concatenate(propensity))
     return Foretold(np.concatenate(changed), np.concatenate(chances), weight)
+
+
+def sources_before(store: Store, end: datetime) -> Sources:
+    """Where models look up what was known of a store's pages at a time."""
+    return Sources(
+        store.facts,
+        lambda: _before(store.history(), end),
+        lambda until: PastCounts(store.past_counts(EVER)).until(hour_of(end)),
+    )
+
+
+def hour_of(when: datetime) -> int:
+    """The UTC hour, since 1970."""
+    return int(instant(when).astype(np.int64)) // HOUR_US
 
 
 def _weights(propensity: Floats) -> Floats:
@@ -174,7 +197,7 @@ def _judged(outcomes: Outcomes, crowd: _Crowd) -> Outcomes:
 
 
 def _rival(rhythm: Rhythm, saved: Saved | None, sources: Sources) -> Modelled:
-    rival = Modelled(sources)
+    rival = Modelled(Followed(sources))
     blank = {f"told_{name}": column for name, column in rival.told_.state().items()}
     state = {name: np.array(column) for name, column in rhythm.state().items()}
     rival.restore({**state, **blank})

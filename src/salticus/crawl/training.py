@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from salticus.config import Config
 from salticus.crawl.contest import FAIR, Foretold, JudgedTime, contest, verdict
 from salticus.crawl.opening import Crawl, open_crawl
+from salticus.crawl.parts import registry_of
 from salticus.crawl.retraining import end_with_parent
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
@@ -95,11 +95,6 @@ async def compare(crawl: Crawl, versions: tuple[int, int]) -> tuple[Foretold, Ju
     registry = registry_of(crawl.config)
     rivals = [None if n == NONE else load_model(registry.path(n)) for n in versions]
     return await contest(crawl.store, rivals, when), when
-
-
-def registry_of(config: Config) -> Registry:
-    """Where the models of a crawl are kept."""
-    return Registry(Path(config.models.path))
 
 
 def crawled_log(store: VisitStore, folder: Path) -> Log:

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from salticus.features.events import Answered, Crawler
+from salticus.features.events import Answered, Crawler, EventKind, make_events
 from salticus.features.groups import Groups, numbered
 from salticus.features.metadata import Hashes, hashes
 from salticus.features.names import EDGES
 from salticus.features.past import FeatureStream
-from salticus.types import CHANGED, Bools, Inputs, Ints, Outcomes, distinct
+from salticus.types import CHANGED, Bools, Counts, Inputs, Ints, Outcomes, distinct
 from salticus.types.dates import HOUR_US
 from salticus.types.frames import pl
 from salticus.types.state import State, part_of, places
@@ -29,14 +29,16 @@ _KEPT = ("ids", "host", "brand", "category", "country", "touched")
 
 
 class Following:
-    """Learns the outcomes of visits, and tells the features of the pages that have answered.
+    """Learns the outcomes of visits and what was counted of clicks, and tells features of pages.
 
-    A page is born with its first answer; there are no prices and no clicks. Law: when every page
-    that is `touched` has been placed, the features are, bit for bit, those of the batch over the
-    log that is exported from the same store, with `as_crawled` pages. An answer that comes to be
-    known only after its hour was read counts in the hour of that reading.
+    A page is born with its first answer; of one that was only met no more is known than what it is.
+    There are no prices. Law: when every page that is `touched` has been placed, the features are,
+    bit for bit, those of the batch over the log that is exported from the same store, with
+    `as_crawled` pages. An answer or a click that comes to be known only after its hour was read
+    counts in the hour of that reading.
 
-    Cost: some 240 bytes a page, and 21 bytes for every answer of the last month.
+    Cost: some 240 bytes a page, and 21 bytes for every answer, and every hour of a page with
+    clicks, of the last month.
     """
 
     def __init__(self, edges: tuple[int, ...] = EDGES) -> None:
@@ -63,15 +65,29 @@ class Following:
         if not len(seen):
             return
         row, at = self._met(seen.page), seen.at.view(np.int64)
-        order = np.lexsort((at, row))
+        new = np.flatnonzero(at > self._crawler.answer[row])
+        order = new[np.lexsort((at[new], row[new]))]
         row, at, changed = row[order], at[order], (seen.changed == CHANGED)[order]
-        new = at > self._crawler.answer[row]
-        row, at, changed = row[new], at[new], changed[new]
         unknown = np.full(len(row), np.nan, dtype=np.float32)
         events = self._crawler.learn(Answered(row, at, changed, unknown, unknown))
         late = replace(events, hour=np.maximum(events.hour, self.hour))
         self._past.learn(late.ordered())
         self._touched[row] = True
+
+    def count(self, counts: Counts) -> None:
+        """Take clicks and impressions, each row once."""
+        if not len(counts):
+            return
+        if not self._past.demand:
+            self._past.with_demand()
+        row, hour = self._met(counts.page), counts.at.view(np.int64) // HOUR_US
+        told = (each.astype(np.float32) for each in (counts.clicks, counts.impressions))
+        late = np.maximum(hour, self.hour)
+        self._past.learn(make_events(EventKind.DEMAND, late, row, *told).ordered())
+
+    def meet(self, ids: Ints) -> None:
+        """Let pages be known that have not answered yet."""
+        self._met(ids)
 
     def touched(self) -> Ints:
         """The pages whose facts may be others than those known here, by id."""
@@ -105,7 +121,7 @@ class Following:
         return self._past.read(rows, np.full(len(rows), self.hour))
 
     def rows(self, ids: Ints) -> tuple[Ints, Bools]:
-        """The row of each page, and whether it has one: whether it has answered."""
+        """The row of each page, and whether it has one: whether it was met."""
         at, known = places(self._sorted, ids)
         return self._row[at] if len(self) else at, known
 
@@ -117,6 +133,7 @@ class Following:
         past = {f"past_{name}": column for name, column in self._past.state().items()}
         own = {name: getattr(self, f"_{name}").copy() for name in _KEPT}
         own |= {"answer": self._crawler.answer.copy(), "hour": np.array(self.hour)}
+        own |= {"demand": np.array(self._past.demand)}
         names = {"hosts": list(self._hosts), "countries": self._countries}
         return past | own | {name: np.array(each, np.str_) for name, each in names.items()}
 
@@ -131,11 +148,12 @@ class Following:
         self._countries = state["countries"].tolist()
         counted = len(state["past_own"])  # pages that came since are not placed yet
         groups = self._groups().take(np.arange(counted))
-        self._past = FeatureStream(groups, edges=self.edges, full=False, demand=False)
+        demand = bool(state["demand"])
+        self._past = FeatureStream(groups, edges=self.edges, full=False, demand=demand)
         self._past.restore(part_of(state, "past_"))
 
     def _met(self, ids: Ints) -> Ints:
-        """The row of each page, a new one if need be."""
+        """The row of each page, a new one if need be; its facts are not known yet."""
         row, known = self.rows(ids)
         if known.all():
             return row
@@ -144,7 +162,7 @@ class Following:
         self._crawler.grow(len(new))
         for name in _KEPT[1:]:
             column = getattr(self, f"_{name}")
-            none = 0 if column.dtype.kind in "ub" else -1
+            none = {"u": 0, "b": True}.get(column.dtype.kind, -1)
             setattr(self, f"_{name}", np.append(column, np.full(len(new), none, column.dtype)))
         self._index()
         return self.rows(ids)[0]

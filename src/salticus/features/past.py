@@ -92,6 +92,10 @@ class FeatureStream:
         self.groups = groups
         self._look_up()
 
+    def with_demand(self) -> None:
+        """Clicks are counted from now on, so that features of them are known."""
+        self.demand, self._day = True, -1
+
     def known(self, page: Ints) -> Ints:
         """How many observations there were of each page by the hour last read: hours watched if
         all is seen, else answers."""

@@ -1,74 +1,68 @@
-"""The predictor of a crawl: the rhythm, and beside it the model that the registry names."""
+"""What models serve in a crawl: for changes beside the rhythm, whichever the registry names."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.features.following import Facts
-from salticus.models.file import load_model
+from salticus.models.file import Saved, load_model
 from salticus.models.registry import NONE, Registry
-from salticus.predict.modelled import Modelled, Sources
-from salticus.types import Ints, Outcomes, Pages, moment
+from salticus.predict.followed import Followed
+from salticus.predict.modelled import Modelled
+from salticus.types import Outcomes, Pages, moment
 from salticus.types.state import State
 
 logger = logging.getLogger(__name__)
 
 
-class Serving(Modelled):
-    """`Modelled` by whichever model the registry says; looked up at every tick.
+class Served:
+    """Something that a model speaks in, whichever the registry says; looked up at every tick.
 
     Law: no model stops a crawl. One that is missing, of another version, damaged or says what is
-    no probability is passed over for the one that served before it, and at last for the rhythm,
-    which always learns; that is logged as an error and written into the registry's history, unless
-    somebody only looks on (`tells` is False).
+    no probability is passed over for the one that served before it, and at last for none; that is
+    logged as an error and written into the registry's history, unless somebody only looks on
+    (`tells` is False).
     """
 
-    def __init__(
-        self,
-        *,
-        registry: Registry,
-        facts: Callable[[Ints], Facts],
-        history: Callable[[], Iterator[Outcomes]],
-    ) -> None:
-        super().__init__(Sources(facts, history))
+    says = "foretells changes"
+    alone = "the rhythm alone"
+    model_: Saved | None
+
+    def __init__(self, registry: Registry) -> None:
         self.registry = registry
         self.version_ = NONE
         self.tells = True
         self._broken: set[int] = set()  # of which the registry could not be told
         self._unread = False  # the registry, at the last tick
 
-    def meet(self, pages: Pages, now: datetime) -> None:
+    def employ(self, saved: Saved | None) -> None:
+        """Let this model speak from now on, or none; InputError if it cannot."""
+        raise NotImplementedError
+
+    def go_on(self, saved: Saved) -> None:
+        """Let the model speak on that spoke when the state was kept that was restored."""
+        raise NotImplementedError
+
+    def look_back(self) -> None:
+        """Forget what the model is, and what it has made of the past."""
+        raise NotImplementedError
+
+    def _guarded(self, work: Callable[[], None], now: datetime) -> None:
+        """Choose, and work with the first of those named that can."""
         self._choose(now)
         while True:
             try:
-                super().meet(pages, now)
+                work()
                 return
             except Exception as error:
                 if self.version_ == NONE:
                     raise
                 self._pass_over(self.version_, error, now)
                 self._choose(now)
-
-    def learn(self, outcomes: Outcomes) -> None:
-        try:
-            super().learn(outcomes)
-        except Exception as error:
-            if self.version_ == NONE:
-                raise
-            self._pass_over(self.version_, error, moment(outcomes.at.max()))
-            self.employ(None)
-
-    def state(self) -> State:
-        return {**super().state(), "version": np.array(self.version_)}
-
-    def restore(self, state: State) -> None:
-        super().restore(state)
-        self.version_ = int(state["version"])
 
     def _choose(self, now: datetime) -> None:
         """Let the first speak that can, of those that the registry names."""
@@ -100,14 +94,14 @@ class Serving(Modelled):
             self.go_on(saved)
             return
         self.employ(saved)
-        before, self.version_ = _named(self.version_), version
+        before, self.version_ = self._named(self.version_), version
         if self.tells:
-            logger.warning("%s foretells changes from now on, not %s", _named(version), before)
+            logger.warning("%s %s from now on, not %s", self._named(version), self.says, before)
         self._tell(lambda: self.registry.note(now, "took over", version, f"from {before}"))
 
     def _pass_over(self, version: int, error: Exception, now: datetime) -> None:
         why = f"{type(error).__name__}: {error}"
-        self.model_ = self.following_ = None  # who knows what it has broken
+        self.look_back()  # who knows what it has broken
         logger.error("model %d cannot serve, another will: %s", version, why)
         if not self._tell(lambda: self.registry.spoil(version, why, now)):
             self._broken.add(version)
@@ -123,6 +117,32 @@ class Serving(Modelled):
             return False
         return True
 
+    def _named(self, version: int) -> str:
+        return self.alone if version == NONE else f"model {version}"
 
-def _named(version: int) -> str:
-    return "the rhythm alone" if version == NONE else f"model {version}"
+
+class Serving(Modelled, Served):
+    """`Modelled` by whichever model the registry says, else the rhythm, which always learns."""
+
+    def __init__(self, *, registry: Registry, followed: Followed) -> None:
+        Modelled.__init__(self, followed)
+        Served.__init__(self, registry)
+
+    def meet(self, pages: Pages, now: datetime) -> None:
+        self._guarded(lambda: Modelled.meet(self, pages, now), now)
+
+    def learn(self, outcomes: Outcomes) -> None:
+        try:
+            super().learn(outcomes)
+        except Exception as error:
+            if self.version_ == NONE:
+                raise
+            self._pass_over(self.version_, error, moment(outcomes.at.max()))
+            self.employ(None)
+
+    def state(self) -> State:
+        return {**super().state(), "version": np.array(self.version_)}
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.version_ = int(state["version"])

@@ -9,8 +9,8 @@ import msgspec
 from salticus.config import Config
 from salticus.crawl.contest import verdict
 from salticus.crawl.opening import Crawl
-from salticus.crawl.parts import predictor_of
-from salticus.crawl.training import compare, registry_of
+from salticus.crawl.parts import predictor_of, registry_of
+from salticus.crawl.training import compare
 from salticus.errors import InputError
 from salticus.models.registry import NONE, Event, Judgement
 

@@ -680,6 +680,9 @@ SELECT
     max(id)
 FROM (SELECT * FROM demand WHERE id > :after ORDER BY id LIMIT :limit);
 
+-- name: past_counts
+SELECT page, at, clicks, impressions, id FROM demand WHERE id <= :until ORDER BY at, id;
+
 -- name: insert_requests
 INSERT OR IGNORE INTO requests (id, page, at, score, propensity, sent, visit)
 SELECT
@@ -1021,11 +1024,13 @@ SELECT status, count(*) FROM pages WHERE status IS NOT NULL GROUP BY status;
 -- name: scan_pages
 SELECT
     pages.id AS page_id, url, pages.kind, host, tags, max_interval, demand,
-    coalesce(fields, '{}') AS fields
+    coalesce(fields, json_extract(told, '$.value.fields'), '{}') AS fields
 FROM pages LEFT JOIN "values" AS latest ON latest.visit = pages.value
 
 -- name: page_facts
-SELECT coalesce(pages.host, '') AS host, coalesce(fields, '{}') AS fields
+SELECT
+    coalesce(pages.host, '') AS host,
+    coalesce(fields, json_extract(told, '$.value.fields'), '{}') AS fields
 FROM json_each(:ids) AS asked
     LEFT JOIN pages ON pages.id = asked.value
     LEFT JOIN "values" AS latest ON latest.visit = pages.value

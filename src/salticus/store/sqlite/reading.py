@@ -25,6 +25,7 @@ from salticus.types import (
     PURPOSE,
     STATUS,
     Change,
+    Counts,
     Find,
     Findings,
     Floats,
@@ -193,6 +194,15 @@ def history(path: Path) -> Iterator[Outcomes]:
         cursor = db.execute(QUERIES["history"], {"never": NEVER_US})
         while columns := _next_columns(cursor, _FACTS):
             yield outcomes_of(*columns)
+
+
+def past_counts(path: Path, until: int) -> Iterator[Counts]:
+    """Counts in order of time, some ten thousand at once."""
+    with explained(path), closing(connect(path, read_only=True)) as db:
+        cursor = db.execute(QUERIES["past_counts"], {"until": until})
+        while columns := _next_columns(cursor, _FACTS):
+            page, at, clicks, shown, number = np.array(columns, dtype=np.int64)
+            yield Counts(page, at.view("M8[us]"), clicks, shown, int(number.max()))
 
 
 def _next_columns(cursor: sqlite3.Cursor, most: int) -> list[list[Any]]:
