@@ -17,11 +17,15 @@ from salticus.config import Budget
 from salticus.exchange.folder import Log
 from salticus.exchange.write import write_log
 from salticus.lab.simulate import SimulationSettings, simulate
-from salticus.lab.simulate.fitted import Fitted, FittedSurvival, Kin, Traits
-from salticus.lab.simulate.fitting import CHOICES, fitted, likeliest, log_loss, rehearsed
+from salticus.lab.simulate.fitted import AnsweringSurvival, FittedReplay
+from salticus.lab.simulate.fitting import fitted, log_loss, rehearsed
 from salticus.lab.simulate.named import Estimates
 from salticus.lab.simulate.stage import Stage, set_stage
+from salticus.models.training.traits import CHOICES, likeliest
+from salticus.models.traits import Traits
 from salticus.predict.base import ask
+from salticus.predict.fitted import Fitted, FittedSurvival
+from salticus.predict.kin import Kin
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.testing import blank_pages
 from salticus.types import DAY, Bools, Floats, Ints, Outcomes, Pages, Status, instant
@@ -123,7 +127,7 @@ def test_a_change_echoes_and_the_echo_dies_away() -> None:
 
 def test_a_failed_visit_makes_no_copy_fresh_and_silent_merchants_are_found_out() -> None:
     known = pages(4, 20.0)
-    predictor = taught(Fitted(Traits(), kin(0, 0, 0, 0)), known, random_visits(4, 20))
+    predictor = taught(FittedReplay(Traits(), kin(0, 0, 0, 0)), known, random_visits(4, 20))
     failed = replace(
         visited(np.array([0]), 20.0, 24.0, np.array([False])),
         status=np.array([Status.TIMEOUT], dtype=np.int8),
@@ -135,15 +139,15 @@ def test_a_failed_visit_makes_no_copy_fresh_and_silent_merchants_are_found_out()
     last = known.last_visit.copy()
     last[0] = at(24.0)
     curves = ask(predictor, replace(known, last_visit=last), now)
-    assert isinstance(before, FittedSurvival)
-    assert isinstance(curves, FittedSurvival)
+    assert isinstance(before, AnsweringSurvival)
+    assert isinstance(curves, AnsweringSurvival)
     ages = (at(25.0) - known.last_answer) / DAY
     np.testing.assert_allclose(curves.worth(ages, 1.0), before.worth(ages, 1.0))
     np.testing.assert_allclose(curves.unchanged(ages), before.unchanged(ages))
     for _ in range(50):
         predictor.learn(failed)
     hopeless = ask(predictor, replace(known, last_visit=last), now)
-    assert isinstance(hopeless, FittedSurvival)
+    assert isinstance(hopeless, AnsweringSurvival)
     assert (hopeless.answers < curves.answers).all()
     assert (hopeless.answers[0] < hopeless.answers[1:]).all()
 

@@ -63,7 +63,7 @@ class Shop:
         self.registry = Registry(folder / "models" / "click")
         self.registry.path(1).mkdir(parents=True)
         self.registry.judge(1, judged(promoted=True))
-        monkeypatch.setattr("salticus.predict.serving.load_model", lambda path: a_saved())
+        monkeypatch.setattr("salticus.predict.serving.load_version", lambda path: a_saved())
         self.store = MemoryStore()
         self.urls = [f"http://h{n % 2}/{n}" for n in range(N)]
         self.run(self.store.add([NewPage(url, "offer") for url in self.urls], at=epoch_us(START)))
@@ -211,7 +211,7 @@ def test_after_a_kill_demand_is_to_the_bit_what_it_would_have_been(shop: Shop) -
 def test_a_model_of_something_else_is_passed_over_loudly(
     shop: Shop, monkeypatch: Any, caplog: Any
 ) -> None:
-    monkeypatch.setattr("salticus.predict.serving.load_model", lambda path: a_saved("change"))
+    monkeypatch.setattr("salticus.predict.serving.load_version", lambda path: a_saved("change"))
     shop.wanted(1)
     assert "model 1 cannot serve, another will" in caplog.text
     assert shop.census.clicks is not None

@@ -17,7 +17,7 @@ from salticus.config import Rule
 from salticus.crawl.scout import Scout
 from salticus.predict.base import Predictor
 from salticus.predict.followed import Followed
-from salticus.predict.served_demand import CountedDemand, ServedDemand
+from salticus.predict.modelled_demand import CountedDemand, ModelledDemand
 from salticus.signals.demand import UNSAID, Demand
 from salticus.store.base import PageTable, Store
 from salticus.store.nouns import DROPPED
@@ -52,8 +52,8 @@ class Census:
         self.max_interval = max_interval
         self.numbered = tuple(rules)
         self.demand = Demand()
-        self.clicks: ServedDemand | None = None
-        self.impressions: ServedDemand | None = None
+        self.clicks: ModelledDemand | None = None
+        self.impressions: ModelledDemand | None = None
         self.followed: Followed | None = None
         self.scout = scout or Scout(store)
         self.hosts: list[str] = []
@@ -113,7 +113,7 @@ class Census:
             if self._table is not None:
                 self.scout.heed(counted, self._table.ids, self._table.last_answer)
 
-    def serve(self, followed: Followed | None, *demand: ServedDemand | None) -> None:
+    def serve(self, followed: Followed | None, *demand: ModelledDemand | None) -> None:
         """Let these be told what is counted, and models of clicks and impressions speak."""
         self.followed, (self.clicks, self.impressions) = followed, demand
 

@@ -9,10 +9,11 @@ from datetime import datetime
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.models.file import Saved, load_model
+from salticus.models.file import Saved
 from salticus.models.registry import NONE, Registry
+from salticus.models.traits import Traits, load_version
 from salticus.predict.followed import Followed
-from salticus.predict.modelled import Modelled
+from salticus.predict.versioned import Versioned
 from salticus.types import Outcomes, Pages, moment
 from salticus.types.state import State
 
@@ -30,7 +31,6 @@ class Served:
 
     says = "foretells changes"
     alone = "the rhythm alone"
-    model_: Saved | None
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
@@ -39,11 +39,16 @@ class Served:
         self._broken: set[int] = set()  # of which the registry could not be told
         self._unread = False  # the registry, at the last tick
 
-    def employ(self, saved: Saved | None) -> None:
+    @property
+    def speaks(self) -> bool:
+        """Whether a model does."""
+        raise NotImplementedError
+
+    def employ(self, saved: Saved | Traits | None) -> None:
         """Let this model speak from now on, or none; InputError if it cannot."""
         raise NotImplementedError
 
-    def go_on(self, saved: Saved) -> None:
+    def go_on(self, saved: Saved | Traits) -> None:
         """Let the model speak on that spoke when the state was kept that was restored."""
         raise NotImplementedError
 
@@ -67,7 +72,7 @@ class Served:
     def _choose(self, now: datetime) -> None:
         """Let the first speak that can, of those that the registry names."""
         for version in self._chain():
-            if version == self.version_ and (version == NONE or self.model_ is not None):
+            if version == self.version_ and (version == NONE or self.speaks):
                 return
             try:
                 self._employ(version, now)
@@ -89,7 +94,7 @@ class Served:
 
     def _employ(self, version: int, now: datetime) -> None:
         """Open a version and let it speak; if it is another than before, say so."""
-        saved = None if version == NONE else load_model(self.registry.path(version))
+        saved = None if version == NONE else load_version(self.registry.path(version))
         if version == self.version_ and saved is not None:
             self.go_on(saved)
             return
@@ -121,15 +126,15 @@ class Served:
         return self.alone if version == NONE else f"model {version}"
 
 
-class Serving(Modelled, Served):
-    """`Modelled` by whichever model the registry says, else the rhythm, which always learns."""
+class Serving(Versioned, Served):
+    """`Versioned` by whichever model the registry says, else the rhythm, which always learns."""
 
     def __init__(self, *, registry: Registry, followed: Followed) -> None:
-        Modelled.__init__(self, followed)
+        Versioned.__init__(self, followed)
         Served.__init__(self, registry)
 
     def meet(self, pages: Pages, now: datetime) -> None:
-        self._guarded(lambda: Modelled.meet(self, pages, now), now)
+        self._guarded(lambda: Versioned.meet(self, pages, now), now)
 
     def learn(self, outcomes: Outcomes) -> None:
         try:
