@@ -217,7 +217,7 @@ def test_a_contest_tells_what_was_fitted(stage: Stage) -> None:
     heard: list[str] = []
     found = simulate(stage.log, rules, ["leap"], [Budget(0.2, per_page=True)], heard.append)
     assert "fitting a rhythm to the history" in heard
-    assert any(re.search(r"fitted to the history: .*kin_prior", note) for note in found.notes)
+    assert any(re.search(r"fitted to the history: .*kin", note) for note in found.notes)
 
 
 def test_only_what_came_before_the_crawl_decides(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -206,12 +206,15 @@ class Sources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Models that learn from the crawl's own visits: where they lie, and how often one is trained.
+    """Models that learn from the crawl's own visits and clicks: where they lie, of which kind they
+    are, and how often they are trained.
 
-    A model takes over only if it was better on at least `least` visits to explore or of the panel.
+    A model takes over only if it was better on at least `least` visits to explore or of the panel;
+    one of clicks or impressions, on as many days of pages.
     """
 
     path: str = "models"
+    kind: Literal["trees", "dnn"] = "trees"
     retrain: Span = Span(days=1)  # world time; 0 = never
     least: int = 200
 

@@ -52,7 +52,14 @@ class Foretold:
     chances: Floats = field(default_factory=lambda: np.empty((0, 0)))
     weight: Floats = field(default_factory=lambda: np.empty(0))
 
-    def figures(self, which: int) -> dict[str, float | None]:
+    def __len__(self) -> int:
+        return len(self.changed)
+
+    def verdict(self, least: int) -> Decided:
+        """See `verdict`."""
+        return verdict(self, least)
+
+    def figures(self, which: int) -> Figures:
         """Log loss, AUC and expected calibration error of a predictor; None without meaning."""
         said = self.chances[:, which] if len(self.changed) else np.empty(0)
         found = {
@@ -192,7 +199,7 @@ def decided(better: tuple[float, float], figures: tuple[Figures, Figures], said:
 
 
 def losses(found: Foretold, which: int) -> Floats:
-    """Log loss of a predictor, visit by visit."""
+    """The log loss of a predictor on each visit."""
     said = np.clip(found.chances[:, which], 1e-12, 1 - 1e-12)
     return -np.log(np.where(found.changed, said, 1 - said))
 

@@ -1,7 +1,7 @@
-"""Two models of clicks (or impressions) on the latest days of a crawl: which one would have foretold
-them better, beside the counts, or would counts alone?
+"""Two models of clicks (or impressions) on the visits of a crawl: which would have foretold better?
 
-Every page counts on every day: who clicks does not depend on who is visited as visits do.
+Each speaks beside the same counts; counts alone are a rival too. All pages judge, on every day:
+unlike changes, clicks are known of pages that nobody visits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from salticus.predict.modelled_demand import CountedDemand, ModelledDemand
 from salticus.predict.retrace import ticks
 from salticus.signals.demand import Demand
 from salticus.store.base import Store
-from salticus.types import KINDS, Counts, Floats, Pages, Tick, instant
+from salticus.types import KINDS, Floats, Pages, Tick, instant
 from salticus.types.state import places
 
 _DAY = timedelta(days=1)
@@ -46,8 +46,7 @@ class ForetoldDemand:
     came: Floats
     rates: Floats
 
-    @property
-    def days(self) -> int:
+    def __len__(self) -> int:
         """Days of pages that are judged."""
         return int(np.count_nonzero(~np.isnan(self.came)))
 
@@ -64,6 +63,24 @@ class ForetoldDemand:
         found = Foretold(came > 0, -np.expm1(-rate)[:, np.newaxis], np.ones(len(came)))
         loss = float(np.nanmean(self.losses(which))) if len(came) else None
         return {"poisson": loss, **found.figures(0)}
+
+    def verdict(self, least: int) -> Decided:
+        """Whether the first rival takes the place of the second, and why.
+
+        The Poisson loss decides, by more than one standard error of the difference, page by page,
+        as the days of a page are alike; AUC and calibration error must not be worse by more than
+        0.01.
+        """
+        days, clicked = len(self), int(np.count_nonzero(self.came > 0))
+        if days < least or not 0 < clicked < days:
+            return False, f"not enough yet: {days} days of pages, {clicked} of them with any"
+        better = np.nan_to_num(self.losses(1) - self.losses(0)).sum(axis=0)
+        mean = float(better.sum() / days)
+        error = float(np.sqrt(np.sum((better - better.mean()) ** 2)) / days)
+        new, old = self.figures(0), self.figures(1)
+        said = f"Poisson loss {new['poisson']:.4f} against {old['poisson']:.4f}"
+        said += f" on {days} days of pages"
+        return decided((mean, error), (new, old), said)
 
 
 async def demand_contest(
@@ -94,8 +111,10 @@ async def demand_contest(
         rates.append(np.stack([part.rates(pages.ids, counted)[judged] for part in each], axis=1))
         day = np.where(pages.added[judged] > instant(now), np.nan, 0.0)
         for some in past.until(hour_of(now) + 24):
-            for learner in (demand, *(part.followed for part in each), *each):
-                _tell(learner, some)
+            demand.learn(some)
+            for part in each:
+                part.followed.count(some)
+                part.count(some)
             row, known = places(pages.ids[judged], some.page)
             np.add.at(day, row[known], getattr(some, f"{task}s")[known])
         came.append(day)
@@ -112,31 +131,7 @@ def _counted(demand: Demand, task: str, pages: Pages, now: datetime) -> CountedD
     return CountedDemand(rates, np.rint(demand.counted(pages.ids, at)[which]).astype(np.int64))
 
 
-def _tell(part: Demand | Followed | ModelledDemand, counts: Counts) -> None:
-    if isinstance(part, Demand):
-        part.learn(counts)
-    else:
-        part.count(counts)
-
-
 def _midnight(when: datetime) -> datetime:
     """The first midnight (UTC) that is not before."""
     day = when.replace(hour=0, minute=0, second=0, microsecond=0)
     return day if day == when else day + _DAY
-
-
-def demand_verdict(found: ForetoldDemand, least: int) -> Decided:
-    """Whether the first rival takes the place of the second, and why.
-
-    The Poisson loss decides, by more than one standard error of the difference, page by page, as
-    the days of a page are alike; AUC and calibration error must not be worse by more than 0.01.
-    """
-    days, clicked = found.days, int(np.count_nonzero(found.came > 0))
-    if days < least or not 0 < clicked < days:
-        return False, f"not enough yet: {days} days of pages, {clicked} of them with any"
-    better = np.nan_to_num(found.losses(1) - found.losses(0)).sum(axis=0)
-    mean = float(better.sum() / days)
-    error = float(np.sqrt(np.sum((better - better.mean()) ** 2)) / days)
-    new, old = found.figures(0), found.figures(1)
-    said = f"Poisson loss {new['poisson']:.4f} against {old['poisson']:.4f} on {days} days of pages"
-    return decided((mean, error), (new, old), said)

@@ -101,7 +101,7 @@ class Versioned(Modelled):
     def paces(self, ids: Ints) -> Floats:
         return super().paces(ids) if self.rhythm_ is None else self.rhythm_.paces(ids)
 
-    def told(self) -> str | None:
+    def traits_told(self) -> str | None:
         """The fitted traits in words, if there are any."""
         return None if self.rhythm_ is None else self.rhythm_.traits.told()
 

@@ -21,7 +21,8 @@ from salticus.lab.simulate.demand import (
     counted,
     true_demand,
 )
-from salticus.lab.simulate.fitting import fitted
+from salticus.lab.simulate.fitted import FittedReplay
+from salticus.lab.simulate.fitting import fitted, kin_of
 from salticus.lab.simulate.forecasts import (
     LOG_VIEWS,
     CrawlFeatures,
@@ -37,6 +38,8 @@ from salticus.lab.simulate.named import FITTED, HISTORY, MODELS, ORACLE
 from salticus.lab.simulate.observing import LogObserver, observations_of
 from salticus.lab.simulate.stage import Stage
 from salticus.lab.worlds.replay import visit_by_visit
+from salticus.models.file import MANIFEST, read_manifest
+from salticus.models.traits import TRAITS, load_traits
 from salticus.predict.base import Meets, Predictor
 from salticus.predict.poisson import PoissonSurvival
 from salticus.types import (
@@ -108,6 +111,9 @@ class Estimators:
             return Oracle(stage.truth.ids, true_rates(stage))
         elif model == FITTED:
             made = fitted(stage)
+        elif is_traits(model):
+            kin = kin_of(stage.log, stage.truth)
+            made = FittedReplay(load_traits(Path(model)), kin)
         elif is_predictor(model):
             name = stage.rules.predictor if model == HISTORY else model
             made = plugins.make("predictor", name, predict.BUILTIN)
@@ -175,6 +181,12 @@ def is_predictor(word: str) -> bool:
     return word == HISTORY or word in predict.BUILTIN or ".py:" in word
 
 
+def is_traits(word: str) -> bool:
+    """Whether a word names a folder with traits that were fitted."""
+    folder = Path(word)
+    return (folder / MANIFEST).is_file() and read_manifest(folder).get("kind") == TRAITS
+
+
 def checked_model(folder: Path, task: str) -> Path:
     """The folder, if its model foretells the task; InputError otherwise."""
     found = loaded(folder).manifest["task"]
@@ -220,6 +232,8 @@ def model_notes(stage: Stage) -> list[str]:
         model = word.partition("+")[0]
         if model == FITTED:
             notes.append(f"fitted to the history: {fitted(stage).traits.told()}")
+        elif is_traits(model):
+            notes.append(f"fitted in {model}: {load_traits(Path(model)).told()}")
         elif model != ORACLE and not is_predictor(model):
             notes += _notes_on(stage, Path(model))
     return list(dict.fromkeys(notes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -113,8 +114,7 @@ def set_stage(
     seed = rules.seed + 1_000_003 * run
     if truth is None or truth.imputed:
         truth = read_truth(log, seed=seed)
-    midnight = (truth.at[0] - np.timedelta64(1, "us")).astype("M8[D]") + 1  # the first one, UTC
-    start = rules.start or moment(midnight)
+    start = rules.start or _midnight(truth)
     last = moment(_last(log, truth))
     crawl, score, end = _times(rules, start, last)
     if end > last:
@@ -130,6 +130,21 @@ def set_stage(
     readers = readers_of(rules.demand, log, truth, seed=seed)
     past = logged_past(log, truth, start, crawl) if rules.observe == "partial" else None
     return Stage(log, rules, truth, readers, start, crawl, score, end, seed, past)
+
+
+def whole_stage(log: Log, *, seed: int = 0) -> Stage:
+    """A stage whose history is all of a log but its last day."""
+    truth = read_truth(log, seed=seed)
+    start = _midnight(truth)
+    known = (moment(_last(log, truth)) - start) // _DAY * _DAY
+    spans: dict[str, Any] = {"history": known - _DAY, "warmup": timedelta(0), "days": 1}
+    rules = SimulationSettings(start=start, tick=usual_tick(log), seed=seed, **spans)
+    return set_stage(log, rules, truth=truth)
+
+
+def _midnight(truth: Truth) -> datetime:
+    """The first one, UTC."""
+    return moment((truth.at[0] - np.timedelta64(1, "us")).astype("M8[D]") + 1)
 
 
 def usual_tick(log: Log) -> timedelta:
