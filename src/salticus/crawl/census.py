@@ -135,6 +135,17 @@ class Census:
         known = np.rint(self.demand.counted(columns[0], instant(now))[which]).astype(np.int64)
         return CountedDemand(rates, known)
 
+    def clicks_told(self, page: int, now: datetime) -> tuple[float, tuple[float, float] | None]:
+        """Clicks a day of a page by counts; and what a model says, with its weight, if one does."""
+        table = self._table
+        assert table is not None
+        row = int(np.searchsorted(table.ids, page))
+        counts, known = self._counted((table.ids, table.added, table.demand), now, 0)
+        by_hand = table.demand[row] != UNSAID
+        if self.clicks is None or by_hand:
+            return float(counts[row]), None
+        return float(counts[row]), self.clicks.parts(page, int(known[row]))
+
     def _taken(self, edited: PageTable, rule: Ints) -> tuple[PageTable, Ints, Ints]:
         """The table with these pages in place of what was known of them, their hosts and rules."""
         old = edited.ids[:0] if self._table is None else self._table.ids
