@@ -24,8 +24,7 @@ from salticus.types import Count, NewPage, Observation, Outcomes, Record, Value
 HOUR = 3_600_000_000
 START = 20_500 * 24 * HOUR
 PAGES = 5
-PRICED = ("price", "price_place", "move", "in_stock")
-NAMES = tuple(name for name in chosen("full", "both").dense if name not in PRICED)
+NAMES = chosen("full", "both").dense
 URLS = [f"http://shop{n % 2}.example/{n}" for n in range(PAGES)]
 
 WORDS = st.sampled_from(["a", "b", "a > c"])
@@ -55,7 +54,8 @@ def observed(rows: list[Any]) -> list[Observation]:
         at, last = START + minute * (HOUR // 60), since.get(page)
         answered = status in ("ok", "not_modified")
         new = answered and (last is None or (changed and status == "ok"))
-        value = Value("offer", f"{number}.5 EUR InStock", fields) if new else None
+        stock = "OutOfStock" if number % 3 else "InStock"
+        value = Value("offer", f"{number}.57 EUR {stock}", fields) if new else None
         seen.append(
             Observation(
                 visit=number,

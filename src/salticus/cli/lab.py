@@ -23,6 +23,11 @@ _SIZES: list[int] | None = opt(None, "Pages; may be repeated. [default: 10^4 to 
 def demo(
     folder: Path | None = arg(None, "Where to put everything."),
     compare: bool = opt(False, "At full size: 20,000 offers of 100 shops.", "--compare"),
+    models: bool = opt(
+        False,
+        "Leap twice: once with models that are trained on what was crawled when the score begins.",
+        "--models",
+    ),
     seed: int = opt(0, "Fixes the market and every chance."),
     seconds: float | None = opt(None, "How long each crawl takes, wall time."),
     offers: int | None = typer.Option(None, min=1),
@@ -30,10 +35,10 @@ def demo(
 ) -> None:
     """Crawl a mall of its own twice, once evenly and once with leap, and compare the copies."""
     from salticus.crawl.running import run_fast
-    from salticus.lab.demo import FULL, PAGE, SMALL, run_demo, table_of
+    from salticus.lab.demo import FULL, MODELLED, PAGE, SMALL, run_demo, table_of
 
     where = folder or Path(mkdtemp(prefix="salticus-demo-"))
-    course = replace(FULL if compare else SMALL, seed=seed)
+    course = replace(MODELLED if models else FULL if compare else SMALL, seed=seed)
     course = replace(course, seconds=seconds or course.seconds, offers=offers or course.offers)
     if not json:
         typer.echo(f"{course}; see {where}")

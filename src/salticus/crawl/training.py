@@ -31,6 +31,7 @@ from salticus.models.traits import TRAITS, Traits, load_version, save_traits
 from salticus.store.base import Store, VisitStore
 from salticus.types import UNKNOWN, Instant, moment
 from salticus.types.frames import pl
+from salticus.types.prices import is_short
 
 Told = Callable[[str], None]
 
@@ -164,18 +165,22 @@ async def compare(
 
 
 def crawled_log(store: VisitStore, folder: Path) -> Log:
-    """The visits of a store as a log of what a crawl knows of its pages: no values, no merchants
-    but hosts, so that the features are those that the crawl itself keeps."""
+    """The visits and clicks of a store as a log of what a crawl knows of its pages, so that the
+    features are those that the crawl itself keeps: of values, those of offers."""
 
     def rows(table: str) -> Iterator[dict[str, Any]]:
         if table == "visits":
-            return ({**row, "value": None} for row in store.scan(table))
+            return ({**row, "value": _offered(row["value"])} for row in store.scan(table))
         return store.scan(table) if table in ("pages", "demand") else iter(())
 
     export_log(rows, folder, name="crawl")
     pages = pl.read_parquet(folder / "pages.parquet")
     as_crawled(pages).write_parquet(folder / "pages.parquet")
     return Log(folder)
+
+
+def _offered(value: str | None) -> str | None:
+    return value if value and is_short(value) else None
 
 
 def recipe_for(start: datetime, when: JudgedTime, *, seed: int) -> Recipe:

@@ -32,7 +32,7 @@ class Following:
     """Learns the outcomes of visits and what was counted of clicks, and tells features of pages.
 
     A page is born with its first answer; of one that was only met no more is known than what it is.
-    There are no prices. Law: when every page that is `touched` has been placed, the features are,
+    Law: when every page that is `touched` has been placed, the features are,
     bit for bit, those of the batch over the log that is exported from the same store, with
     `as_crawled` pages. An answer or a click that comes to be known only after its hour was read
     counts in the hour of that reading.
@@ -68,8 +68,8 @@ class Following:
         new = np.flatnonzero(at > self._crawler.answer[row])
         order = new[np.lexsort((at[new], row[new]))]
         row, at, changed = row[order], at[order], (seen.changed == CHANGED)[order]
-        unknown = np.full(len(row), np.nan, dtype=np.float32)
-        events = self._crawler.learn(Answered(row, at, changed, unknown, unknown))
+        price, stock = (each[order].astype(np.float32) for each in (seen.price, seen.stock))
+        events = self._crawler.learn(Answered(row, at, changed, price, stock))
         late = replace(events, hour=np.maximum(events.hour, self.hour))
         self._past.learn(late.ordered())
         self._touched[row] = True
@@ -133,7 +133,7 @@ class Following:
         past = {f"past_{name}": column for name, column in self._past.state().items()}
         own = {name: getattr(self, f"_{name}").copy() for name in _KEPT}
         own |= {"answer": self._crawler.answer.copy(), "hour": np.array(self.hour)}
-        own |= {"demand": np.array(self._past.demand)}
+        own |= {"demand": np.array(self._past.demand), "price": self._crawler.price.copy()}
         names = {"hosts": list(self._hosts), "countries": self._countries}
         return past | own | {name: np.array(each, np.str_) for name, each in names.items()}
 
@@ -142,7 +142,7 @@ class Following:
             setattr(self, f"_{name}", state[name].copy())
         self._index()
         self._crawler = Crawler(len(self), announced=False)
-        self._crawler.answer = state["answer"].copy()
+        self._crawler.answer, self._crawler.price = state["answer"].copy(), state["price"].copy()
         self.hour = int(state["hour"])
         self._hosts = {name: number for number, name in enumerate(state["hosts"].tolist())}
         self._countries = state["countries"].tolist()

@@ -25,6 +25,7 @@ from salticus.types.arrays import (
     days_between,
     instant,
 )
+from salticus.types.prices import priced
 from salticus.types.prospects import Prospects
 from salticus.types.rows import Observation
 from salticus.types.survival import Anchored, Survival
@@ -243,7 +244,7 @@ class Plan(Columns):
     chance: Floats = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
-        _untold(self)
+        _untold(self, "chance")
 
     def without(self, visits: Ints) -> Plan:
         """This plan less the given visit ids."""
@@ -257,7 +258,7 @@ class Outcomes(Columns):
     `made` is False for a visit that was dropped before any request: it is refunded and teaches
     nothing. `since` is when the page was last answered before this visit, `age_s` the age of the
     last change if the server told (NaN otherwise), `changed` CHANGED, UNCHANGED or UNKNOWN.
-    `chance` is the plan's.
+    `chance` is the plan's. `price` and `stock` (1 or 0) are what a new value tells, NaN = unknown.
     """
 
     visit: Ints
@@ -271,9 +272,11 @@ class Outcomes(Columns):
     purpose: Codes
     propensity: Floats
     chance: Floats = field(default_factory=lambda: np.empty(0))
+    price: Floats = field(default_factory=lambda: np.empty(0))
+    stock: Floats = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
-        _untold(self)
+        _untold(self, "chance", "price", "stock")
 
     @property
     def answered(self) -> Bools:
@@ -308,7 +311,10 @@ class Outcomes(Columns):
     def of(cls, observations: Sequence[Observation]) -> Outcomes:
         """Columns of stored observations."""
         changed = {True: CHANGED, False: UNCHANGED, None: UNKNOWN}
+        price, stock = priced([o.value.text if o.value else None for o in observations])
         return cls.known(
+            price=price,
+            stock=stock,
             visit=[o.visit for o in observations],
             page=np.array([o.page for o in observations], dtype=np.int64),
             at=_times(o.at for o in observations),
@@ -378,6 +384,8 @@ _BLANK: dict[str, Any] = {
     "purpose": 0,
     "propensity": 1.0,
     "chance": np.nan,
+    "price": np.nan,
+    "stock": np.nan,
 }
 _TYPES: dict[str, Any] = {"visit": np.int64, "page": np.int64, "made": np.bool_}
 _TYPES |= {"at": "M8[us]", "since": "M8[us]"}
@@ -390,10 +398,11 @@ def _column(name: str, value: Any, n: int) -> NDArray[Any]:
     return np.full(n, column) if column.ndim == 0 else column
 
 
-def _untold(visits: Plan | Outcomes) -> None:
-    """Have a chance for every visit also where nobody foretold one."""
-    if not len(visits.chance):
-        object.__setattr__(visits, "chance", np.full(len(visits.visit), np.nan))
+def _untold(visits: Plan | Outcomes, *names: str) -> None:
+    """Have a number for every visit also where nobody told one."""
+    for name in names:
+        if not len(getattr(visits, name)):
+            object.__setattr__(visits, name, np.full(len(visits.visit), np.nan))
 
 
 def _times(micros: Iterable[int | None]) -> Times:

@@ -595,11 +595,15 @@ SELECT
     json_group_array(iif(age_s IS NULL, NULL, json(printf('%!.17g', age_s)))),
     json_group_array(purpose),
     json_group_array(iif(propensity IS NULL, NULL, json(printf('%!.17g', propensity)))),
-    json_group_array(iif(chance IS NULL, NULL, json(printf('%!.17g', chance))))
+    json_group_array(iif(chance IS NULL, NULL, json(printf('%!.17g', chance)))),
+    json_group_array(short)
 FROM (
-    SELECT * FROM observations
-    WHERE visit IN (SELECT value FROM json_each(:visits))
-    ORDER BY visit
+    SELECT
+        observations.*,
+        iif(typeof(value) = 'text' AND length(value) <= 200, value, NULL) AS short
+    FROM observations LEFT JOIN "values" AS found ON found.visit = observations.visit
+    WHERE observations.visit IN (SELECT value FROM json_each(:visits))
+    ORDER BY observations.visit
 );
 
 -- name: visits_after
@@ -1038,10 +1042,11 @@ ORDER BY asked.key;
 
 -- name: history
 SELECT
-    visit, page, at, status, coalesce(changed, -1), coalesce(since, :never), age_s, purpose,
-    propensity
-FROM observations
-ORDER BY at, visit;
+    observations.visit, observations.page, observations.at, status, coalesce(changed, -1),
+    coalesce(since, :never), age_s, purpose, propensity, chance,
+    iif(typeof(value) = 'text' AND length(value) <= 200, value, NULL)
+FROM observations LEFT JOIN "values" AS found ON found.visit = observations.visit
+ORDER BY observations.at, observations.visit;
 
 -- name: scan_visits
 SELECT

@@ -38,6 +38,7 @@ from salticus.types import (
     Times,
     Value,
 )
+from salticus.types.prices import priced
 
 CHUNK = 25_000  # pages that one statement reads; bounds its memory, and how long others wait
 
@@ -130,9 +131,11 @@ def listed(db: sqlite3.Connection, query: str, **asked: Sequence[Any]) -> Ints:
 
 
 def outcomes_of(*columns: Sequence[Any]) -> Outcomes:
-    """Outcomes from the columns visit, page, at, status, changed, since, age_s, purpose, propensity
-    and, if it is known, chance; a time that is not known is `NEVER_US`."""
-    visit, page, at, status, changed, since, age_s, purpose, propensity, *chance = columns
+    """Outcomes from the columns visit, page, at, status, changed, since, age_s, purpose,
+    propensity, chance and value, if that is new and short; a time that is not known is
+    `NEVER_US`."""
+    visit, page, at, status, changed, since, age_s, purpose, propensity, chance, value = columns
+    price, stock = priced(value)
     return Outcomes.known(
         visit=visit,
         page=np.array(page, dtype=np.int64),
@@ -143,7 +146,9 @@ def outcomes_of(*columns: Sequence[Any]) -> Outcomes:
         age_s=age_s,
         purpose=[PURPOSE[each] for each in purpose],
         propensity=propensity,
-        chance=chance[0] if chance else np.nan,
+        chance=chance,
+        price=price,
+        stock=stock,
     )
 
 
