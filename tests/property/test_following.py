@@ -17,6 +17,7 @@ from salticus.features.following import Following, as_crawled
 from salticus.features.groups import groups_of
 from salticus.features.names import chosen
 from salticus.features.past import FeatureStream
+from salticus.features.places import Place, Places
 from salticus.features.seen import pages_of, seen_events
 from salticus.store.sqlite.store import SqliteStore
 from salticus.types import Count, NewPage, Observation, Outcomes, Record, Value
@@ -26,6 +27,8 @@ START = 20_500 * 24 * HOUR
 PAGES = 5
 NAMES = chosen("full", "both").dense
 URLS = [f"http://shop{n % 2}.example/{n}" for n in range(PAGES)]
+
+PLACES = Places([Place("shop1.example", "Shop", "Asia/Tokyo")])
 
 WORDS = st.sampled_from(["a", "b", "a > c"])
 FIELDS = st.fixed_dictionaries(
@@ -79,7 +82,7 @@ def batch(store: SqliteStore, folder: Path, ids: Any, hour: int) -> Any:
     """The features of pages by the log that is exported now."""
     export_log(store.scan, folder, name="crawl")
     log = Log(folder)
-    pages = as_crawled(pages_of(log))
+    pages = as_crawled(pages_of(log), PLACES)
     past = FeatureStream(groups_of(pages), full=False, demand=log.has("demand"))
     for events in seen_events(log, pages, "partial"):
         past.learn(events)
@@ -112,7 +115,7 @@ def test_streaming_features_are_those_of_the_exported_log(
     async def crawl(place: Path) -> None:
         store = await SqliteStore.open(place / "s.db")
         await store.add([NewPage(url) for url in URLS], at=0)
-        following, left, waiting, mark = Following(), observed(rows), clicks, 0
+        following, left, waiting, mark = Following(places=PLACES), observed(rows), clicks, 0
         for stop in range(2):
             cut = data.draw(st.integers(0, len(left))) if stop == 0 else len(left)
             due, left = left[:cut], left[cut:]
@@ -121,7 +124,7 @@ def test_streaming_features_are_those_of_the_exported_log(
                 await store.record([Record(seen) for seen in due[:some]])
                 following.learn(Outcomes.of(data.draw(st.permutations(due[:some]))))
                 if data.draw(st.booleans()):
-                    again = Following()
+                    again = Following(places=PLACES)
                     again.restore(following.state())
                     following = again
                 due = due[some:]
@@ -143,7 +146,7 @@ def test_streaming_features_are_those_of_the_exported_log(
 
 def test_an_answer_that_comes_late_counts_in_the_hour_read() -> None:
     """It neither stops the crawl nor changes what was read; known twice, it counts once."""
-    following = Following()
+    following = Following(places=PLACES)
     seen = observed([(60, 0, "ok", True, {}), (120, 0, "ok", True, {}), (130, 1, "ok", True, {})])
     following.learn(Outcomes.of(seen[:1]))
     facts = {"host": ["a", "b"], **dict.fromkeys(("brand", "category", "country"), [None, None])}

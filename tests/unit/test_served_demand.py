@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from salticus.config import Config
 from salticus.crawl.census import Census
 from salticus.crawl.parts import followed_in
 from salticus.features.metadata import Vocabulary, hashes
@@ -74,7 +75,7 @@ class Shop:
         return asyncio.run(work)
 
     def opened(self) -> Census:
-        census, followed = Census(self.store), followed_in(self.store)
+        census, followed = Census(self.store), followed_in(Config(), self.store)
         nothing = Registry(self.registry.folder / "nothing")
         census.serve(
             followed,

@@ -21,7 +21,8 @@ class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `proxy`, `auth` ("user:password") and the values of `headers` and `cookies` may be written
     ``env:NAME``: they are then read from the environment. `cookie_file` is a cookies.txt, relative
     to the settings. With `keep_cookies` what the host sets is sent back to it. Outside of `hours`
-    the host is left alone.
+    the host is left alone. `merchant` is whose the host is, `timezone` (IANA) by which clock it
+    lives: models look at both.
     """
 
     match: str
@@ -34,6 +35,8 @@ class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep_cookies: bool | None = None
     auth: str | None = None
     hours: Hours | None = None
+    merchant: str | None = None
+    timezone: str | None = None
 
 
 class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

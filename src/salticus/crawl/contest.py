@@ -15,6 +15,8 @@ import numpy as np
 
 from salticus.crawl.census import Census
 from salticus.errors import InputError
+from salticus.features.following import NOWHERE
+from salticus.features.places import Places
 from salticus.models.file import Saved
 from salticus.models.training.metrics import auc, calibration_error, log_loss, reliability
 from salticus.models.traits import Traits
@@ -81,7 +83,9 @@ Rival = Saved | Traits | None
 Ticks = Iterator[tuple[datetime, Outcomes]]
 
 
-async def contest(store: Store, rivals: Sequence[Rival], when: JudgedTime) -> Foretold:
+async def contest(
+    store: Store, rivals: Sequence[Rival], when: JudgedTime, places: Places = NOWHERE
+) -> Foretold:
     """Replay the stored visits as the loop would have lived through them, with each rival.
 
     None is the predictor of the cold start. Until `when.start` it alone learns; then each rival
@@ -94,7 +98,7 @@ async def contest(store: Store, rivals: Sequence[Rival], when: JudgedTime) -> Fo
         rhythm.meet(crowd.pages(now), now)
         rhythm.learn(outcomes)
         crowd.learn(outcomes)
-    sources = sources_before(store, when.start)
+    sources = sources_before(store, when.start, places)
     predictors = [_rival(rhythm, saved, sources) for saved in rivals]
     later = ticks(store.history(), when.tick, when.start, when.end)
     return foretold(predictors, crowd, _with_counts(later, store, predictors, when.start))
@@ -138,12 +142,13 @@ def foretold(predictors: Sequence[Versioned | Fitted], crowd: Crowd, visits: Tic
     return Foretold(np.concatenate(changed), np.concatenate(chances), weight)
 
 
-def sources_before(store: Store, end: datetime) -> Sources:
+def sources_before(store: Store, end: datetime, places: Places) -> Sources:
     """Where models look up what was known of a store's pages at a time."""
     return Sources(
         store.facts,
         lambda: before(store.history(), end),
         lambda until: PastCounts(store.past_counts(EVER)).until(hour_of(end)),
+        places,
     )
 
 

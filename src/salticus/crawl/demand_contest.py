@@ -24,6 +24,8 @@ from salticus.crawl.contest import (
     hour_of,
     sources_before,
 )
+from salticus.features.following import NOWHERE
+from salticus.features.places import Places
 from salticus.predict.followed import Followed, PastCounts
 from salticus.predict.modelled_demand import CountedDemand, ModelledDemand
 from salticus.predict.retrace import ticks
@@ -84,7 +86,7 @@ class ForetoldDemand:
 
 
 async def demand_contest(
-    store: Store, task: str, rivals: Sequence[Rival], when: JudgedTime
+    store: Store, task: str, rivals: Sequence[Rival], when: JudgedTime, where: Places = NOWHERE
 ) -> ForetoldDemand:
     """Replay the whole UTC days of a time as the loop would have lived through them, with each
     rival beside the same counts. None is counts alone."""
@@ -93,7 +95,7 @@ async def demand_contest(
     await census.refresh()
     pages = census.everyone(Tick(0, start, start), lambda _: 1.0)
     pages = pages.take(pages.kind != KINDS.index("source"))
-    sources, demand = sources_before(store, start), Demand()
+    sources, demand = sources_before(store, start, where), Demand()
     each = [ModelledDemand(task, Followed(sources)) for _ in rivals]
     for part, saved in zip(each, rivals, strict=True):
         part.employ(saved)

@@ -34,6 +34,7 @@ from salticus.allocate.panel import Panel
 from salticus.clock import Clock
 from salticus.config import Config
 from salticus.errors import ConfigError
+from salticus.features.places import Place, Places
 from salticus.models.registry import Registry
 from salticus.predict.base import Predictor, Quiet
 from salticus.predict.followed import Followed, Sources
@@ -195,7 +196,7 @@ def make_parts(
     given = given or Given()
     policy = make_policy(config) if given.policy is None else given.policy
     spacing = policy.spacing if isinstance(policy, Spaced) else config.spacing
-    followed = None if store is None else followed_in(store)
+    followed = None if store is None else followed_in(config, store)
     clicks, impressions = (_demand(config, followed, task) for task in ("click", "impression"))
     extra = [plugins.make("proposer", name, {}, seed=config.seed) for name in config.proposers]
     return Parts(
@@ -214,9 +215,14 @@ def make_parts(
     )
 
 
-def followed_in(store: Store) -> Followed:
+def followed_in(config: Config, store: Store) -> Followed:
     """What models look at in the crawl of a store."""
-    return Followed(Sources(store.facts, store.history, store.past_counts))
+    return Followed(Sources(store.facts, store.history, store.past_counts, places_of(config)))
+
+
+def places_of(config: Config) -> Places:
+    """Whose hosts are whose, and by which clock they live, as the settings say."""
+    return Places([Place(each.match, each.merchant, each.timezone) for each in config.hosts])
 
 
 def registry_of(config: Config, task: str = "change") -> Registry:

@@ -18,12 +18,13 @@ from salticus.crawl.contest import FAIR, Foretold, JudgedTime, Rival, contest
 from salticus.crawl.demand_contest import ForetoldDemand, demand_contest
 from salticus.crawl.fitting import fit_traits
 from salticus.crawl.opening import Crawl, open_crawl
-from salticus.crawl.parts import predictor_of, registry_of
+from salticus.crawl.parts import places_of, predictor_of, registry_of
 from salticus.crawl.retraining import end_with_parent
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.write import export_log
-from salticus.features.following import as_crawled
+from salticus.features.following import NOWHERE, as_crawled
+from salticus.features.places import Places
 from salticus.models.registry import NONE, YOUNG, Judgement, Registry
 from salticus.models.training.recipe import HAZARD, Recipe, TimeSplit
 from salticus.models.training.run import ModelSpec, train_model
@@ -77,13 +78,13 @@ async def train_crawl(
     version = registry.following()
     recipe = replace(recipe_for(start, when, seed=seed), task=task)
     if spec.model != TRAITS:
-        make_model(store, registry.path(version), recipe, spec, told)
+        make_model(crawl, registry.path(version), recipe, spec, told)
     elif not await _fit(store, registry.path(version), (start, when), seed, told):
         return Trained(None, False, "the rhythm as it is foretells the visits to explore best")
     told("judging")
     candidate = load_version(registry.path(version))
     incumbent, rival = _incumbent(registry)
-    found = await judged(store, task, (candidate, rival), when)
+    found = await judged(crawl, task, (candidate, rival), when)
     promoted, why = found.verdict(least)
     judgement = Judgement(
         at=_iso(crawl.now()),
@@ -123,20 +124,19 @@ async def train_all(
 
 
 async def judged(
-    store: Store, task: str, rivals: Sequence[Rival], when: JudgedTime
+    crawl: Crawl, task: str, rivals: Sequence[Rival], when: JudgedTime
 ) -> Foretold | ForetoldDemand:
     """What rivals would have foretold of a time, and what came."""
+    places = places_of(crawl.config)
     if task == "change":
-        return await contest(store, rivals, when)
-    return await demand_contest(store, task, rivals, when)
+        return await contest(crawl.store, rivals, when, places)
+    return await demand_contest(crawl.store, task, rivals, when, places)
 
 
-def make_model(
-    store: VisitStore, folder: Path, recipe: Recipe, spec: ModelSpec, told: Told
-) -> None:
-    """Train a model on what a store has."""
+def make_model(crawl: Crawl, folder: Path, recipe: Recipe, spec: ModelSpec, told: Told) -> None:
+    """Train a model on what a crawl has stored."""
     with TemporaryDirectory(prefix="salticus-") as space:
-        log = crawled_log(store, Path(space) / "log")
+        log = crawled_log(crawl.store, Path(space) / "log", places_of(crawl.config))
         spec = replace(spec, examples=Path(space) / "examples")
         train_model(log, recipe, spec, folder, told)
 
@@ -161,10 +161,10 @@ async def compare(
     _, when, _ = _known(crawl)
     registry = registry_of(crawl.config, task)
     rivals = [None if n == NONE else load_version(registry.path(n)) for n in versions]
-    return await judged(crawl.store, task, rivals, when), when
+    return await judged(crawl, task, rivals, when), when
 
 
-def crawled_log(store: VisitStore, folder: Path) -> Log:
+def crawled_log(store: VisitStore, folder: Path, places: Places = NOWHERE) -> Log:
     """The visits and clicks of a store as a log of what a crawl knows of its pages, so that the
     features are those that the crawl itself keeps: of values, those of offers."""
 
@@ -175,7 +175,7 @@ def crawled_log(store: VisitStore, folder: Path) -> Log:
 
     export_log(rows, folder, name="crawl")
     pages = pl.read_parquet(folder / "pages.parquet")
-    as_crawled(pages).write_parquet(folder / "pages.parquet")
+    as_crawled(pages, places).write_parquet(folder / "pages.parquet")
     return Log(folder)
 
 

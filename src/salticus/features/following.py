@@ -13,6 +13,7 @@ from salticus.features.groups import Groups, numbered
 from salticus.features.metadata import Hashes, hashes
 from salticus.features.names import EDGES
 from salticus.features.past import FeatureStream
+from salticus.features.places import Places
 from salticus.types import CHANGED, Bools, Counts, Inputs, Ints, Outcomes, distinct
 from salticus.types.dates import HOUR_US
 from salticus.types.frames import pl
@@ -22,7 +23,10 @@ Facts = Mapping[str, Sequence[str | None]]
 """What is known of pages without their history, row by row: `host`, `brand`, `category`, …"""
 
 FOLLOWED = ("host", "brand", "category", "country")
-"""The facts by which pages are grouped. The merchant of a page is its host."""
+"""The facts by which pages are grouped; merchant and time zone follow from them (`Places`)."""
+
+NOWHERE = Places()
+"""Where the settings say nothing of hosts."""
 
 _COUNTRY = re.compile("[A-Z]{2,3}")  # whatever pages say: there are not many of these
 _KEPT = ("ids", "host", "brand", "category", "country", "touched")
@@ -41,8 +45,9 @@ class Following:
     clicks, of the last month.
     """
 
-    def __init__(self, edges: tuple[int, ...] = EDGES) -> None:
+    def __init__(self, edges: tuple[int, ...] = EDGES, places: Places = NOWHERE) -> None:
         self.edges = edges
+        self.places = places
         self.hour = 0  # up to which was read
         self._ids = np.empty(0, dtype=np.int64)  # row by row, in the order of the first answers
         self._sorted = self._row = self._ids
@@ -179,26 +184,52 @@ class Following:
         return self._countries.index(country)
 
     def _groups(self) -> Groups:
-        host = self._host.astype(np.int64)
+        host, merchants = self._host.astype(np.int64), dict[str, int]()
+        whose = [merchants.setdefault(self.places.merchant(h), len(merchants)) for h in self._hosts]
+        zone, zones = self._zones()
         return Groups(
             category=numbered(self._category, self._category != 0),
-            merchant=host,
+            merchant=np.array([*whose, -1], dtype=np.int64)[host],  # the last: not placed yet
             host=host,
             brand=numbered(self._brand, self._brand != 0),
-            zone=np.full(len(self), -1, dtype=np.int64),
+            zone=zone,
             country=self._country.astype(np.int64),
-            zones=(),
+            zones=zones,
             countries=tuple(self._countries),
         )
 
+    def _zones(self) -> tuple[Ints, tuple[str, ...]]:
+        """The number of each page's time zone, -1 = unknown, and the names of them."""
+        hosts, zones = [*self._hosts], dict[str, int]()
+        span = len(self._countries) + 1
+        pairs, which = np.unique(
+            self._host.astype(np.int64) * span + self._country + 1, return_inverse=True
+        )
+        code = np.full(len(pairs), -1, dtype=np.int64)
+        for place, pair in enumerate(pairs.tolist()):
+            host, country = divmod(pair, span)
+            name = self.places.zone(
+                hosts[host] if host >= 0 else "", self._countries[country - 1] if country else None
+            )
+            if name is not None:
+                code[place] = zones.setdefault(name, len(zones))
+        return code[which], tuple(zones)
 
-def as_crawled(pages: pl.DataFrame) -> pl.DataFrame:
+
+def as_crawled(pages: pl.DataFrame, places: Places = NOWHERE) -> pl.DataFrame:
     """The pages of an exported log as a crawl groups them: by host, which is known from the start
-    and for good; a time zone is not known."""
+    and for good, and what follows from it and the country."""
     named = pl.col("country").cast(pl.String)
     country = pl.when(named.str.contains(f"^{_COUNTRY.pattern}$")).then(named)
-    pages = pages.with_columns(merchant=pl.col("host"), country=country)
-    return pages.drop("timezone", strict=False)
+    pages = pages.with_columns(country=country)
+    hosts = [host or "" for host in pages["host"].cast(pl.String).to_list()]
+    whose = {host: places.merchant(host) for host in dict.fromkeys(hosts)}
+    both = [*zip(hosts, pages["country"].to_list(), strict=True)]
+    zones = {pair: places.zone(*pair) for pair in dict.fromkeys(both)}
+    return pages.with_columns(
+        merchant=pl.Series([whose[host] for host in hosts], dtype=pl.String),
+        timezone=pl.Series([zones[pair] for pair in both], dtype=pl.String),
+    )
 
 
 def _hashed(texts: Sequence[str | None]) -> Hashes:

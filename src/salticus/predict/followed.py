@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from salticus.features.following import Facts, Following, as_crawled
+from salticus.features.following import NOWHERE, Facts, Following, as_crawled
 from salticus.features.metadata import Vocabulary
+from salticus.features.places import Places
 from salticus.types import Counts, Inputs, Ints, Metadata, Outcomes
 from salticus.types.dates import HOUR_US
 from salticus.types.frames import pl
@@ -18,6 +19,7 @@ Edges = tuple[int, ...]
 
 _ASKED = 50_000  # pages at a time
 _WAITING = 1_000_000  # visits
+_TRIED = 10_000  # pages by which it is told what is unknown
 _ONE = np.zeros(1, dtype=np.int64)  # the first row, to let time pass
 
 
@@ -28,6 +30,7 @@ class Sources:
     facts: Callable[[Ints], Facts]
     history: Callable[[], Iterator[Outcomes]]
     counts: Callable[[int], Iterator[Counts]] = lambda until: iter(())
+    places: Places = NOWHERE
 
     def __deepcopy__(self, memo: dict[int, object]) -> Sources:
         """The same: a copy of a predictor asks the same store."""
@@ -53,7 +56,7 @@ class Followed:
         """Keep the features that shape themselves by so many hours ahead, for a task."""
         self._users[task] = edges
         if edges not in self.streams_:
-            self.streams_[edges] = self._retraced(Following(edges))
+            self.streams_[edges] = self._retraced(Following(edges, self.sources.places))
         self._drop()
         return self.streams_[edges]
 
@@ -65,6 +68,15 @@ class Followed:
         """A task needs none any more."""
         self._users.pop(task, None)
         self._drop()
+
+    def unknown(self, task: str, names: Sequence[str], hour: int) -> list[str]:
+        """Those of the features (names) that no page has in an hour, as far as some tell."""
+        following = self.of(task)
+        if following is None or not len(following):
+            return []
+        self._place(following)
+        found = following.read(np.arange(min(len(following), _TRIED)), hour)
+        return [n for n in names if n in found.names and np.isnan(found.column(n)).all()]
 
     def look_back(self) -> None:
         """Let all be made anew when it is needed, as the stored past has become another."""
@@ -92,7 +104,7 @@ class Followed:
     ) -> tuple[Inputs, Metadata]:
         """What a model is asked with of pages that were met, in the last hour that began."""
         found = following.read(following.rows(ids)[0], following.hour)
-        metadata = encoded(self.sources.facts(ids), vocabulary)
+        metadata = encoded(self.sources.facts(ids), vocabulary, self.sources.places)
         return replace(found, page=np.arange(len(ids))), metadata
 
     def _drop(self) -> None:
@@ -123,7 +135,7 @@ class Followed:
             following.place(some, self.sources.facts(some))
 
     def state(self) -> State:
-        kept: State = {"mark": np.array(self.mark_)}
+        kept: State = {"mark": np.array(self.mark_), "places": np.array(repr(self.sources.places))}
         for number, (edges, following) in enumerate(self.streams_.items()):
             kept[f"edges{number}"] = np.array(edges)
             users = [task for task, wanted in self._users.items() if wanted == edges]
@@ -135,10 +147,12 @@ class Followed:
     def restore(self, state: State) -> None:
         self.look_back()
         self.mark_ = int(state["mark"])
+        if str(state["places"]) != repr(self.sources.places):
+            return  # hosts are of other merchants now, so that all is made anew
         for number in range(sum(name.startswith("edges") for name in state)):
             edges = tuple(state[f"edges{number}"].tolist())
             self._users |= dict.fromkeys(state[f"users{number}"].tolist(), edges)
-            self.streams_[edges] = Following(edges)
+            self.streams_[edges] = Following(edges, self.sources.places)
             self.streams_[edges].restore(part_of(state, f"stream{number}_"))
 
 
@@ -161,7 +175,7 @@ class PastCounts:
             self._rest = next(self._chunks, None)
 
 
-def encoded(facts: Facts, vocabulary: Vocabulary) -> Metadata:
+def encoded(facts: Facts, vocabulary: Vocabulary, places: Places = NOWHERE) -> Metadata:
     """Facts as the numbers of a vocabulary."""
     texts = {name: pl.Series(name, column, dtype=pl.String) for name, column in facts.items()}
-    return vocabulary.encode(as_crawled(pl.DataFrame(texts)))
+    return vocabulary.encode(as_crawled(pl.DataFrame(texts), places))

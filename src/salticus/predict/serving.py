@@ -14,7 +14,8 @@ from salticus.models.registry import NONE, Registry
 from salticus.models.traits import Traits, load_version
 from salticus.predict.followed import Followed
 from salticus.predict.versioned import Versioned
-from salticus.types import Outcomes, Pages, moment
+from salticus.types import Outcomes, Pages, instant, moment
+from salticus.types.dates import HOUR_US
 from salticus.types.state import State
 
 logger = logging.getLogger(__name__)
@@ -29,6 +30,8 @@ class Served:
     (`tells` is False).
     """
 
+    task = "change"
+    followed: Followed
     says = "foretells changes"
     alone = "the rhythm alone"
 
@@ -103,6 +106,17 @@ class Served:
         if self.tells:
             logger.warning("%s %s from now on, not %s", self._named(version), self.says, before)
         self._tell(lambda: self.registry.note(now, "took over", version, f"from {before}"))
+        if isinstance(saved, Saved):
+            self._tell_unknown(saved, now)
+
+    def _tell_unknown(self, saved: Saved, now: datetime) -> None:
+        """Say so, once, if the model looks at what no page here tells."""
+        names = saved.manifest.get("features", {}).get("dense", [])
+        hour = int(instant(now).astype(np.int64)) // HOUR_US
+        unknown = ", ".join(self.followed.unknown(self.task, names, hour))
+        if unknown and self.tells:
+            logger.warning("model %d looks at what is unknown here: %s", self.version_, unknown)
+            self._tell(lambda: self.registry.note(now, "lacks", self.version_, unknown))
 
     def _pass_over(self, version: int, error: Exception, now: datetime) -> None:
         why = f"{type(error).__name__}: {error}"

@@ -311,10 +311,9 @@ class Outcomes(Columns):
     def of(cls, observations: Sequence[Observation]) -> Outcomes:
         """Columns of stored observations."""
         changed = {True: CHANGED, False: UNCHANGED, None: UNKNOWN}
-        price, stock = priced([o.value.text if o.value else None for o in observations])
+        told = priced([o.value.text if o.value else None for o in observations])
         return cls.known(
-            price=price,
-            stock=stock,
+            **dict(zip(("price", "stock"), told, strict=True)),
             visit=[o.visit for o in observations],
             page=np.array([o.page for o in observations], dtype=np.int64),
             at=_times(o.at for o in observations),
@@ -375,18 +374,10 @@ class Findings(Columns):
 
 _USABLE: Bools = np.array([status in ANSWERED for status in Status])
 _BLANK: dict[str, Any] = {
-    "visit": -1,
-    "made": True,
-    "status": Status.OK,
-    "changed": UNKNOWN,
-    "since": NEVER,
-    "age_s": np.nan,
-    "purpose": 0,
-    "propensity": 1.0,
-    "chance": np.nan,
-    "price": np.nan,
-    "stock": np.nan,
-}
+    "visit": -1, "made": True, "status": Status.OK, "changed": UNKNOWN, "since": NEVER,
+    "purpose": 0, "propensity": 1.0,
+}  # fmt: skip
+_BLANK |= dict.fromkeys(("age_s", "chance", "price", "stock"), np.nan)
 _TYPES: dict[str, Any] = {"visit": np.int64, "page": np.int64, "made": np.bool_}
 _TYPES |= {"at": "M8[us]", "since": "M8[us]"}
 _TYPES |= dict.fromkeys(("status", "changed", "purpose"), np.int8)
