@@ -14,6 +14,8 @@ from salticus.cli import options, output
 from salticus.cli.options import REQUIRED, Texts, arg, day, flag, from_options, opt, span
 from salticus.cli.simulating import study_live as study_live
 from salticus.cli.simulating import study_one_price as study_one_price
+from salticus.cli.studies import study_han2019 as study_han2019
+from salticus.cli.studies import study_han2020 as study_han2020
 from salticus.config import Budget
 from salticus.errors import ConfigError
 

@@ -201,6 +201,11 @@ def is_traits(word: str) -> bool:
     return (folder / MANIFEST).is_file() and read_manifest(folder).get("kind") == TRAITS
 
 
+def is_model(word: str) -> bool:
+    """Whether a word names a folder with a model, to be asked about change."""
+    return not (word in (ORACLE, FITTED) or is_predictor(word) or is_traits(word))
+
+
 def checked_model(folder: Path, task: str) -> Path:
     """The folder, if its model foretells the task; InputError otherwise."""
     found = loaded(folder).manifest["task"]
@@ -248,7 +253,7 @@ def model_notes(stage: Stage) -> list[str]:
             notes.append(f"fitted to the history: {fitted(stage).traits.told()}")
         if is_traits(model):
             notes.append(f"fitted in {model}: {load_traits(Path(model)).told()}")
-        elif model not in (FITTED, ORACLE) and not is_predictor(model):
+        if is_model(model):
             notes += _notes_on(stage, Path(model))
     return list(dict.fromkeys(notes))
 

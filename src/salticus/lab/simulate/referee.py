@@ -8,9 +8,11 @@ from datetime import date, datetime
 
 import numpy as np
 
+from salticus.lab.simulate.arms import ArmRecord
 from salticus.lab.simulate.readers import Readership
 from salticus.lab.worlds.copies import SimulatedCopies
 from salticus.types import (
+    Bools,
     Floats,
     Ints,
     Outcomes,
@@ -39,8 +41,10 @@ class Score:
     over the visits, of the days since the page's last answer. `visited` counts the visits of each
     page, by its id, `purposes` those for each purpose. `clicked` and `stale_clicks` count clicks
     one by one, where they may bring visits, and those that found a copy out of date; `windows` are
-    the shares of them that found a fresh one, in every 6 h of the crawl. `cost` is what the visits
-    cost. `young` are the clicks on pages younger than a week, and those that found a fresh copy.
+    the shares of them that found a fresh one, in every 6 h of the crawl; `found_stale` says of each
+    click of the crawl whether it found a copy out of date. `cost` is what the visits cost. `young`
+    are the clicks on pages younger than a week, and those that found a fresh copy;
+    `arms` what a bandit drew.
     """
 
     days: list[date] = field(default_factory=list)
@@ -64,7 +68,9 @@ class Score:
     cost: float = 0.0
     young: tuple[float, float] = (0.0, 0.0)
     purposes: Counter[str] = field(default_factory=Counter)
+    found_stale: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_), repr=False)
     visited: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
+    arms: ArmRecord | None = field(default=None, repr=False)
 
     @property
     def visits_per_page_day(self) -> float:
