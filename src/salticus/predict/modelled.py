@@ -176,7 +176,7 @@ class Modelled(Mixed):
     def restore(self, state: State) -> None:
         super().restore(state)
         self.model_ = self.following_ = None
-        if "edges" in state:
+        if "seen_past_visits_data" in state:  # an older crawl kept its features otherwise
             self.following_ = Following(tuple(state["edges"].tolist()))
             self.following_.restore(part_of(state, "seen_"))
             self._hour, self._news = int(state["asked"]), state["news"].copy()
