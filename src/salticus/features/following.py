@@ -118,8 +118,8 @@ class Following:
 
     def state(self) -> State:
         past = {f"past_{name}": column for name, column in self._past.state().items()}
-        own = {name: getattr(self, f"_{name}").copy() for name in _KEPT}
-        own |= {"answer": self._crawler.answer.copy(), "hour": np.array(self.hour)}
+        own = {name: getattr(self, f"_{name}") for name in _KEPT}
+        own |= {"answer": self._crawler.answer, "hour": np.array(self.hour)}
         names = {"hosts": list(self._hosts), "countries": self._countries}
         return past | own | {name: np.array(each, np.str_) for name, each in names.items()}
 

@@ -55,10 +55,10 @@ def _longer(column: NDArray[Any], room: int) -> NDArray[Any]:
 
 
 def trimmed(log: PackedEvents, lag: int) -> PackedEvents:
-    """A copy of no more than the last `lag` has still to pass."""
+    """No more than the last `lag` has still to pass."""
     blocks = int(log.marks[-1])
     gone = int(log.marks[lag])
     low = int(log.end[gone - 1]) if gone else 0
     high = int(log.end[blocks - 1]) if blocks else 0
-    hour, end = log.hour[gone:blocks].copy(), log.end[gone:blocks] - low
-    return PackedEvents(hour, end, log.data[low:high].copy(), np.maximum(log.marks - gone, 0))
+    hour, end = log.hour[gone:blocks], log.end[gone:blocks] - low
+    return PackedEvents(hour, end, log.data[low:high], np.maximum(log.marks - gone, 0))

@@ -26,7 +26,11 @@ from salticus.types.state import State
 _BUFFER = ("hour", "page", "kind", "first", "second", "third")
 _KEPT = ("own", "wanted", "held", "ring", "group", "cells", "turn", "facts")
 _PACKED = {"lives": COUNTED, "visits": at.MONTH, "demand": at.MONTH}  # and their last lag
+_OF_PAGES = ("own", "wanted", "held", "ring")
 _EMPTY = np.empty(0, dtype=np.int32)
+_STRANGER = np.zeros(at.OWN_SIZE, dtype=np.int32)
+_STRANGER[[at.BORN_AT, at.ANSWER]], _STRANGER[at.GONE_AT] = -1, at.NEVER_H
+_UNPRICED = np.array([np.nan, 0.0, np.nan, np.nan])
 _ROOM = 1024  # events
 
 
@@ -107,8 +111,7 @@ class FeatureStream:
         Brand, category, zone and country of a page may be others than before; merchant and host
         may not, nor may pages have gone (ValueError).
         """
-        empty = _empty(groups, self.full, self.demand, self.depth)
-        self._tables = _regrouped(self._tables, empty)
+        self._tables = _regrouped(self._tables, groups, self.demand)
         self._settle(groups)
 
     def known(self, page: Ints) -> Ints:
@@ -121,9 +124,10 @@ class FeatureStream:
         return np.where(born >= 0, np.minimum(gone, self._tables.facts[2]) - born, 0)
 
     def state(self) -> State:
+        """What was learnt, not copied: it moves on with what is learnt later."""
         start, end = self._tables.waiting.tolist()
-        kept = {name: getattr(self._tables, name).copy() for name in _KEPT}
-        kept |= {name: getattr(self._tables, name)[start:end].copy() for name in _BUFFER}
+        kept = {name: getattr(self._tables, name) for name in _KEPT}
+        kept |= {name: getattr(self._tables, name)[start:end] for name in _BUFFER}
         for log, passed in _PACKED.items():
             part = trimmed(getattr(self._tables, log), passed)
             kept |= {f"{log}_{name}": column for name, column in part._asdict().items()}
@@ -216,17 +220,8 @@ def _key(events: Events | Tables, row: int) -> tuple[int, int, int]:
 
 
 def _empty(groups: Groups, full: bool, demand: bool, depth: int) -> Tables:
-    n, rows = len(groups), _rows(groups)
-    size = int(rows.max(initial=0)) + 1
-    weeks = 2 + int(groups.merchant.max(initial=-1))
-    own = np.zeros((n, at.OWN_SIZE), dtype=np.int32)
-    own[:, [at.BORN_AT, at.ANSWER]] = -1
-    own[:, at.GONE_AT] = at.NEVER_H
-    held = np.zeros((n, 4))
-    held[:, [at.PRICE, at.MOVE, at.STOCK]] = np.nan
-    group = np.zeros((size, at.GROUP_SIZE), dtype=np.int64)
-    group[:, [at.BATCH, at.LATEST]] = -1
-    numbers = np.empty(0, dtype=np.float32)
+    """Tables that know nothing yet."""
+    n, rows, numbers = len(groups), _rows(groups), np.empty(0, dtype=np.float32)
     return Tables(
         hour=_EMPTY,
         page=_EMPTY,
@@ -239,37 +234,45 @@ def _empty(groups: Groups, full: bool, demand: bool, depth: int) -> Tables:
         visits=nothing_packed(len(LAGS)),
         demand=nothing_packed(len(LAGS)),
         rows=rows,
-        own=own,
+        own=np.tile(_STRANGER, (n, 1)),
         wanted=np.zeros((n if demand else 0, at.WANTED_SIZE), dtype=np.int32),
-        held=held,
+        held=np.tile(_UNPRICED, (n, 1)),
         ring=np.full((n, depth, len(STEP)), np.nan, dtype=np.float32),
-        group=group,
-        cells=np.zeros((weeks, 2, WEEK_H), dtype=np.int32),
-        turn=np.zeros((weeks, 3), dtype=np.int64),
         facts=np.array([full, 0, 0], dtype=np.int64),
+        **_empty_groups(rows),
     )
 
 
-def _regrouped(old: Tables, new: Tables) -> Tables:
-    """What was counted in `old` as it would have been counted by the groups of `new`.
+def _empty_groups(rows: Ints32) -> dict[str, Any]:
+    weeks = 1 + int(rows[:, at.MERCHANT].max(initial=0))
+    group = np.zeros((int(rows.max(initial=0)) + 1, at.GROUP_SIZE), dtype=np.int64)
+    group[:, [at.BATCH, at.LATEST]] = -1
+    cells = np.zeros((weeks, 2, WEEK_H), dtype=np.int32)
+    return {"group": group, "cells": cells, "turn": np.zeros((weeks, 3), dtype=np.int64)}
 
-    `new` are empty tables of the pages of `old` and then more. Merchants and hosts have weeks and
-    batches, which cannot be taken apart again, so that a page stays with its own, and these keep
-    their numbers; of brands, categories and shelves all is a sum over pages. ValueError if a page
-    moves to another merchant or host, or one has gone.
+
+def _regrouped(old: Tables, groups: Groups, demand: bool) -> Tables:
+    """What was counted as it would have been counted by these groups, of the same pages and more.
+
+    Merchants and hosts have weeks and batches, which cannot be taken apart again, so that a page
+    stays with its own, and these keep their numbers; of brands, categories and shelves all is a sum
+    over pages. ValueError if a page moves to another merchant or host, or one has gone.
     """
-    before, after = _starts(old.rows), _starts(new.rows)
+    rows = _rows(groups)
+    before, after = _starts(old.rows), _starts(rows)
     for name, family in (("merchant", at.MERCHANT), ("host", at.HOST)):
-        one, other = old.rows[:, family], new.rows[: len(old.rows), family]
+        one, other = old.rows[:, family], rows[: len(old.rows), family]
         if (np.where(one >= 0, one + after[family] - before[family], one) != other).any():
             raise ValueError(f"a page cannot move to another {name}")
     if (old.own[:, at.GONE_AT] != at.NEVER_H).any():
         raise ValueError("a page that has gone cannot be counted anew")
-    kept = {name: getattr(old, name) for name in (*_BUFFER, *_PACKED, "waiting", "facts")}
-    tables = new._replace(**kept)
-    for name in ("own", "wanted", "held", "ring", "cells", "turn"):
-        column = getattr(old, name)
-        getattr(tables, name)[: len(column)] = column
+    tables = old._replace(rows=rows, **_empty_groups(rows))
+    if more := len(rows) - len(old.rows):
+        new = _empty(groups.take(np.arange(more)), False, demand, old.ring.shape[1])
+        longer: Any = {n: np.append(getattr(old, n), getattr(new, n), axis=0) for n in _OF_PAGES}
+        tables = tables._replace(**longer)
+    for name in ("cells", "turn"):
+        getattr(tables, name)[: len(getattr(old, name))] = getattr(old, name)
     for family in (at.ALL, at.MERCHANT, at.HOST):
         theirs = old.group[before[family] : before[family + 1]]
         tables.group[after[family] : after[family] + len(theirs)] = theirs

@@ -171,7 +171,7 @@ class Modelled(Mixed):
             return super().state()
         seen = {f"seen_{name}": column for name, column in self.following_.state().items()}
         own = {"edges": np.array(self.following_.edges), "asked": np.array(self._hour)}
-        return {**super().state(), **seen, **own, "news": self._news.copy()}
+        return {**super().state(), **seen, **own, "news": self._news}
 
     def restore(self, state: State) -> None:
         super().restore(state)

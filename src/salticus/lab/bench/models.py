@@ -341,7 +341,7 @@ async def _process(config: Config, pages: int) -> dict[str, float]:
         give_back()
         base, began = new_peak(), time.process_time()
         for number in range(1, _TICKS + 1):
-            await loop.snapshot.save(plan, loop.aside)
+            await loop.snapshot.save(plan)
             _make(loop, plan)
             plan = await loop.plan(crawl_tick(number))
         seconds = (time.process_time() - began) / _TICKS

@@ -165,7 +165,7 @@ async def _plan(folder: Path, how: str) -> dict[str, float]:
         )
         async with watchdog() as stall:
             plan = await loop.plan(crawl_tick(_ROUNDS + 1))
-            save, _ = await _timed(loop.snapshot.save(plan, loop.aside))
+            save, _ = await _timed(loop.snapshot.save(plan))
         saved = len(await keeper.recall() or b"")
         facts = {"first": first, "plan": seconds, "visits": len(plan), "save": save}
         facts |= {"first_stall": max(first_stall), "stall": max(stall)}
