@@ -158,6 +158,17 @@ def bench_tick(pages: list[int] | None = _SIZES, json: bool = options.JSON) -> N
     _bench("tick", "one tick of a crawl", json, sizes=pages)
 
 
+def bench_models(
+    pages: int = opt(1_000_000, "Pages, each visited once a day.", min=1),
+    contest: Texts = opt(
+        None, "features, linear, trees, dnn or process; repeatable. [default: all]"
+    ),
+    json: bool = options.JSON,
+) -> None:
+    """Seconds and bytes a page of models in a crawl: features, three scores, the whole process."""
+    _bench("models", "models in a crawl", json, pages=pages, contests=contest)
+
+
 def _bench(name: str, title: str, json: bool, **chosen: Any) -> None:
     """Run a bench with what was chosen, the rest as it usually is, and print its rows."""
     from salticus.lab.bench import run_bench

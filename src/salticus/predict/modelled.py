@@ -171,12 +171,12 @@ class Modelled(Mixed):
             return super().state()
         seen = {f"seen_{name}": column for name, column in self.following_.state().items()}
         own = {"edges": np.array(self.following_.edges), "asked": np.array(self._hour)}
-        return {**super().state(), **seen, **own, "news": self._news.copy()}
+        return {**super().state(), **seen, **own, "news": self._news}
 
     def restore(self, state: State) -> None:
         super().restore(state)
         self.model_ = self.following_ = None
-        if "edges" in state:
+        if "seen_past_visits_data" in state:  # an older crawl kept its features otherwise
             self.following_ = Following(tuple(state["edges"].tolist()))
             self.following_.restore(part_of(state, "seen_"))
             self._hour, self._news = int(state["asked"]), state["news"].copy()
