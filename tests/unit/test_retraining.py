@@ -185,6 +185,16 @@ def test_a_training_that_fails_is_told_and_stops_nothing(
     assert (event.what, event.why) == ("failed", why)
 
 
+def test_what_came_of_each_training_is_told(tmp_path: Path, caplog: Any) -> None:
+    told: list[dict[str, Any]] = [{"version": 1, "task": "change", "why": "better"}]
+    told += [{"version": None, "task": "click", "why": "not enough yet"}]
+    part = retraining(tmp_path, f"import json; print(json.dumps({told!r}))")
+    with caplog.at_level("INFO"):
+        asyncio.run(part._train(asyncio.Event()))
+    assert [r.getMessage().rpartition(": ")[2] for r in caplog.records] == [x["why"] for x in told]
+    assert part.registry.history() == []
+
+
 def test_a_stop_ends_the_training_too(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

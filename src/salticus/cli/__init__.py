@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from salticus.cli import (
+    demo,
     exchange,
     explaining,
     lab,
@@ -74,7 +75,7 @@ _PANELS: dict[str, tuple[Command, ...]] = {
     "Its pages and its data": (pages.visit, pages.forget, exchange.export, running.backup),
     "Logs and policies": (simulating.policies, simulating.simulate, lab.analyze, lab.calibrate),
     "Models": (models.train, models.evaluate, models.predict),
-    "To try things out": (lab.demo, lab.mall),
+    "To try things out": (demo.demo, lab.mall),
 }
 for heading, commands in _PANELS.items():
     for command in commands:

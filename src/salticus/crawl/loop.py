@@ -40,14 +40,14 @@ class Loop:
         async for tick in self.parts.ticks.until(until):
             with self.parts.ticks.clock.paused():
                 plan = await self.plan(tick)
-                await self.snapshot.save(plan, self.aside)
+                await self.snapshot.save(plan)
             await self.make(plan)
             if once:
                 break
         async for outcomes in self.world.finish():
             self.learn(outcomes)
         self.study()
-        await self.snapshot.save(None, self.aside)
+        await self.snapshot.save(None)
 
     async def plan(self, tick: Tick) -> Plan:
         """The visits of a tick."""

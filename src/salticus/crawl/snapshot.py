@@ -8,7 +8,7 @@ are made: the same decisions, without a commit for each of them.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime
@@ -21,7 +21,7 @@ from salticus.errors import StoreError
 from salticus.predict.trust import Trust
 from salticus.store.base import RunStore
 from salticus.types import UNPLANNED, Ints, Outcomes, Plan, Tick, instant, moment
-from salticus.types.state import Remembers, State, pack, part_of, unpack
+from salticus.types.state import Remembers, State, packed, part_of, unpack
 
 _TRUSTING = {
     "predictor": ("change", "trust_"),
@@ -29,9 +29,6 @@ _TRUSTING = {
     "impressions": ("impression", "pooled_trust_"),
 }
 """The parts that trust models: of which task, and the names of what they keep of it."""
-
-Aside = Callable[[Callable[[], bytes]], Awaitable[bytes]]
-"""Does work that takes long, where it stops nobody."""
 
 
 class Snapshot:
@@ -47,8 +44,8 @@ class Snapshot:
         self.open_: Plan | None = None
         self._settled: list[Ints] = []
 
-    async def save(self, plan: Plan | None = None, aside: Aside | None = None) -> None:
-        """Remember all parts, with `plan` about to be made; `aside` does what takes long."""
+    async def save(self, plan: Plan | None = None) -> None:
+        """Remember all parts, with `plan` about to be made."""
         if self.keeper is None:
             return
         still = self._still_open()
@@ -56,8 +53,7 @@ class Snapshot:
         if self.open_ is not None:
             states = {name: part.state() for name, part in self.parts.items()}
             states["open"] = _columns(self.open_)
-            blob = _packed(states) if aside is None else await aside(lambda: _packed(states))
-            await self.keeper.remember(blob)
+            await self.keeper.remember(_packed(states))
 
     def opened(self, plan: Plan) -> None:
         """These visits are open too."""
@@ -91,9 +87,9 @@ class Snapshot:
         return self.open_, await self.keeper.outcomes(self.open_.visit)
 
 
-def _packed(states: Mapping[str, State]) -> bytes:
+def _packed(states: Mapping[str, State]) -> Iterator[bytes]:
     give_back()
-    return pack(states)
+    yield from packed(states)
 
 
 async def replace_part(keeper: RunStore, role: str, part: Remembers, plan: Plan) -> None:
@@ -101,7 +97,7 @@ async def replace_part(keeper: RunStore, role: str, part: Remembers, plan: Plan)
     blob = await keeper.recall()
     states = {"open": _columns(plan)} if blob is None else unpack(blob)
     states[f"{role}.{type(part).__name__}"] = part.state()
-    await keeper.remember(pack(states))
+    await keeper.remember(packed(states))
 
 
 async def learnt_trust(keeper: RunStore) -> dict[str, Trust]:

@@ -83,13 +83,11 @@ class Fitted(Rhythm):
     def _curves(self, rows: Ints | slice, pages: Pages, now: datetime) -> FittedSurvival:
         rows = np.arange(len(self.pages_)) if isinstance(rows, slice) else rows
         plain = super()._curves(rows, pages, now)
-        self._grow()
         a, b = self._now(rows, np.ones(len(rows)))
         echo = self.more_["echo"][rows]
-        shape, days = self._with_echo(a, b, echo)
         return FittedSurvival(
-            a=shape,
-            b=days,
+            a=plain.a,
+            b=plain.b,
             row=plain.row,
             last=plain.last,
             now=plain.now,
@@ -98,6 +96,13 @@ class Fitted(Rhythm):
             kin=self.kin.of(self.pages_.ids[rows]),
             news=self.news_.daily(plain.table),
         )
+
+    def _gamma(self, rows: Ints | slice) -> tuple[Floats, Floats]:
+        """The Gamma of the present regime, with the echo of the latest change."""
+        rows = np.arange(len(self.pages_)) if isinstance(rows, slice) else rows
+        self._grow()
+        now = self._now(rows, np.ones(len(rows)))
+        return self._with_echo(*now, self.more_["echo"][rows])
 
     def _with_echo(self, a: Floats, b: Floats, echo: Floats) -> tuple[Floats, Floats]:
         """The Gamma through −ln S after the echo's time, and after a week."""

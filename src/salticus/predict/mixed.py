@@ -10,7 +10,7 @@ their a and b.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from salticus.types.state import Remembers, State, part_of, places
 _SHAPES = (0.05, 50.0)
 _LEAST = 1e-7  # of a hazard, so that no page is thought dead for ever
 _HALVINGS = 50
+_BLOCK = 50_000  # pages that are blended at a time: all at once they need a dozen columns
 
 
 class GammaForecast(NamedTuple):
@@ -45,11 +46,14 @@ class Mixed(Rhythm):
     change rate are mixed geometrically, with the weight of the model that `trust_` has learnt for
     pages of which as much is known. Laws: at weight 0 it is the rhythm, at weight 1 the model.
 
+    What stands beside the model may be another rhythm: a class that inherits from this one first
+    and from the other second mixes with that, whose arguments are `history`.
+
     Cost: as `Rhythm`; beside that linear in the pages of which something was told.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, **history: Any) -> None:
+        super().__init__(**history)
         self.trust_ = Trust()
         self.told_ = Roster(shape=1.0, days=1.0, level=np.nan, known=0.0)
         self.answers_ = Roster(spans=0.0)
@@ -73,13 +77,15 @@ class Mixed(Rhythm):
         row, told = places(self.told_.ids, ids)
         if not told.any():
             return curves
-        said = self._forecast(row)
-        weight = np.where(told & ~np.isnan(said.level), self._weights(said), 0.0)
-        a, b = curves.a, curves.b
-        level = _between(a / b, np.where(weight > 0, said.level, 1.0), weight)
-        return replace(
-            curves, a=_between(a, said.a, weight), b=_between(b, said.b, weight), level=level
-        )
+        a, b, level = curves.a.copy(), curves.b.copy(), curves.rates().copy()
+        for low in range(0, len(ids), _BLOCK):
+            some = low + np.flatnonzero(told[low : low + _BLOCK])
+            said = self._forecast(row[some])
+            weight = np.where(np.isnan(said.level), 0.0, self._weights(said))
+            hoped = np.where(weight > 0, said.level, 1.0)
+            for column, model in ((level, hoped), (a, said.a), (b, said.b)):
+                column[some] = _between(column[some], model, weight)
+        return replace(curves, a=a, b=b, level=level)
 
     def learn(self, outcomes: Outcomes) -> None:
         spans = answered(outcomes)
@@ -99,11 +105,10 @@ class Mixed(Rhythm):
             return
         spans, said = spans.take(some), self._forecast(row[some])
         mine = self.pages_.rows(spans.page)
-        own = self._own_time(mine, spans)
+        own, known = self._own_time(mine, spans), self._gamma(mine)
         losses = np.empty((len(some), len(GRID)))
         for k, weight in enumerate(GRID.tolist()):
-            a = _between(self.pages_["a"][mine], said.a, weight)
-            b = _between(self.pages_["b"][mine], said.b, weight)
+            a, b = _between(known[0], said.a, weight), _between(known[1], said.b, weight)
             hazard = np.maximum(a * np.log1p(own / b), _LEAST)
             losses[:, k] = np.where(spans.changed, -np.log(-np.expm1(-hazard)), hazard)
         self.trust_.learn(said.known.astype(np.int64), losses, spans.end.max())

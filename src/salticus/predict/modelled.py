@@ -138,7 +138,7 @@ class Modelled(Mixed):
         self._news[row[asked[early]]] = False
 
     def state(self) -> State:
-        own = {"asked": np.array(self._hour), "news": self._news.copy()}
+        own = {"asked": np.array(self._hour), "news": self._news}
         return super().state() if self.following_ is None else {**super().state(), **own}
 
     def restore(self, state: State) -> None:

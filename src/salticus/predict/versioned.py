@@ -34,7 +34,7 @@ class Versioned(Modelled):
     stored visits, day by day, and from then on those that were not stored then. Law: what it knows
     when it takes over depends on the stored visits alone, not on how they are cut.
 
-    Cost: without traits that of `Modelled`; with them that of a second rhythm, some 130 bytes a
+    Cost: without traits that of `Modelled`; with them that of a second rhythm, some 165 bytes a
     page, and once the time to learn all stored visits.
     """
 

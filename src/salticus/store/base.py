@@ -250,8 +250,9 @@ class RunStore(Protocol):
     async def holder(self) -> str | None:
         """Who holds the lock, a number if it is a process of this machine; None if nobody does."""
 
-    async def remember(self, state: bytes) -> None:
-        """Replace the run state."""
+    async def remember(self, state: Iterable[bytes]) -> None:
+        """Replace the run state by these pieces, one after another; none of them is kept longer
+        than need be, as all together may be as large as all the rest of a crawl."""
 
     async def recall(self) -> bytes | None:
         """The run state last remembered."""

@@ -219,8 +219,8 @@ class MemoryStore(ReaderBook):
     async def hosts(self) -> list[HostState]:
         return [self._hosts[host] for host in sorted(self._hosts)]
 
-    async def remember(self, state: bytes) -> None:
-        self._state, self._states = state, self._states + 1
+    async def remember(self, state: Iterable[bytes]) -> None:
+        self._state, self._states = b"".join(state), self._states + 1
 
     async def stamp(self) -> Stamp:
         self._looks += 1  # nobody counts the writes, so every look may find another store

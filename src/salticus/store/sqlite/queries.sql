@@ -702,8 +702,11 @@ FROM json_each(:rows);
 -- name: requests
 SELECT id, page, at, score, propensity, sent, visit FROM requests WHERE id > :after ORDER BY id;
 
+-- name: forget_state
+DELETE FROM state;
+
 -- name: remember
-INSERT OR REPLACE INTO state (id, state) VALUES (0, :state);
+INSERT INTO state (state) VALUES (:state);
 
 -- name: count_state
 INSERT INTO meta (name, value) VALUES ('state', 1)
@@ -716,7 +719,7 @@ SELECT coalesce((SELECT value FROM meta WHERE name = 'state'), 0);
 PRAGMA data_version;
 
 -- name: recall
-SELECT state FROM state;
+SELECT state FROM state ORDER BY id;
 
 -- name: insert_signals
 INSERT INTO signals (page, at, kind, value)

@@ -3,6 +3,7 @@ changes. Long answers come as JSON in one row, made without Python's lock."""
 
 from __future__ import annotations
 
+import io
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -328,8 +329,11 @@ def done(db: sqlite3.Connection, reader: str) -> int:
 
 def recall(db: sqlite3.Connection) -> bytes | None:
     """The run state."""
-    row = db.execute(QUERIES["recall"]).fetchone()
-    return None if row is None else bytes(row[0])
+    whole, pieces = io.BytesIO(), 0
+    for (piece,) in db.execute(QUERIES["recall"]):
+        whole.write(piece)
+        pieces += 1
+    return whole.getvalue() if pieces else None
 
 
 def stamp(db: sqlite3.Connection) -> Stamp:
