@@ -20,7 +20,7 @@ from salticus.exchange.folder import Log
 from salticus.exchange.truth import Truth, read_truth
 from salticus.lab.simulate import SimulationSettings
 from salticus.lab.simulate.clicking import by_window, read_requests, true_values
-from salticus.lab.simulate.contest import replay_requests
+from salticus.lab.simulate.gates import GateContest, replay_requests
 from salticus.lab.simulate.run import Frozen
 from salticus.lab.studies.calibration.statistics import found_fresh
 from salticus.predict.poisson import PoissonSurvival
@@ -156,7 +156,7 @@ def through_the_loop(log: Log, tick: timedelta = timedelta(hours=2)) -> list[dic
     rules = SimulationSettings(
         start=START, history=nothing, warmup=nothing, days=2, tick=tick, predictor="gamma",
     )  # fmt: skip
-    return list(replay_requests(log, rules, (0.0, 1.0))["rows"])
+    return list(replay_requests(log, rules, GateContest((0.0, 1.0)))["rows"])
 
 
 # -------------------------------------------------------------------------------------- by hand

@@ -153,7 +153,8 @@ def test_the_command_tells_what_clicks_found(log: Log, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "urgent visits" in done.output
     report = json.loads(out.read_text())
-    assert report["rules"]["insta"] == {"share": 0.4, "gate": "instacrawl", "gate_share": 0.9}
+    insta = {"share": 0.4, "gate": "instacrawl", "gate_share": 0.9, "horizon": None}
+    assert report["rules"]["insta"] == insta
     [row] = report["rows"]
     assert 0 < row["stale_clicks"] < 1
     assert row["visits_by_purpose"]["insta"] > 0

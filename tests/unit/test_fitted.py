@@ -11,17 +11,22 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from calling import call
 
 from salticus.checks.samples import some_outcomes, some_pages
 from salticus.config import Budget
 from salticus.exchange.folder import Log
 from salticus.exchange.write import write_log
 from salticus.lab.simulate import SimulationSettings, simulate
-from salticus.lab.simulate.fitted import Fitted, FittedSurvival, Kin, Traits
-from salticus.lab.simulate.fitting import CHOICES, fitted, likeliest, log_loss, rehearsed
+from salticus.lab.simulate.fitted import AnsweringSurvival, FittedReplay
+from salticus.lab.simulate.fitting import fitted, log_loss, rehearsed
 from salticus.lab.simulate.named import Estimates
 from salticus.lab.simulate.stage import Stage, set_stage
+from salticus.models.training.traits import CHOICES, likeliest
+from salticus.models.traits import Traits, load_traits
 from salticus.predict.base import ask
+from salticus.predict.fitted import Fitted, FittedSurvival
+from salticus.predict.kin import Kin
 from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.testing import blank_pages
 from salticus.types import DAY, Bools, Floats, Ints, Outcomes, Pages, Status, instant
@@ -123,7 +128,7 @@ def test_a_change_echoes_and_the_echo_dies_away() -> None:
 
 def test_a_failed_visit_makes_no_copy_fresh_and_silent_merchants_are_found_out() -> None:
     known = pages(4, 20.0)
-    predictor = taught(Fitted(Traits(), kin(0, 0, 0, 0)), known, random_visits(4, 20))
+    predictor = taught(FittedReplay(Traits(), kin(0, 0, 0, 0)), known, random_visits(4, 20))
     failed = replace(
         visited(np.array([0]), 20.0, 24.0, np.array([False])),
         status=np.array([Status.TIMEOUT], dtype=np.int8),
@@ -135,15 +140,15 @@ def test_a_failed_visit_makes_no_copy_fresh_and_silent_merchants_are_found_out()
     last = known.last_visit.copy()
     last[0] = at(24.0)
     curves = ask(predictor, replace(known, last_visit=last), now)
-    assert isinstance(before, FittedSurvival)
-    assert isinstance(curves, FittedSurvival)
+    assert isinstance(before, AnsweringSurvival)
+    assert isinstance(curves, AnsweringSurvival)
     ages = (at(25.0) - known.last_answer) / DAY
     np.testing.assert_allclose(curves.worth(ages, 1.0), before.worth(ages, 1.0))
     np.testing.assert_allclose(curves.unchanged(ages), before.unchanged(ages))
     for _ in range(50):
         predictor.learn(failed)
     hopeless = ask(predictor, replace(known, last_visit=last), now)
-    assert isinstance(hopeless, FittedSurvival)
+    assert isinstance(hopeless, AnsweringSurvival)
     assert (hopeless.answers < curves.answers).all()
     assert (hopeless.answers[0] < hopeless.answers[1:]).all()
 
@@ -213,9 +218,30 @@ def test_a_contest_tells_what_was_fitted(stage: Stage) -> None:
     heard: list[str] = []
     found = simulate(stage.log, rules, ["leap"], [Budget(0.2, per_page=True)], heard.append)
     assert "fitting a rhythm to the history" in heard
-    assert any(re.search(r"fitted to the history: .*kin_prior", note) for note in found.notes)
+    assert any(re.search(r"fitted to the history: .*kin", note) for note in found.notes)
 
 
 def test_only_what_came_before_the_crawl_decides(tmp_path: Path) -> None:
     first, second = (fitted(staged(tmp_path / str(seed), seed)) for seed in (1, 2))
     assert first.traits == second.traits
+
+
+def test_traits_fitted_to_a_log_may_serve_in_a_simulation(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = {"kin_prior": (0.3, math.inf)}
+    monkeypatch.setattr("salticus.models.training.traits.CHOICES", few)
+    said = call("train", str(stage.log.folder), "--model", "traits", "--out", str(tmp_path / "t"))
+    assert said.code == 0, said
+    assert "fitted: kin 0.3" in said.out
+    assert load_traits(tmp_path / "t") == Traits(kin_prior=0.3)
+    rules = replace(stage.rules, estimates=Estimates(str(tmp_path / "t")))
+    found = simulate(stage.log, rules, ["leap"], [Budget(0.2, per_page=True)])
+    assert any(note.endswith("kin 0.3") for note in found.notes)
+
+
+@pytest.mark.parametrize("option", [["--task", "click"], ["--features", "metadata"], ["--hazard"]])
+def test_traits_take_no_options_of_models(tmp_path: Path, option: list[str]) -> None:
+    said = call("train", str(tmp_path), "--model", "traits", "--out", str(tmp_path / "t"), *option)
+    assert said.code == 2
+    assert f"{option[0]}: not with traits" in said.err

@@ -21,7 +21,7 @@ from salticus.cli import app
 from salticus.errors import ConfigError, InputError, PluginError
 from salticus.exchange.folder import Log
 from salticus.lab.simulate import SimulationSettings
-from salticus.lab.simulate.contest import replay_requests
+from salticus.lab.simulate.gates import GateContest, replay_requests
 from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.types import Floats
 from salticus.types.coins import coins
@@ -142,7 +142,7 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(market: Path) -> dict[str, Any]:
-    return replay_requests(Log(market), RULES, (0.1, 0.4), list(BUILTIN))
+    return replay_requests(Log(market), RULES, GateContest((0.1, 0.4), list(BUILTIN)))
 
 
 def row(report: dict[str, Any], gate: str, share: str) -> dict[str, Any]:
@@ -170,15 +170,15 @@ def test_the_saving_at_equal_freshness_is_reported(report: dict[str, Any]) -> No
 
 def test_without_the_uniform_gate_there_is_nothing_to_save_against(market: Path) -> None:
     short = replace(RULES, warmup=DAY, days=1)
-    report = replay_requests(Log(market), short, (0.2, 0.5), ["threshold"])
+    report = replay_requests(Log(market), short, GateContest((0.2, 0.5), ["threshold"]))
     assert [r["gate"] for r in report["rows"]] == ["threshold"] * 2
     assert report["savings"] == []
 
 
 def test_one_seed_gives_one_result_whatever_else_is_asked(market: Path) -> None:
     short = replace(RULES, warmup=DAY, days=1)
-    alone = replay_requests(Log(market), short, (0.2,), ["instacrawl"])
-    among = replay_requests(Log(market), short, (0.1, 0.2), ["uniform", "instacrawl"])
+    alone = replay_requests(Log(market), short, GateContest((0.2,), ["instacrawl"]))
+    among = replay_requests(Log(market), short, GateContest((0.1, 0.2), ["uniform", "instacrawl"]))
     assert alone["rows"][0] == row(among, "instacrawl", "0.2")
 
 
@@ -198,7 +198,7 @@ def test_the_command_shows_gates(market: Path, tmp_path: Path) -> None:
 
 def test_a_gate_that_is_not_there_is_named_before_anything_is_read(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match="nosuch"):
-        replay_requests(Log(tmp_path), RULES, (0.2,), ["nosuch"])
+        replay_requests(Log(tmp_path), RULES, GateContest((0.2,), ["nosuch"]))
 
 
 def test_a_gate_without_requests_is_refused(market: Path) -> None:

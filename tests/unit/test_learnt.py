@@ -30,6 +30,7 @@ from salticus.predict.trust import Trust
 from salticus.types import CHANGED, Outcomes, Pages, Tick
 
 DAY = timedelta(days=1)
+DEMAND = (("clicks", "click"), ("impressions", "impression"))
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     request = ModelSpec(model="trees", preset="visits", fitting={"trees": 10, "least": 20})
     train_model(Log(folder / "market"), recipe, request, folder / "hazard")
     train_model(Log(folder / "market"), replace(recipe, edges=(24,)), request, folder / "single")
+    demand = replace(request, preset="full")
+    for task in ("click", "impression"):
+        train_model(Log(folder / "market"), replace(recipe, task=task), demand, folder / task)
     return folder
 
 
@@ -65,8 +69,9 @@ def taught(stage: Stage, estimators: Estimators, trust: float = 0.5) -> tuple[Pa
     world.begin(stage.crawl)
     world.sync(stage.crawl - stage.rules.tick)
     teach(stage, world, estimators)
-    assert isinstance(estimators.predictor, Learnt)
-    estimators.predictor.trust_ = Trust(usual=trust)
+    inner = getattr(estimators.predictor, "predictor", estimators.predictor)
+    assert isinstance(inner, Learnt)
+    inner.trust_ = Trust(usual=trust)
     pages = world.there(Tick(0, stage.crawl, stage.crawl + stage.rules.tick))
     return pages, ask(estimators.predictor, pages, stage.crawl)
 
@@ -148,7 +153,9 @@ def test_news_of_the_hour_of_a_question_is_asked_about_later(place: Path) -> Non
 
 
 @pytest.mark.parametrize("observe", ["own", "full"])
-@pytest.mark.parametrize("chosen", ["hazard", "hazard+history", "single", "oracle", "frequency"])
+@pytest.mark.parametrize(
+    "chosen", ["hazard", "hazard+history", "hazard+fitted", "single", "oracle", "frequency"]
+)
 def test_policies_crawl_by_estimates(place: Path, chosen: str, observe: str) -> None:
     known = chosen in ("oracle", "frequency")
     stage = stage_of(place, chosen if known else str(place / chosen))
@@ -157,6 +164,46 @@ def test_policies_crawl_by_estimates(place: Path, chosen: str, observe: str) -> 
         score = run(stage, policy, Budget(0.2, per_page=True))
         assert 0.5 < float(np.nanmean(score.column("clicks"))) <= 1.0
         assert score.visits_per_page_day == pytest.approx(0.2, rel=0.1)
+
+
+@pytest.mark.parametrize("observe", ["own", "full"])
+@pytest.mark.parametrize("ending", ["", "+history"])
+def test_policies_crawl_by_demand_of_models(place: Path, ending: str, observe: str) -> None:
+    words = (f"{name}={place / task}{ending}" for name, task in DEMAND)
+    stage = stage_of(place, ",".join(words))
+    stage = replace(stage, rules=replace(stage.rules, observe=observe))
+    for policy in ("demand_proportional", "impression_proportional"):
+        score = run(stage, policy, Budget(0.2, per_page=True))
+        assert 0.5 < float(np.nanmean(score.column("clicks"))) <= 1.0
+        assert score.young[0] >= score.young[1] >= 0.0
+
+
+def test_what_estimates_see_of_the_log_ends_yesterday(place: Path) -> None:
+    """Whatever changes after a midnight, what is said of the pages then is the same."""
+    found = []
+    for end in (True, False):
+        stage = stage_of(place, f"{place / 'hazard'}+history")
+        now = stage.crawl + 2 * DAY
+        late = stage.truth.at >= np.datetime64(now.replace(tzinfo=None), "us")
+        if end:
+            kept = np.flatnonzero(~late | (stage.truth.value < 0))
+            columns = {name: getattr(stage.truth, name)[kept] for name in ("page", "at", "value")}
+            stage = replace(stage, truth=replace(stage.truth, **columns))
+        stage = replace(stage, rules=replace(stage.rules, observe="full"))
+        made = Estimators(stage)
+        pages, _ = taught(stage, made)
+        for day in range(3):
+            curves = ask(made.predictor, pages, stage.crawl + day * DAY)
+        ages = np.full(len(pages), 1.5)
+        found.append(curves.unchanged(ages))
+    assert np.array_equal(*found)
+
+
+def test_a_note_names_the_features_that_are_unknown(place: Path) -> None:
+    stage = stage_of(place, f"clicks={place / 'click'}")
+    notes = "; ".join(estimates.model_notes(stage))
+    assert "the model of click looks at what is unknown here" in notes
+    assert "price" in notes
 
 
 def test_the_oracle_knows_the_mean(place: Path) -> None:

@@ -145,8 +145,30 @@ def test_truth_can_be_replayed(tmp_path: Path) -> None:
     assert found["weigh by clicks"] == "synthetic, because demand.parquet is missing"
     hours = "hour in UTC (pages.parquet: no `timezone`)"
     assert found["analyze"] == f"yes (values.parquet; by {hours}, country, merchant)"
-    assert found["discover"] == "no, because links.parquet is missing"
+    assert found["find new pages"] == "no, because links.parquet is missing"
     assert found["replay requests"] == "no, because requests.parquet is missing"
+
+
+@pytest.mark.parametrize(
+    ("days", "demand", "said"),
+    [
+        ([], False, "no, because links.parquet has no link of which it is known"),
+        ([None], False, "no, because links.parquet has no link of which it is known"),
+        ([1, 1, None], False, "no, because all links of links.parquet appeared at once"),
+        ([1, 2], False, "yes (links.parquet; all links count alike, because demand.parquet"),
+        ([1, 2], True, "yes (links.parquet; what pages are worth by demand.parquet)"),
+    ],
+)
+def test_links_can_be_replayed_if_new_ones_appear(
+    tmp_path: Path, days: list[int | None], demand: bool, said: str
+) -> None:
+    """It promised so of any file with that name."""
+    appeared = [None if day is None else START + day * DAY for day in days]
+    links = {"source_id": ["a"] * len(days), "page_id": ["b"] * len(days), "appeared": appeared}
+    kinds = {"source_id": pl.String, "page_id": pl.String, "appeared": pl.Datetime("us", "UTC")}
+    write(tmp_path, ABOUT, **({"demand": [("b", 1, 3, 4)]} if demand else {}))
+    pl.DataFrame(links, schema=kinds).write_parquet(tmp_path / "links.parquet")
+    assert uses(tmp_path)["find new pages"].startswith(said)
 
 
 def test_visits_alone_are_imputed(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def retraining(folder: Path, command: str) -> Retraining:
     ("command", "why"),
     [
         ("raise SystemExit('no room on the disk')", "no room on the disk"),
-        ("print('{')", "it said what is not understood: Input data was truncated"),
+        ("print('[')", "it said what is not understood: Input data was truncated"),
         ("import os; os.kill(os.getpid(), 9)", "it ended with -9"),
     ],
 )

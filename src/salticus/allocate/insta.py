@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 
 from salticus.allocate.gate.base import Decisions, Gate
 from salticus.allocate.gate.uniform import UniformGate
-from salticus.types import Draw, Grant, Outcomes, Pages, Plan, Purpose, Request, Tick, unplanned
+from salticus.types import (
+    Draw,
+    Grant,
+    Outcomes,
+    Pages,
+    Plan,
+    Purpose,
+    Request,
+    Tick,
+    changing,
+    unplanned,
+)
 from salticus.types.arrays import Bools, Floats, Instant, Ints, Times, days_between, moment
 from salticus.types.coins import coins
 from salticus.types.state import Remembers, State, part_of, places
@@ -22,9 +34,10 @@ class Insta:
 
     Of the visits of every tick a `share` is set aside (Han 2019, §6: one budget, two schedulers).
     A click's score is the chance that the copy is out of date and that the page will answer
-    (`Pages.outdated`, `Pages.answering`); the gate sees all scores in the order in which the clicks
-    come. What is not spent by the end of the tick goes back into the budget, and so to the pages
-    that the policy prefers.
+    (`Pages.outdated`, `Pages.answering`); with a `horizon` it is that of a change within so long
+    (Han 2019, §6.1.2). The gate sees all scores in the order in which the clicks come. What is not
+    spent by the end of the tick goes back into the budget, and so to the pages that the policy
+    prefers.
 
     Laws: the purse is never overdrawn; restored from its state, and told of the requests that were
     stored since, it decides alike.
@@ -32,9 +45,17 @@ class Insta:
 
     purpose = Purpose.INSTA
 
-    def __init__(self, gate: Gate | None = None, *, share: float = 0.0, seed: int = 0) -> None:
+    def __init__(
+        self,
+        gate: Gate | None = None,
+        *,
+        share: float = 0.0,
+        horizon: timedelta | None = None,
+        seed: int = 0,
+    ) -> None:
         self.gate = UniformGate(share=0.0) if gate is None else gate
         self.share = share
+        self.horizon = horizon
         self.seed = seed
         self.number_ = 0  # of the last request
         self.latest_ = 0  # number of the last visit that was sent
@@ -62,7 +83,7 @@ class Insta:
         rows, clicked, first = rows[known], clicked[known], self.number_ + 1
         stale = pages.outdated(now, rows)
         stale[np.isnan(stale)] = 1.0  # where nothing is known
-        scores = stale * pages.answering(now, rows)
+        scores = self._scores(pages, rows, stale, now)
         decided, at = self._sent(scores), int(now.astype(np.int64))
         chosen = self._paid(pages, rows, decided.sent, now)
         plan = self._plan(clicked[chosen], pages.tick, now, decided.propensity[chosen])
@@ -101,6 +122,15 @@ class Insta:
         if requests:
             self._sent(np.array([request.score for request in requests]))
             self.number_ = requests[-1].number
+
+    def _scores(self, pages: Pages, rows: Ints, stale: Floats, now: Instant) -> Floats:
+        """What clicks on pages are worth to the gate, given how likely their copies are stale."""
+        if self.horizon is None:
+            return stale * pages.answering(now, rows)
+        if pages.survival is None:
+            return np.ones(len(rows))
+        curve, days = pages.survival.take(rows), self.horizon / timedelta(days=1)
+        return changing(curve, pages.last_answer[rows], now, days)
 
     def _sent(self, scores: Floats) -> Decisions:
         """Ask the gate; the coin of a request is a hash of its number."""

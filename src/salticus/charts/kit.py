@@ -87,6 +87,13 @@ def layered(*charts: Any) -> Any:
     return alt.layer(*charts)
 
 
+def beside(*charts: Any) -> Any:
+    """The charts in a row, on one scale."""
+    import altair as alt
+
+    return alt.hconcat(*charts).resolve_scale(x="shared", y="shared", color="shared")
+
+
 def stacked(chart: Any, name: str, order: Sequence[str]) -> Any:
     """The chart once for each value of a column, one below the other."""
     return chart.facet(row=by(f"{name}:N", title=None, sort=order))

@@ -14,6 +14,8 @@ from salticus.cli import options, output
 from salticus.cli.options import REQUIRED, Texts, arg, day, flag, from_options, opt, span
 from salticus.cli.simulating import study_live as study_live
 from salticus.cli.simulating import study_one_price as study_one_price
+from salticus.cli.studies import study_han2019 as study_han2019
+from salticus.cli.studies import study_han2020 as study_han2020
 from salticus.config import Budget
 from salticus.errors import ConfigError
 
@@ -121,9 +123,7 @@ def bench_simulate(
 
 
 def bench_policies(
-    pages: list[int] | None = opt(
-        None, "Pages; may be repeated. [default: 10^5, 10^6 and 10^7]", min=1
-    ),
+    pages: list[int] | None = opt(None, "Pages; repeatable. [default: 10^5, 10^6, 10^7]", min=1),
     policy: Texts = opt(None, "A name; may be repeated. [default: leap and lambdacrawl]"),
     json: bool = options.JSON,
 ) -> None:
@@ -133,9 +133,7 @@ def bench_policies(
 
 def bench_learn(
     rows: int = opt(1_000_000, "Rows of each contest.", min=1),
-    contest: Texts = opt(
-        None, "examples, training, dnn, sequence or trees; repeatable. [default: all]"
-    ),
+    contest: Texts = opt(None, "examples, training, dnn, sequence or trees. [default: all]"),
     json: bool = options.JSON,
 ) -> None:
     """Rows a second of making examples, training and scoring; training beside a bare JAX loop."""
@@ -158,9 +156,7 @@ def bench_tick(pages: list[int] | None = _SIZES, json: bool = options.JSON) -> N
 
 def bench_models(
     pages: int = opt(1_000_000, "Pages, each visited once a day.", min=1),
-    contest: Texts = opt(
-        None, "features, linear, trees, dnn or process; repeatable. [default: all]"
-    ),
+    contest: Texts = opt(None, "features, linear, trees, dnn or process. [default: all]"),
     json: bool = options.JSON,
 ) -> None:
     """Seconds and bytes a page of models in a crawl: features, three scores, the whole process."""

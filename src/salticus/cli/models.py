@@ -34,8 +34,10 @@ def train(
         "What is predicted: a change ahead, one missed, a click, an impression; or all that "
         "`simulate` takes: change, click and impression.",
     ),
-    model: Literal["dnn", "trees", "sequence", "frequency"] | None = opt(
-        None, "[default: dnn if JAX is installed, else trees; trees on the store]"
+    model: Literal["dnn", "trees", "sequence", "frequency", "traits"] | None = opt(
+        None,
+        "What is fitted; traits: how all pages change, not a model of features. [default: dnn if "
+        "JAX is installed, else trees; trees on the store]",
     ),
     features: Literal["metadata", "history", "both"] = opt("both", "What the model looks at."),
     preset: Literal["full", "visits", "han2019", "han2020"] = opt(
@@ -62,21 +64,23 @@ def train(
 
     Without LOG: learn from the visits of the crawl, and let the model serve in it if
     it is better than what serves now. Of the options, --model, --features and --seed
-    count then.
+    count then. With --model traits only --out and --seed count.
     """
-    if log is None:
+    if log is None or model == "traits":
         given = {
-            "out": out, "task": task != "change", "preset": preset != "full", "start": start,
-            "baseline": baseline != "combined", "observe": observe != "full", "split": split,
-            "horizon": horizon, "hazard": hazard, "every": every, "published": published,
-            "cache": cache,
+            "out": out and not log, "task": task != "change", "preset": preset != "full",
+            "start": start, "baseline": baseline != "combined", "observe": observe != "full",
+            "split": split, "horizon": horizon, "hazard": hazard, "every": every,
+            "published": published, "cache": cache,
+            "features": model == "traits" and features != "both",
         }  # fmt: skip
-        if strange := [name for name, value in given.items() if value]:
-            raise typer.BadParameter(f"--{strange[0]}: only with LOG; the store has its own way")
-        _train_store(config, model or "trees", features, seed, json)
+        _refuse(given, "not with traits" if log else "only with LOG; the store has its own way")
+        if log is None:
+            _train_store(config, model or "trees", features, seed, json)
+        else:
+            _fit_traits(log, _named(out), seed, json)
         return
-    if out is None:
-        raise typer.BadParameter("--out: name a new folder for the model")
+    out = _named(out)
     from salticus.charts.models import figures_table
     from salticus.exchange.folder import Log
     from salticus.models.training.recipe import HAZARD, Recipe, fitting_split, usual_every
@@ -107,6 +111,18 @@ def train(
             output.table(name, *figures_table(manifest["metrics"]))
     if shown:
         typer.echo(f"saved: {out}")
+
+
+def _refuse(given: dict[str, Any], where: str) -> None:
+    """Options that mean nothing here must not be given."""
+    if strange := [name for name, value in given.items() if value]:
+        raise typer.BadParameter(f"--{strange[0]}: {where}")
+
+
+def _named(out: Path | None) -> Path:
+    if out is None:
+        raise typer.BadParameter("--out: name a new folder for the model")
+    return out
 
 
 def _check_horizons(task: str, horizon: list[str] | None, *, hazard: bool) -> None:
@@ -258,6 +274,20 @@ def _print_pages(rows: pl.DataFrame, manifest: dict[str, Any], when: datetime) -
     output.table("", likely.columns, likely.rows())
 
 
+def _fit_traits(log: Path, out: Path, seed: int, json: Path | None) -> None:
+    from salticus.exchange.folder import Log
+    from salticus.lab.simulate.fitting import fit_log
+
+    with output.steps() as told:
+        told("fitting a rhythm to the log")
+        traits, manifest = fit_log(Log(log), out, seed=seed)
+    if output.write_json(manifest, json):
+        found = manifest["fitting"]
+        typer.echo(f"fitted: {traits.told()}")
+        typer.echo(f"log loss {found['log_loss']:.4f}, as usual {found['usual_log_loss']:.4f}")
+        typer.echo(f"saved: {out}")
+
+
 def _train_store(path: Path, model: str, features: str, seed: int, json: Path | None) -> None:
     from salticus.crawl.training import train_crawl
     from salticus.models.training.run import ModelSpec
@@ -299,6 +329,7 @@ def models_list(config: Path = options.CONFIG, json: bool = options.JSON) -> Non
 def _row(each: ModelView) -> tuple[Any, ...]:
     word = "broken" if each.broken else "serves" if each.serves else ""
     word += ", pinned" if each.pinned else ""
+    word += "" if each.traits is None else f" fitted: {each.traits}"
     told = each.judgement
     if told is None:
         return (each.model, word, "", "", "", *("" for _ in _FIGURES), "", "not judged")

@@ -10,7 +10,7 @@ import typer
 
 from salticus.cli import options, output
 from salticus.cli.options import Texts, arg, day, flag, from_options, opt, span
-from salticus.config import Budget, CrawlRate, Share, duration
+from salticus.config import Budget, ClickScore, CrawlRate, Share, duration
 from salticus.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def simulate(
     log: Path = options.LOG_FOLDER,
     policy: Texts = opt(
         None,
-        "A name, name@spacing, name_h, name_ml, name_mix, or file.py:Class; may be repeated. "
+        "A name, name@spacing, name_h, _ml, _mix or _fit, or file.py:Class; may be repeated. "
         "[default: the peers]",
     ),
     budget: Texts = opt(None, "Visits: 10%, 0.1 or 5000; may be repeated. [default: 10%]"),
@@ -89,7 +89,7 @@ def simulate(
         "change=…,clicks=…,impressions=…: history, a predictor, fitted, oracle, a MODEL, or "
         "MODEL+history.",
     ),
-    models: Path | None = opt(None, "Folder of the models that POLICY_ml and POLICY_mix use."),
+    models: Path | None = opt(None, "Folder of the models that POLICY_ml, _mix and _fit use."),
     history: str | None = opt(None, "Observed only. [default: 60d]"),
     warmup: str | None = opt(None, "Crawled, not scored. [default: 15d]"),
     days: int | None = opt(None, "Days scored. [default: 30]", min=1),
@@ -99,6 +99,8 @@ def simulate(
         "the log's visits), or the whole log up to yesterday (full; logged: its visits).",
     ),
     frozen: bool = opt(False, "Learn no estimates after the history.", "--frozen"),
+    synced: bool = opt(False, "All copies are fresh at the start, with --observe partial too."),
+    empty: bool = opt(False, "No copies at the start: a page is stale until it is visited."),
     demand: str | None = opt(None, "file, uniform or zipf:1.1. [default: file if there is one]"),
     explore: str = opt("0%", "Share of the visits that go to pages drawn by a coin: 5%."),
     insta: str | None = opt(
@@ -106,6 +108,10 @@ def simulate(
     ),
     gate_share: str = opt(
         "20%", "With --insta: the share of the clicks that the gate lets through."
+    ),
+    score: str = opt(
+        "stale",
+        "By what a click is scored: how likely its copy is stale, or the page changes within 6h.",
     ),
     delay: str | None = opt(None, "Between two visits to a host: 30s. [default: none]"),
     rendered: str = opt("0%", "Share of the pages, drawn at random, that cost 5 visits."),
@@ -141,10 +147,11 @@ def simulate(
     )
     from salticus.exchange.folder import Log
     from salticus.lab.simulate import contest
+    from salticus.lab.simulate.gates import BASELINE, GateContest, replay_requests
     from salticus.lab.simulate.named import Estimates
     from salticus.lab.simulate.stage import SimulationSettings, usual_tick
 
-    source = Log(log)
+    source, scored = Log(log), flag("score", ClickScore.parse, score)
     rules = from_options(
         SimulationSettings,
         locals(),
@@ -154,7 +161,7 @@ def simulate(
         history=span("history", history),
         warmup=span("warmup", warmup),
         explore=float(flag("explore", Share.parse, explore)),
-        insta=_insta(insta, gate, gate_share),
+        insta=_insta(insta, gate, gate_share, scored),
         delay=span("delay", delay),
         rendered=float(flag("rendered", Share.parse, rendered)),
     )
@@ -166,9 +173,8 @@ def simulate(
     with output.steps() as told:
         if requests:
             shares = [flag("budget", Share.parse, text) for text in budgets]
-            report = contest.replay_requests(
-                source, rules, shares, gate or [contest.BASELINE], told
-            )
+            among = GateContest(shares, gate or [BASELINE], scored.horizon)
+            report = replay_requests(source, rules, among, told)
         else:
             visits = [flag("budget", Budget.parse, text) for text in budgets]
             policies = policy or contest.usual_policies(source)
@@ -195,8 +201,11 @@ def _check(given: dict[str, Any]) -> None:
         raise typer.BadParameter("--split: there is nothing to find; add --publishers")
     if requests and insta:
         raise typer.BadParameter("--insta: leave out --requests, which has no policy beside it")
-    if not requests and given["gate"] and not insta:
-        raise typer.BadParameter("--gate: gates decide on clicks; add --insta or --requests")
+    for name in ("gate", "score"):
+        wanted = given[name] not in (None, [], "stale")
+        if wanted and not (requests or insta):
+            said = f"--{name}: gates decide on clicks; add --insta or --requests"
+            raise typer.BadParameter(said)
 
 
 class DiscoveryOptions(NamedTuple):
@@ -265,7 +274,9 @@ def _both(
         output.table(report["log"]["name"], *joint_table(report))
 
 
-def _insta(share: str | None, gates: list[str] | None, gate_share: str) -> InstaSettings | None:
+def _insta(
+    share: str | None, gates: list[str] | None, gate_share: str, score: ClickScore
+) -> InstaSettings | None:
     from salticus.lab.simulate.stage import InstaSettings
 
     if share is None:
@@ -274,7 +285,7 @@ def _insta(share: str | None, gates: list[str] | None, gate_share: str) -> Insta
         raise typer.BadParameter("--gate: --insta takes one")
     gate = (gates or ["instacrawl"])[0]
     parts = flag("insta", Share.parse, share), flag("gate-share", Share.parse, gate_share)
-    return InstaSettings(float(parts[0]), gate, float(parts[1]))
+    return InstaSettings(float(parts[0]), gate, float(parts[1]), score.horizon)
 
 
 def study_one_price(

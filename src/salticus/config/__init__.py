@@ -17,6 +17,7 @@ from salticus.config.sections import (
 )
 from salticus.config.units import (
     Budget,
+    ClickScore,
     CrawlRate,
     Hours,
     Share,
@@ -29,7 +30,7 @@ from salticus.config.units import (
 )
 
 __all__ = [
-    "Budget", "Caps", "Config", "CrawlRate", "Desk", "Extract", "Fetch", "Hook", "Host", "Hours",
-    "Models", "Rule", "Scope", "Share", "Size", "Sources", "Span", "Time", "Tolerance",
-    "check_hours", "duration", "load", "matches", "parse", "size",
+    "Budget", "Caps", "ClickScore", "Config", "CrawlRate", "Desk", "Extract", "Fetch", "Hook",
+    "Host", "Hours", "Models", "Rule", "Scope", "Share", "Size", "Sources", "Span", "Time",
+    "Tolerance", "check_hours", "duration", "load", "matches", "parse", "size",
 ]  # fmt: skip

@@ -13,7 +13,17 @@ from typing import Any
 import msgspec
 
 from salticus.config.sections import Config, Rule
-from salticus.config.units import Budget, Hours, Share, Size, Span, Tolerance, duration, size
+from salticus.config.units import (
+    Budget,
+    ClickScore,
+    Hours,
+    Share,
+    Size,
+    Span,
+    Tolerance,
+    duration,
+    size,
+)
 from salticus.errors import ConfigError
 
 _DEFAULT = Path(__file__).with_name("default.toml")
@@ -79,7 +89,7 @@ def _decode(kind: type, raw: Any) -> Any:
         return duration(raw)
     if kind is Size:
         return size(raw)
-    if kind in (Budget, Hours, Share, Tolerance):
+    if kind in (Budget, ClickScore, Hours, Share, Tolerance):
         return kind.parse(raw)
     raise NotImplementedError(kind)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from salticus.config.units import Budget, Hours, Share, Size, Span, Tolerance, matches
+from salticus.config.units import Budget, ClickScore, Hours, Share, Size, Span, Tolerance, matches
 
 if TYPE_CHECKING:
     from salticus.types import Target  # NumPy takes a while; not every command needs it
@@ -150,7 +150,8 @@ class Desk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `allowed_hosts` are names, other than its address, under which the desk may be asked, and whose
     pages may ask it. `insta` of the visits are set aside for clicked pages. The `gate` lets a
-    `share` of the clicks through, those most likely to find a change.
+    `share` of the clicks through, those of the highest `score`: the chance that the copy is out of
+    date and the page answers ("stale"), or that the page changes within some time ("6h").
     """
 
     listen: str | None = None
@@ -158,6 +159,7 @@ class Desk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     insta: Share = Share(0.0)
     gate: str = "instacrawl"
     share: Share = Share(0.2)
+    score: ClickScore = ClickScore("stale")
 
 
 class Caps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -45,6 +45,33 @@ class Share(float):
         return cls(part)
 
 
+class ClickScore(str):
+    """By what a click is scored: ``"stale"``, or the chance of a change within ``"6h"``.
+
+    >>> ClickScore.parse("6h").horizon, ClickScore.parse("stale").horizon
+    (Span(seconds=21600), None)
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, text: str) -> ClickScore:
+        """``"stale"`` or a length of time."""
+        if text != "stale":
+            try:
+                span = duration(text)
+            except ValueError:
+                span = Span()
+            if not span:
+                raise ValueError(f"{text!r} is no score of clicks; write stale, or a time like 6h")
+        return cls(text)
+
+    @property
+    def horizon(self) -> Span | None:
+        """The time within which a change counts; None if it is that the copy is out of date."""
+        return None if self == "stale" else duration(self)
+
+
 class Budget:
     """How many visits a day: for the whole system, or per page.
 

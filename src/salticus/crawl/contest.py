@@ -17,12 +17,15 @@ from salticus.crawl.census import Census
 from salticus.errors import InputError
 from salticus.models.file import Saved
 from salticus.models.training.metrics import auc, calibration_error, log_loss, reliability
-from salticus.predict.base import ask
-from salticus.predict.modelled import Modelled, Sources
+from salticus.models.traits import Traits
+from salticus.predict.fitted import Fitted
+from salticus.predict.modelled import Sources
+from salticus.predict.retrace import ticks
 from salticus.predict.rhythm import Rhythm
+from salticus.predict.versioned import Versioned
 from salticus.store.base import Store
 from salticus.types import UNKNOWN, Outcomes, Pages, Purpose, Tick
-from salticus.types.arrays import NEVER, Bools, Floats, Ints, days_between, instant, moment
+from salticus.types.arrays import NEVER, Bools, Floats, Ints, days_between, instant
 
 FAIR = np.array([Purpose.EXPLORE, Purpose.PANEL], dtype=np.int8)
 _MOST = 50.0  # times the usual weight
@@ -58,36 +61,50 @@ class Foretold:
         return {name: float(x) if np.isfinite(x) else None for name, x in found.items()}
 
 
-async def contest(store: Store, rivals: Sequence[Saved | None], when: JudgedTime) -> Foretold:
+Rival = Saved | Traits | None
+"""A model, traits, or nothing but the rhythm."""
+
+Ticks = Iterator[tuple[datetime, Outcomes]]
+
+
+async def contest(store: Store, rivals: Sequence[Rival], when: JudgedTime) -> Foretold:
     """Replay the stored visits as the loop would have lived through them, with each rival.
 
     None is the predictor of the cold start. Until `when.start` it alone learns; then each rival
     takes over, as a model does that is promoted. A visit is judged by what was foretold at the
     start of its tick, unless its page had answered meanwhile.
     """
-    crowd = _Crowd(await _pages(store, when.start))
+    crowd = Crowd(await everyone(store, when.start))
     rhythm = Rhythm()
-    for now, outcomes in _ticks(store.history(), None, instant(when.start), _DAY):
+    for now, outcomes in ticks(store.history(), _DAY, end=when.start):
         rhythm.meet(crowd.pages(now), now)
         rhythm.learn(outcomes)
         crowd.learn(outcomes)
-    sources = Sources(store.facts, lambda: _before(store.history(), when.start))
+    sources = Sources(store.facts, lambda: before(store.history(), when.start))
     predictors = [_rival(rhythm, saved, sources) for saved in rivals]
+    return foretold(predictors, crowd, ticks(store.history(), when.tick, when.start, when.end))
+
+
+def foretold(predictors: Sequence[Versioned | Fitted], crowd: Crowd, visits: Ticks) -> Foretold:
+    """What predictors give visits, tick by tick, while they learn from all of them."""
     changed, chances, propensity = [], [], []
-    for now, outcomes in _ticks(store.history(), when.start, instant(when.end), when.tick):
+    for now, outcomes in visits:
         pages = crowd.pages(now)
         judged = _judged(outcomes, crowd)
-        rows, ages = crowd.rows(judged.page), days_between(judged.since, judged.at)
-        curves = [ask(each, pages, now).take(rows) for each in predictors]
-        chances.append(np.stack([1.0 - curve.unchanged(ages) for curve in curves], axis=1))
+        rows, place = np.unique(crowd.rows(judged.page), return_inverse=True)
+        asked, ages = pages.take(rows), days_between(judged.since, judged.at)
+        said = []
+        for each in predictors:
+            each.meet(pages, now)
+            said.append(1.0 - each.survival(asked, now).take(place).unchanged(ages))
+            each.learn(outcomes)
+        chances.append(np.stack(said, axis=1))
         changed.append(judged.changed == 1)
         explores = judged.purpose == Purpose.EXPLORE
         propensity.append(np.where(explores, judged.propensity, np.nan))
-        for each in predictors:
-            each.learn(outcomes)
         crowd.learn(outcomes)
     if not changed:
-        return Foretold(chances=np.empty((0, len(rivals))))
+        return Foretold(chances=np.empty((0, len(predictors))))
     weight = _weights(np.concatenate(propensity))
     return Foretold(np.concatenate(changed), np.concatenate(chances), weight)
 
@@ -118,7 +135,7 @@ def verdict(found: Foretold, least: int) -> tuple[bool, str]:
             f"change; {least} are needed, with changes and without"
         )
     new, old = found.figures(0), found.figures(1)
-    better = _losses(found, 1) - _losses(found, 0)
+    better = losses(found, 1) - losses(found, 0)
     mean = float(np.average(better, weights=found.weight))
     error = float(np.sqrt(np.sum((found.weight * (better - mean)) ** 2)) / found.weight.sum())
     said = f"log loss {new['log_loss']:.4f} against {old['log_loss']:.4f} on {n} visits"
@@ -132,7 +149,8 @@ def verdict(found: Foretold, least: int) -> tuple[bool, str]:
     return True, f"better: {said}"
 
 
-def _losses(found: Foretold, which: int) -> Floats:
+def losses(found: Foretold, which: int) -> Floats:
+    """The log loss of a predictor on each visit."""
     said = np.clip(found.chances[:, which], 1e-12, 1 - 1e-12)
     return -np.log(np.where(found.changed, said, 1 - said))
 
@@ -140,14 +158,15 @@ def _losses(found: Foretold, which: int) -> Floats:
 # ------------------------------------------------------------------------------------ the replay
 
 
-async def _pages(store: Store, at: datetime) -> Pages:
+async def everyone(store: Store, at: datetime) -> Pages:
+    """All pages of a store, also those that rest."""
     census = Census(store)
     await census.refresh()
     return census.everyone(Tick(0, at, at), lambda _: 1.0)
 
 
-class _Crowd:
-    """All pages, and when each last answered."""
+class Crowd:
+    """Pages, and when each last answered."""
 
     def __init__(self, pages: Pages) -> None:
         if not len(pages):
@@ -167,14 +186,14 @@ class _Crowd:
         self.answer[self.rows(seen.page)] = seen.at
 
 
-def _judged(outcomes: Outcomes, crowd: _Crowd) -> Outcomes:
+def _judged(outcomes: Outcomes, crowd: Crowd) -> Outcomes:
     known = np.isin(outcomes.purpose, FAIR) & outcomes.answered
     known &= (outcomes.changed != UNKNOWN) & (outcomes.at > outcomes.since)
     return outcomes.take(known & (crowd.answer[crowd.rows(outcomes.page)] == outcomes.since))
 
 
-def _rival(rhythm: Rhythm, saved: Saved | None, sources: Sources) -> Modelled:
-    rival = Modelled(sources)
+def _rival(rhythm: Rhythm, saved: Rival, sources: Sources) -> Versioned:
+    rival = Versioned(sources)
     blank = {f"told_{name}": column for name, column in rival.told_.state().items()}
     state = {name: np.array(column) for name, column in rhythm.state().items()}
     rival.restore({**state, **blank})
@@ -182,27 +201,8 @@ def _rival(rhythm: Rhythm, saved: Saved | None, sources: Sources) -> Modelled:
     return rival
 
 
-def _ticks(
-    history: Iterator[Outcomes], start: datetime | None, end: np.datetime64, length: timedelta
-) -> Iterator[tuple[datetime, Outcomes]]:
-    """The outcomes of [start, end) tick by tick, from the first on if no start is given."""
-    step, waiting = np.timedelta64(length // timedelta(microseconds=1), "us"), None
-    now = None if start is None else instant(start)
-    for chunk in history:
-        some = chunk.take((chunk.at < end) & (chunk.at >= (chunk.at[0] if now is None else now)))
-        if not len(some):
-            continue
-        now = some.at[0] if now is None else now
-        waiting = some if waiting is None else waiting.join(some)
-        while len(waiting) and waiting.at[-1] >= now + step:
-            due = int(np.searchsorted(waiting.at, now + step))
-            yield moment(now), waiting.take(np.arange(due))
-            waiting, now = waiting.take(np.arange(due, len(waiting))), now + step
-    if waiting is not None and now is not None and len(waiting):
-        yield moment(now), waiting
-
-
-def _before(history: Iterator[Outcomes], end: datetime) -> Iterator[Outcomes]:
+def before(history: Iterator[Outcomes], end: datetime) -> Iterator[Outcomes]:
+    """The outcomes of a history until a time."""
     for chunk in history:
         yield chunk.take(chunk.at < instant(end))
         if chunk.at[-1] >= instant(end):

@@ -246,4 +246,5 @@ def _insta(config: Config) -> Insta:
     if desk.listen is None or not desk.insta:
         return Insta()
     gate: Gate = plugins.make("gate", desk.gate, GATES, share=float(desk.share))
-    return Insta(gate, share=float(desk.insta), seed=config.seed)
+    horizon = desk.score.horizon
+    return Insta(gate, share=float(desk.insta), horizon=horizon, seed=config.seed)

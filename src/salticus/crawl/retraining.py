@@ -119,8 +119,8 @@ class Retraining:
             self._failed(last or f"it ended with {code}")
             return
         try:
-            found = msgspec.json.decode(told, type=dict)
-            logger.info("model %s was trained: %s", found["version"], found["why"])
+            for found in msgspec.json.decode(told, type=list[dict[str, Any]]):
+                logger.info("model %s was trained: %s", found["version"], found["why"])
         except (msgspec.MsgspecError, KeyError) as error:
             self._failed(f"it said what is not understood: {error}")
 

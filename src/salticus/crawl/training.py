@@ -15,18 +15,19 @@ import msgspec
 import numpy as np
 
 from salticus.config import Config
-from salticus.crawl.contest import FAIR, Foretold, JudgedTime, contest, verdict
+from salticus.crawl.contest import FAIR, Foretold, JudgedTime, Rival, contest, verdict
+from salticus.crawl.fitting import fit_traits
 from salticus.crawl.opening import Crawl, open_crawl
 from salticus.crawl.retraining import end_with_parent
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.write import export_log
 from salticus.features.following import as_crawled
-from salticus.models.file import Saved, load_model
 from salticus.models.registry import NONE, YOUNG, Judgement, Registry
 from salticus.models.training.recipe import HAZARD, Recipe, TimeSplit
 from salticus.models.training.run import ModelSpec, train_model
-from salticus.store.base import VisitStore
+from salticus.models.traits import TRAITS, Traits, load_version, save_traits
+from salticus.store.base import Store, VisitStore
 from salticus.types import UNKNOWN, Instant, moment
 from salticus.types.frames import pl
 
@@ -63,13 +64,17 @@ async def train_crawl(
     if (lack := _lacking(when.end - start, fair, least)) is not None:
         return Trained(None, False, lack)
     version = registry.following()
-    with TemporaryDirectory(prefix="salticus-") as space:
-        log = crawled_log(store, Path(space) / "log")
-        recipe = recipe_for(start, when, seed=seed)
-        spec = replace(spec, preset="visits", examples=Path(space) / "examples")
-        train_model(log, recipe, spec, registry.path(version), told)
+    if spec.model == TRAITS:
+        if not await _fit(store, registry.path(version), (start, when), seed, told):
+            return Trained(None, False, "the rhythm as it is foretells the visits to explore best")
+    else:
+        with TemporaryDirectory(prefix="salticus-") as space:
+            log = crawled_log(store, Path(space) / "log")
+            recipe = recipe_for(start, when, seed=seed)
+            spec = replace(spec, preset="visits", examples=Path(space) / "examples")
+            train_model(log, recipe, spec, registry.path(version), told)
     told("judging")
-    candidate = load_model(registry.path(version))
+    candidate = load_version(registry.path(version))
     incumbent, rival = _incumbent(registry)
     found = await contest(store, (candidate, rival), when)
     promoted, why = verdict(found, least)
@@ -89,11 +94,24 @@ async def train_crawl(
     return Trained(version, serves, why, judgement)
 
 
+async def _fit(
+    store: Store, folder: Path, known: tuple[datetime, JudgedTime], seed: int, told: Told
+) -> bool:
+    """Fit traits to the visits before those that are judged, and save them; False if they are the
+    usual ones."""
+    start, when = known
+    half = JudgedTime(start + (when.start - start) / 2, when.start, when.tick)
+    traits, about = await fit_traits(store, half, seed=seed, told=told)
+    if traits != Traits():
+        save_traits(folder, traits, about)
+    return traits != Traits()
+
+
 async def compare(crawl: Crawl, versions: tuple[int, int]) -> tuple[Foretold, JudgedTime]:
     """Two models, or 0 for none, on the latest fifth of the time."""
     _, when, _ = _known(crawl)
     registry = registry_of(crawl.config)
-    rivals = [None if n == NONE else load_model(registry.path(n)) for n in versions]
+    rivals = [None if n == NONE else load_version(registry.path(n)) for n in versions]
     return await contest(crawl.store, rivals, when), when
 
 
@@ -165,13 +183,13 @@ def _lacking(known: timedelta, fair: int, least: int) -> str | None:
     return None
 
 
-def _incumbent(registry: Registry) -> tuple[int, Saved | None]:
+def _incumbent(registry: Registry) -> tuple[int, Rival]:
     """The model that serves; none if it cannot be opened."""
     version = registry.pointer().chain()[0]
     if version == NONE:
         return NONE, None
     try:
-        return version, load_model(registry.path(version))
+        return version, load_version(registry.path(version))
     except InputError:
         return NONE, None
 
@@ -180,9 +198,9 @@ def _iso(at: datetime) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-async def _main(settings: str) -> Trained:
+async def _main(settings: str) -> list[Trained]:
     async with open_crawl(settings) as crawl:
-        return await train_crawl(crawl)
+        return [await train_crawl(crawl, ModelSpec(model=kind)) for kind in ("trees", TRAITS)]
 
 
 if __name__ == "__main__":  # beside a crawl, in a process of its own; see `retraining`

@@ -39,7 +39,7 @@ def info(folder: Path) -> dict[str, Any]:
             "simulate": _simulate(log),
             "weigh by clicks": _use_of_demand(log),
             "replay requests": _needs(log, "requests"),
-            "discover": _needs(log, "links"),
+            "find new pages": _finding(log),
             "analyze": _analyze(log),
             "serve in a mall": _needs(log, "values"),
         },
@@ -158,6 +158,22 @@ def _neat(figure: Any) -> Any:
 
 def _needs(log: Log, table: str) -> str:
     return f"yes ({table}.parquet)" if log.has(table) else f"no, because {table}.parquet is missing"
+
+
+def _finding(log: Log) -> str:
+    """`simulate --rate`: there must be links, and not all of them there from the first moment."""
+    if not log.has("links"):
+        return _needs(log, "links")
+    appeared = pl.col("appeared")
+    links = log.scan("links").drop_nulls(["source_id", "page_id", "appeared"])
+    found = _row(log, "links", links, links=pl.len(), moments=appeared.n_unique())
+    if found["links"] == 0:
+        return "no, because links.parquet has no link of which it is known when it appeared"
+    if found["moments"] == 1:
+        return "no, because all links of links.parquet appeared at once"
+    if log.has("demand"):
+        return "yes (links.parquet; what pages are worth by demand.parquet)"
+    return "yes (links.parquet; all links count alike, because demand.parquet is missing)"
 
 
 def _simulate(log: Log) -> str:

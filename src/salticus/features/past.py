@@ -104,6 +104,11 @@ class FeatureStream:
                 steps[low:high] = self._steps(page[low:high])
         return Inputs(page, hour, dense, steps, self.names)
 
+    @property
+    def reached(self) -> int:
+        """The hour last read."""
+        return int(self._tables.facts[2])
+
     def regroup(self, groups: Groups) -> None:
         """Go on with these groups: those of the pages that there were, in their order, then more.
 

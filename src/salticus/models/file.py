@@ -71,8 +71,7 @@ def save_model(folder: Path, saved: Saved) -> str:
         _check_finite(folder, name, array)
     blob = packed(flat)
     manifest = {
-        "format": FORMAT,
-        "salticus": VERSION,
+        **_made_by(),
         "kind": model.kind,
         **saved.manifest,
         "vocabulary_hashes": {name: _digest(a.tobytes()) for name, a in hashes.items()},
@@ -90,6 +89,18 @@ def save_model(folder: Path, saved: Saved) -> str:
         (part / ARRAYS).write_bytes(blob)
         (part / MANIFEST).write_text(text, "utf-8")
     return fingerprint(folder)
+
+
+def write_manifest(folder: Path, about: dict[str, Any]) -> dict[str, Any]:
+    """Write a model that is no more than a manifest into a new or empty folder; the manifest."""
+    manifest: dict[str, Any] = _plain({**_made_by(), **about})
+    with new_folder(folder) as part:
+        (part / MANIFEST).write_text(_sealed(manifest), "utf-8")
+    return manifest
+
+
+def _made_by() -> dict[str, Any]:
+    return {"format": FORMAT, "salticus": VERSION}
 
 
 def load_model(folder: Path) -> Saved:

@@ -75,6 +75,13 @@ class Explained(Protocol):
 
 
 @runtime_checkable
+class Traited(Protocol):
+    """A predictor that may have traits that were fitted, and can tell them; None if it has none."""
+
+    def traits_told(self) -> str | None: ...
+
+
+@runtime_checkable
 class Retraces(Protocol):
     """A predictor that must be told when the stored history has become another."""
 

@@ -10,7 +10,7 @@ their a and b.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,11 +46,14 @@ class Mixed(Rhythm):
     change rate are mixed geometrically, with the weight of the model that `trust_` has learnt for
     pages of which as much is known. Laws: at weight 0 it is the rhythm, at weight 1 the model.
 
+    What stands beside the model may be another rhythm: a class that inherits from this one first
+    and from the other second mixes with that, whose arguments are `history`.
+
     Cost: as `Rhythm`; beside that linear in the pages of which something was told.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, **history: Any) -> None:
+        super().__init__(**history)
         self.trust_ = Trust()
         self.told_ = Roster(shape=1.0, days=1.0, level=np.nan, known=0.0)
         self.answers_ = Roster(spans=0.0)
@@ -74,7 +77,7 @@ class Mixed(Rhythm):
         row, told = places(self.told_.ids, ids)
         if not told.any():
             return curves
-        a, b, level = curves.a.copy(), curves.b.copy(), curves.a / curves.b
+        a, b, level = curves.a.copy(), curves.b.copy(), np.array(curves.rates())
         for low in range(0, len(ids), _BLOCK):
             some = low + np.flatnonzero(told[low : low + _BLOCK])
             said = self._forecast(row[some])
@@ -102,11 +105,10 @@ class Mixed(Rhythm):
             return
         spans, said = spans.take(some), self._forecast(row[some])
         mine = self.pages_.rows(spans.page)
-        own = self._own_time(mine, spans)
+        own, known = self._own_time(mine, spans), self._gamma(mine)
         losses = np.empty((len(some), len(GRID)))
         for k, weight in enumerate(GRID.tolist()):
-            a = _between(self.pages_["a"][mine], said.a, weight)
-            b = _between(self.pages_["b"][mine], said.b, weight)
+            a, b = _between(known[0], said.a, weight), _between(known[1], said.b, weight)
             hazard = np.maximum(a * np.log1p(own / b), _LEAST)
             losses[:, k] = np.where(spans.changed, -np.log(-np.expm1(-hazard)), hazard)
         self.trust_.learn(said.known.astype(np.int64), losses, spans.end.max())

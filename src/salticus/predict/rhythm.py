@@ -109,14 +109,19 @@ class Rhythm(Pooled):
         return curves
 
     def _curves(self, rows: Ints | slice, pages: Pages, now: datetime) -> RhythmSurvival:
+        a, b = self._gamma(rows)
         return RhythmSurvival(
-            a=self.pages_["a"][rows],
-            b=self.pages_["b"][rows],
+            a=a,
+            b=b,
             row=self._week_row(rows),
             last=pages.last_answer.view(np.int64),
             now=int(instant(now).astype(np.int64)),
             table=self.week_.table_,
         )
+
+    def _gamma(self, rows: Ints | slice) -> tuple[Floats, Floats]:
+        """The posterior Gamma(a, b) of pages' change rates at present, in days of own time."""
+        return self.pages_["a"][rows], self.pages_["b"][rows]
 
     def _week_row(self, rows: Ints | slice) -> Ints:
         """Row of each page's merchant in the table of weeks; 0 = unknown."""

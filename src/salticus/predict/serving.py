@@ -1,4 +1,4 @@
-"""The predictor of a crawl: the rhythm, and beside it the model that the registry names."""
+"""The predictor of a crawl: the rhythm, with the model or the traits that the registry names."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import numpy as np
 
 from salticus.errors import InputError
 from salticus.features.following import Facts
-from salticus.models.file import load_model
 from salticus.models.registry import NONE, Registry
-from salticus.predict.modelled import Modelled, Sources
+from salticus.models.traits import load_version
+from salticus.predict.modelled import Sources
+from salticus.predict.versioned import Versioned
 from salticus.types import Ints, Outcomes, Pages, moment
 from salticus.types.state import State
 
 logger = logging.getLogger(__name__)
 
 
-class Serving(Modelled):
-    """`Modelled` by whichever model the registry says; looked up at every tick.
+class Serving(Versioned):
+    """`Versioned` by whichever model the registry says; looked up at every tick.
 
     Law: no model stops a crawl. One that is missing, of another version, damaged or says what is
     no probability is passed over for the one that served before it, and at last for the rhythm,
@@ -73,7 +74,7 @@ class Serving(Modelled):
     def _choose(self, now: datetime) -> None:
         """Let the first speak that can, of those that the registry names."""
         for version in self._chain():
-            if version == self.version_ and (version == NONE or self.model_ is not None):
+            if version == self.version_ and (version == NONE or self.speaks):
                 return
             try:
                 self._employ(version, now)
@@ -95,7 +96,7 @@ class Serving(Modelled):
 
     def _employ(self, version: int, now: datetime) -> None:
         """Open a version and let it speak; if it is another than before, say so."""
-        saved = None if version == NONE else load_model(self.registry.path(version))
+        saved = None if version == NONE else load_version(self.registry.path(version))
         if version == self.version_ and saved is not None:
             self.go_on(saved)
             return
@@ -107,7 +108,7 @@ class Serving(Modelled):
 
     def _pass_over(self, version: int, error: Exception, now: datetime) -> None:
         why = f"{type(error).__name__}: {error}"
-        self.model_ = self.following_ = None  # who knows what it has broken
+        self.look_back()  # who knows what it has broken
         logger.error("model %d cannot serve, another will: %s", version, why)
         if not self._tell(lambda: self.registry.spoil(version, why, now)):
             self._broken.add(version)

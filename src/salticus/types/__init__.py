@@ -58,7 +58,7 @@ from salticus.types.rows import (
     Told,
     Value,
 )
-from salticus.types.survival import Anchored, Answering, Survival, Valued
+from salticus.types.survival import Anchored, Answering, Foreseeing, Survival, Valued, changing
 from salticus.types.words import (
     ANSWERED,
     CHANGED,
@@ -74,11 +74,11 @@ from salticus.types.words import (
 __all__ = [
     "ANSWERED", "Alert", "Anchored", "Answering", "Bools", "Bytes", "CHANGED", "Change", "Codes",
     "Columns", "Count", "Counted", "Counts", "DAY", "Draw", "Entry", "Examples", "Fetched",
-    "Find", "Findings", "Floats", "Floats32", "FoundPages", "Gauge", "Grant", "Harvest",
-    "HostState", "Inputs", "Instant", "Ints", "Ints32", "KINDS", "Looks", "Mark", "Member",
-    "Metadata", "NEVER", "NewPage",
+    "Find", "Findings", "Floats", "Floats32", "Foreseeing", "FoundPages", "Gauge", "Grant",
+    "Harvest", "HostState", "Inputs", "Instant", "Ints", "Ints32", "KINDS", "Looks", "Mark",
+    "Member", "Metadata", "NEVER", "NewPage",
     "Observation", "Outcomes", "PURPOSE", "Pages", "Plan", "Prospects", "Purpose", "Reading",
     "Record", "Request", "STATUS", "STEP", "Sample", "Sighting", "Signal", "Status", "Survival",
     "Target", "Tick", "Times", "Told", "UNCHANGED", "UNKNOWN", "UNPLANNED", "Value", "Valued",
-    "days_between", "distinct", "instant", "moment", "unplanned", "usual_days",
+    "changing", "days_between", "distinct", "instant", "moment", "unplanned", "usual_days",
 ]  # fmt: skip

@@ -27,7 +27,7 @@ from salticus.types.arrays import (
 )
 from salticus.types.prospects import Prospects
 from salticus.types.rows import Observation
-from salticus.types.survival import Anchored, Survival
+from salticus.types.survival import Survival, aged
 from salticus.types.words import ANSWERED, CHANGED, PURPOSE, STATUS, UNCHANGED, UNKNOWN, Status
 
 _NAT = np.iinfo(np.int64).min
@@ -134,12 +134,8 @@ class Pages:
         never = np.isnat(last)
         if self.survival is None:
             return np.where(never, 1.0, np.nan)
-        curve = self.survival if rows is None else self.survival.take(rows)
-        if isinstance(curve, Anchored):
-            curve = curve.since(last)
-        ages = days_between(last, at)
-        ages[never] = 0.0
-        stale = np.subtract(1.0, curve.unchanged(np.maximum(ages, 0.0, out=ages)))
+        curve, ages = aged(self.survival if rows is None else self.survival.take(rows), last, at)
+        stale = np.subtract(1.0, curve.unchanged(ages))
         stale[never] = 1.0
         return np.clip(stale, 0.0, 1.0, out=stale)
 

@@ -187,8 +187,9 @@ class Mark(msgspec.Struct, frozen=True):
 class Request(msgspec.Struct, frozen=True):
     """A click that asked for a visit at once, and what became of it; numbered from 1 on.
 
-    `score` is the chance that the copy was out of date, `propensity` the probability with which the
-    gate let it through. `visit` is None if it was not sent, or there was no room for it.
+    `score` is the chance that the copy was out of date, or that the page would change soon, as the
+    settings want; `propensity` the probability with which the gate let it through. `visit` is None
+    if it was not sent, or there was no room for it.
     """
 
     number: int

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from salticus.types.arrays import Bools, Floats, Ints, Times
+import numpy as np
+
+from salticus.types.arrays import Bools, Floats, Instant, Ints, Times, days_between
 
 
 class Survival(Protocol):
@@ -46,3 +48,38 @@ class Answering(Protocol):
 
     @property
     def answers(self) -> Floats: ...
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """A curve that knows better than by the ages of copies how likely pages change soon."""
+
+    def changing(self, at: Instant, days: float) -> Floats:
+        """The probability that each page changes within so many days from a time on, which is not
+        before the one at which the curve was made."""
+
+
+def aged(curve: Survival, last: Times, at: Times | Instant) -> tuple[Survival, Floats]:
+    """The curves of pages that answered at these times, and their ages at a time, in days; 0 of
+    those that never answered."""
+    if isinstance(curve, Anchored):
+        curve = curve.since(last)
+    ages = days_between(last, at)
+    ages[np.isnat(last)] = 0.0
+    return curve, np.maximum(ages, 0.0, out=ages)
+
+
+def changing(curve: Survival, last: Times, at: Instant, days: float) -> Floats:
+    """P(a page changes within so many days from a time on), if it has not since its last answer:
+    (S(u) − S(u + K))/S(u) (Han 2019, §4).
+
+    Pages that never answered are judged as if they had now. Law: under a constant rate it is
+    1 − exp(−ΔK), however old the copy is.
+    """
+    if isinstance(curve, Foreseeing):
+        return curve.changing(at, days)
+    curve, ages = aged(curve, np.where(np.isnat(last), at, last), at)
+    now, then = curve.unchanged(ages), curve.unchanged(ages + days)
+    sure = now <= 0.0  # older than floats can tell
+    chance = 1.0 - np.minimum(then, now) / np.where(sure, 1.0, now)
+    return np.where(sure, 1.0, np.maximum(chance, 0.0))

@@ -13,16 +13,19 @@ from salticus.crawl.parts import predictor_of
 from salticus.crawl.training import compare, registry_of
 from salticus.errors import InputError
 from salticus.models.registry import NONE, Event, Judgement
+from salticus.models.traits import traits_told
 
 
 class ModelView(msgspec.Struct, frozen=True):
-    """A model: whether it serves, and how it was judged; `broken` says why it cannot serve."""
+    """A model: whether it serves, and how it was judged; `broken` says why it cannot serve,
+    `traits` what was fitted if it is no model of features but a fitted rhythm."""
 
     model: int
     serves: bool
     pinned: bool
     broken: str | None
     judgement: Judgement | None
+    traits: str | None = None
 
 
 class ServingView(msgspec.Struct, frozen=True):
@@ -66,6 +69,7 @@ async def models(crawl: Crawl) -> ModelsView:
                 pinned=pointer.pinned and version == pointer.serving,
                 broken=pointer.broken.get(str(version)),
                 judgement=registry.judgement(version),
+                traits=traits_told(registry.path(version)),
             )
             for version in registry.versions()
         ],
@@ -124,6 +128,8 @@ def predictor_told(config: Config) -> str:
     if pointer.since is not None:
         word = "pinned" if pointer.pinned else "chosen"
         said = f"{said.partition(',')[0]}, {word} {pointer.since}"
+    if (traits := traits_told(registry_of(config).path(version))) is not None:
+        said += f"; fitted: {traits}"
     if version != pointer.serving:
         said += f"; model {pointer.serving} is broken: {pointer.broken[str(pointer.serving)]}"
     return said

@@ -109,6 +109,7 @@ class RateEstimate(msgspec.Struct, frozen=True):
     parts: RateParts | None
     hours: WeekHours | None
     features: list[tuple[str, float]] | None
+    traits: str | None = None
 
 
 class PriceView(msgspec.Struct, frozen=True):
@@ -326,6 +327,8 @@ def _estimate(found: RateEstimate) -> str:
             f"at this hour such pages change {hours.now:.2g} times as often as on average, "
             f"most on {hours.busiest} ({hours.busiest_pace:.2g} times)"
         )
+    if found.traits:
+        said.append(f"fitted to the visits of the crawl: {found.traits}")
     if found.features:
         most = ", ".join(f"{name} {part:+.3g}" for name, part in found.features[:8])
         said.append(f"what features add to the model's score: {most}")

@@ -12,7 +12,7 @@ from salticus.allocate.base import Priced
 from salticus.crawl.opening import Crawl
 from salticus.crawl.retiring import retired_sources
 from salticus.crawl.standing import HORIZON, Standing
-from salticus.predict.base import Evident, Explained, Paced, Predictor
+from salticus.predict.base import Evident, Explained, Paced, Predictor, Traited
 from salticus.store.nouns import PageState
 from salticus.types import ANSWERED, DAY, STATUS, Pages, Purpose, instant
 from salticus.views import reasons
@@ -154,6 +154,7 @@ class Study:
             parts=self._parts(page.page),
             hours=self._hours(page.page),
             features=self._features(page.page),
+            traits=self.predictor.traits_told() if isinstance(self.predictor, Traited) else None,
         )
 
     def _parts(self, page: int) -> reasons.RateParts | None:

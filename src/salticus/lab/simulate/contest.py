@@ -1,4 +1,4 @@
-"""A contest on one stage, over several runs: of policies and budgets, or of gates and shares."""
+"""A contest on one stage, over several runs, of policies and budgets."""
 
 from __future__ import annotations
 
@@ -14,22 +14,19 @@ import numpy as np
 
 from salticus import allocate, plugins
 from salticus.allocate.base import Spaced
-from salticus.allocate.gate import BUILTIN as GATES
 from salticus.config import Budget
-from salticus.crawl.opening import RENDERED
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import read_truth
 from salticus.exchange.write import spelt
+from salticus.lab.simulate.arms import told_arms
 from salticus.lab.simulate.clairvoyant import bound
-from salticus.lab.simulate.clicking import WINDOW, clicks_of
 from salticus.lab.simulate.compare import ContestEntry, increases, known, savings, spread
 from salticus.lab.simulate.estimates import model_notes
 from salticus.lab.simulate.fitting import fitted
 from salticus.lab.simulate.named import FITTED, contestant, parsed
 from salticus.lab.simulate.run import ruled, run
 from salticus.lab.simulate.spending import spending, together
-from salticus.lab.simulate.stage import InstaSettings, SimulationSettings, Stage, runs_of, set_stage
-from salticus.types import instant
+from salticus.lab.simulate.stage import SimulationSettings, Stage, runs_of, set_stage
 
 Told = Callable[[str], None]
 
@@ -45,9 +42,6 @@ PEERS = (
 )
 """Who competes if nobody is named; what the log's own crawler did comes first if it is known."""
 
-
-BASELINE = "uniform"
-"""The gate that others are measured against."""
 
 ALL_KNOWING = ("clairvoyant", "logged")
 """Policies that know more than a crawler can; they are made for the log."""
@@ -110,6 +104,7 @@ class Contest:
             "page_freshness": spread(entry.values("midnight")),
             "page_freshness_ticks": spread(entry.values("ticks")),
             "untouched": spread(entry.values("untouched")),
+            "young": _young(entry),
             "staleness_age_days": round(entry.mean("age"), 6),
             "harmonic_staleness": round(entry.mean("harmonic"), 6),
             "visits_per_page_day": round(entry.mean("visits_per_page_day"), 6),
@@ -120,11 +115,22 @@ class Contest:
             "seconds": round(entry.mean("seconds"), 3),
             "daily": entry.daily(),
         }
+        if drawn := [score.arms for score in entry.scores if score.arms]:
+            row["arms"] = told_arms(drawn)
         if self.rules["rendered"]:
             row["cost_per_page_day"] = round(entry.mean("cost") / entry.mean("page_days"), 6)
         if self.rules["insta"] is not None:
             row |= _clicked(entry)
         return row if entry.bound is None else {**row, "bound": round(entry.bound, 6)}
+
+
+def _young(entry: ContestEntry) -> dict[str, float | None]:
+    """Clicks on pages younger than a week (mean of the runs), and how many found them fresh."""
+    clicks, fresh = np.sum([score.young for score in entry.scores], axis=0).tolist()
+    return {
+        "clicks": round(clicks / len(entry.scores), 3),
+        "click_freshness": round(fresh / clicks, 6) if clicks else None,
+    }
 
 
 def _clicked(entry: ContestEntry) -> dict[str, Any]:
@@ -173,10 +179,11 @@ def simulate(
     ]
     rules_told = {**told_rules(stages), "demand": _demand(stages[0])}
     notes = dict.fromkeys(chain(_notes(stages[0]), _notes_on_models(stages[0], policies)))
-    return Contest(_about(stages[0]), rules_told, tuple(entries), tuple(notes))
+    return Contest(about(stages[0]), rules_told, tuple(entries), tuple(notes))
 
 
-def _about(stage: Stage) -> dict[str, Any]:
+def about(stage: Stage) -> dict[str, Any]:
+    """Name, folder and size of the log that is replayed."""
     log = stage.log
     return {"name": log.about.name, "folder": str(log.folder), "pages": len(stage.truth)}
 
@@ -254,6 +261,8 @@ def plain(rules: dict[str, Any]) -> dict[str, Any]:
     """The rules with times and spans as text."""
 
     def text(value: Any) -> Any:
+        if isinstance(value, dict):
+            return plain(value)
         if isinstance(value, timedelta):
             return spelt(value)
         if isinstance(value, Path):
@@ -261,85 +270,3 @@ def plain(rules: dict[str, Any]) -> dict[str, Any]:
         return value.isoformat() if isinstance(value, datetime) else value
 
     return {name: text(value) for name, value in rules.items()}
-
-
-# -------------------------------------------------------------------------------------------- gates
-
-
-def replay_requests(
-    log: Log,
-    rules: SimulationSettings,
-    shares: Sequence[float],
-    gates: Sequence[str] = (BASELINE,),
-    told: Told = lambda step: None,
-) -> dict[str, Any]:
-    """Crawl the log with InstaCrawl alone, through gates that let a share of the clicks through.
-
-    A row for each gate and share, of the scored days: the resource R = sent / requests, the
-    freshness that requests find, of 6 h each (Han 2019, eq. 2, 3, Fig. 10), and the visits that
-    found a change. `savings`: resources saved at the freshness of the uniform gate (Fig. 11).
-    """
-    for gate in gates:
-        plugins.load("gate", gate, GATES)
-    stages = stages_of(log, rules, told)
-    budgets = [_plenty(stage) for stage in stages]
-    entries = [
-        _gate_entry(stages, budgets, InstaSettings(1.0, gate, share), told)
-        for gate in dict.fromkeys(gates)
-        for share in shares
-    ]
-    return {
-        "log": _about(stages[0]),
-        "rules": told_rules(stages),
-        "rows": [_gate_row(entry) for entry in entries],
-        "savings": _gate_savings(entries),
-        "notes": ["each click is scored before it is sent or not"],
-    }
-
-
-def _plenty(stage: Stage) -> Budget:
-    """A budget that pays for a visit at every click."""
-    number = (clicks_of(stage).at - instant(stage.crawl)) // np.timedelta64(stage.rules.tick)
-    most = int(np.bincount(number.astype(np.int64), minlength=1).max()) + 1
-    return Budget(most * RENDERED * 86_400 / stage.rules.tick.total_seconds(), per_page=False)
-
-
-def _gate_entry(
-    stages: Sequence[Stage], budgets: Sequence[Budget], insta: InstaSettings, told: Told
-) -> ContestEntry:
-    scores = []
-    for number, (stage, budget) in enumerate(zip(stages, budgets, strict=True), 1):
-        told(f"{insta.gate}, share {insta.gate_share:g}, run {number} of {len(stages)}")
-        clicked = replace(stage, rules=replace(stage.rules, insta=insta, explore=0.0))
-        score = run(clicked, "uniform", budget)  # which has nothing left to spend
-        settled = score.windows[(stage.score - stage.crawl) // WINDOW :]
-        scores.append(replace(score, clicks=settled))
-    sent = float(np.mean([score.visits / max(1, score.clicked) for score in scores]))
-    return ContestEntry(insta.gate, sent, f"{insta.gate_share:g}", tuple(scores))
-
-
-def _gate_row(entry: ContestEntry) -> dict[str, Any]:
-    windows = np.array([score.windows for score in entry.scores])
-    middle = [None if np.isnan(w).all() else float(np.nanmedian(w)) for w in windows.T]
-    return {
-        "gate": entry.policy,
-        "budget": entry.label,
-        "runs": len(entry.scores),
-        "requests": entry.scores[0].clicked,
-        "resource": entry.budget,
-        "freshness": spread(entry.values("clicks")),
-        "found": entry.mean("caught"),
-        "windows": middle,
-    }
-
-
-def _gate_savings(entries: Sequence[ContestEntry]) -> list[dict[str, Any]]:
-    """Resources that each gate saves at the freshness of the uniform one; none without it."""
-    sending = [entry for entry in entries if entry.budget > 0]
-    base = [entry for entry in sending if entry.policy == BASELINE]
-    comparable = base and all(np.isfinite(entry.values("clicks")).any() for entry in sending)
-    others = [entry for entry in sending if entry.policy != BASELINE]
-    rows = savings([*base, *others]) if comparable else []
-    gates = [entry.policy for entry in entries]
-    rows.sort(key=lambda row: gates.index(row["policy"]))
-    return [{"gate": row.pop("policy"), **row} for row in rows]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,8 @@ from salticus.lab.simulate.demand import (
     counted,
     true_demand,
 )
-from salticus.lab.simulate.fitting import fitted
+from salticus.lab.simulate.fitted import FittedReplay
+from salticus.lab.simulate.fitting import fitted, kin_of
 from salticus.lab.simulate.forecasts import (
     LOG_VIEWS,
     CrawlFeatures,
@@ -32,11 +34,13 @@ from salticus.lab.simulate.forecasts import (
     forecasts_of,
     loaded,
 )
-from salticus.lab.simulate.learnt import Learnt, ModelRates
+from salticus.lab.simulate.learnt import Learnt, LearntBesideFitted, ModelRates
 from salticus.lab.simulate.named import FITTED, HISTORY, MODELS, ORACLE
 from salticus.lab.simulate.observing import LogObserver, observations_of
 from salticus.lab.simulate.stage import Stage
 from salticus.lab.worlds.replay import visit_by_visit
+from salticus.models.file import MANIFEST, read_manifest
+from salticus.models.traits import TRAITS, load_traits
 from salticus.predict.base import Meets, Predictor
 from salticus.predict.poisson import PoissonSurvival
 from salticus.types import (
@@ -103,17 +107,33 @@ class Estimators:
         model, _, beside = stage.rules.estimates.change.partition("+")
         if beside:
             told = self._forecasts(model, "change")
-            made: Predictor = Learnt(told, self._known, stage.weighed, daily=not self.own)
+            made: Predictor = self._beside(beside, told)
         elif model == ORACLE:
             return Oracle(stage.truth.ids, true_rates(stage))
         elif model == FITTED:
             made = fitted(stage)
+        elif is_traits(model):
+            kin = kin_of(stage.log, stage.truth)
+            made = FittedReplay(load_traits(Path(model)), kin)
         elif is_predictor(model):
             name = stage.rules.predictor if model == HISTORY else model
             made = plugins.make("predictor", name, predict.BUILTIN)
         else:
             return ModelRates(self._forecasts(model, "change"), self._known)
         return made if self.own else LogObserver(made, observations_of(stage), stage.start)
+
+    def _beside(self, history: str, told: Forecasts) -> Learnt:
+        """A model beside the rhythm, or beside a fitted one."""
+        asked: dict[str, Any] = {
+            "forecasts": told,
+            "known": self._known,
+            "since": self.stage.weighed,
+            "daily": not self.own,
+        }
+        if history == HISTORY:
+            return Learnt(**asked)
+        plain = fitted(self.stage)
+        return LearntBesideFitted(**asked, traits=plain.traits, kin=plain.kin)
 
     def _demand(self, name: str, which: int) -> Estimate:
         stage = self.stage
@@ -175,6 +195,17 @@ def is_predictor(word: str) -> bool:
     return word == HISTORY or word in predict.BUILTIN or ".py:" in word
 
 
+def is_traits(word: str) -> bool:
+    """Whether a word names a folder with traits that were fitted."""
+    folder = Path(word)
+    return (folder / MANIFEST).is_file() and read_manifest(folder).get("kind") == TRAITS
+
+
+def is_model(word: str) -> bool:
+    """Whether a word names a folder with a model, to be asked about change."""
+    return not (word in (ORACLE, FITTED) or is_predictor(word) or is_traits(word))
+
+
 def checked_model(folder: Path, task: str) -> Path:
     """The folder, if its model foretells the task; InputError otherwise."""
     found = loaded(folder).manifest["task"]
@@ -217,10 +248,12 @@ def model_notes(stage: Stage) -> list[str]:
     """What is to be known of the models that the rules of a stage ask for."""
     notes = []
     for word in stage.rules.estimates.names():
-        model = word.partition("+")[0]
-        if model == FITTED:
+        model, _, beside = word.partition("+")
+        if FITTED in (model, beside):
             notes.append(f"fitted to the history: {fitted(stage).traits.told()}")
-        elif model != ORACLE and not is_predictor(model):
+        if is_traits(model):
+            notes.append(f"fitted in {model}: {load_traits(Path(model)).told()}")
+        if is_model(model):
             notes += _notes_on(stage, Path(model))
     return list(dict.fromkeys(notes))
 

@@ -7,39 +7,33 @@ was known before it. Nothing of the crawl, and nothing after its start, is looke
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from salticus.exchange.folder import Log
+from salticus.exchange.place import check_free
 from salticus.exchange.truth import Truth
-from salticus.lab.simulate.fitted import Fitted, Kin, Traits
+from salticus.lab.simulate.fitted import FittedReplay
 from salticus.lab.simulate.forecasts import KnownPages
-from salticus.lab.simulate.stage import Stage
+from salticus.lab.simulate.stage import Stage, whole_stage
 from salticus.lab.worlds.replay import Replay, fully_observed, told_of
+from salticus.models.training.traits import likeliest
+from salticus.models.traits import Traits, save_traits
 from salticus.predict.base import ask
+from salticus.predict.fitted import Fitted
+from salticus.predict.kin import Kin
 from salticus.types import CHANGED, UNCHANGED, Ints, Outcomes, Tick, days_between, instant, moment
 from salticus.types.coins import coins
 from salticus.types.frames import pl
 
 _VISITS = (0.03, 2.0)  # a day: the least and the most that a page's coin makes
 _KIN = ("merchant", "host", "brand")
-_BETTER = 1e-6  # of a log loss: what is no better than this is not believed
-
-CHOICES: dict[str, tuple[float, ...]] = {
-    "memory_days": (10.0, 20.0, 50.0, 150.0),
-    "echo": (0.0, 0.3, 0.6, 1.0),
-    "echo_days": (0.1, 0.3, 1.0),
-    "regime": (1.0, 2.0, 4.0, math.inf),
-    "regime_days": (6.0, 12.0),
-    "kin_prior": (0.3, 1.0, math.inf),
-    "merchant_prior": (3.0, math.inf),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +45,33 @@ class Rehearsal:
     visited: list[Outcomes]
 
 
-def fitted(stage: Stage) -> Fitted:
+def fitted(stage: Stage) -> FittedReplay:
     """A rhythm with the traits that the stage's history shows, which has learnt nothing yet."""
     kin = kin_of(stage.log, stage.truth)
     if (stage.crawl - stage.start) < 4 * stage.rules.tick or stage.past is not None:
-        return Fitted(Traits(), kin)
+        return FittedReplay(Traits(), kin)
     drawn = stage.seed if stage.truth.imputed else stage.rules.seed
     span = (stage.start, stage.crawl, stage.rules.tick)
-    return Fitted(_traits(_World(stage.log.folder, span, len(stage.truth), drawn, stage)), kin)
+    return FittedReplay(
+        _traits(_World(stage.log.folder, span, len(stage.truth), drawn, stage)), kin
+    )
+
+
+def fit_log(log: Log, folder: Path, *, seed: int = 0) -> tuple[Traits, dict[str, Any]]:
+    """The traits that a log shows, saved in a new folder; with its manifest."""
+    check_free(folder)
+    stage = whole_stage(log, seed=seed)
+    found, rehearsal = fitted(stage), rehearsed(stage)
+    usual, best = (
+        log_loss(rehearsal, FittedReplay(each, found.kin)) for each in (Traits(), found.traits)
+    )
+    spans = {"validation": [stage.start.isoformat(), stage.crawl.isoformat()]}
+    about = {
+        "seed": seed,
+        "data": {"log": log.about.name, "spans": spans},
+        "fitting": {"log_loss": best, "usual_log_loss": usual},
+    }
+    return found.traits, save_traits(folder, found.traits, about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,37 +89,7 @@ class _World:
 def _traits(world: _World) -> Traits:
     kin = kin_of(world.stage.log, world.stage.truth)
     rehearsal = rehearsed(replace(world.stage, seed=world.seed))
-    return likeliest(lambda traits: log_loss(rehearsal, Fitted(traits, kin)))
-
-
-def likeliest(loss: Callable[[Traits], float], *, rounds: int = 2) -> Traits:
-    """The traits of least loss, one after another from the usual ones; twice, if that helps.
-
-    >>> likeliest(lambda traits: abs(traits.memory_days - 18.0) + traits.echo).memory_days
-    20.0
-    """
-    best = Traits()
-    least = loss(best)
-    known = {best: least}
-    for _ in range(rounds):
-        before = least
-        for name in CHOICES:
-            for traits in _others(best, name):
-                if traits not in known:
-                    known[traits] = loss(traits)
-                if known[traits] < least - _BETTER:
-                    best, least = traits, known[traits]
-        if before - least < 10 * _BETTER:
-            break
-    return best
-
-
-def _others(traits: Traits, name: str) -> Iterator[Traits]:
-    """The traits with other values of one that matters."""
-    idle = {"echo_days": not traits.echo, "regime_days": math.isinf(traits.regime)}
-    for value in () if idle.get(name) else CHOICES[name]:
-        if value != getattr(traits, name):
-            yield replace(traits, **{name: value})
+    return likeliest(lambda traits: log_loss(rehearsal, FittedReplay(traits, kin)))
 
 
 def kin_of(log: Log, truth: Truth) -> Kin:

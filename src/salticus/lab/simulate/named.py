@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Self
 
@@ -23,8 +23,9 @@ PAPER = {
 MODELS = {"change": "change", "clicks": "click", "impressions": "impression"}
 """The folder of each quantity's model, which is also its task."""
 
-SETS = ("h", "ml", "mix")
-"""Endings of policy names: estimates from history, from models, or from both."""
+SETS = ("h", "ml", "mix", "fit")
+"""Endings of policy names: estimates from history, from models, or from both (`fit`: of change,
+from models beside a rhythm fitted to the history)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class Estimates:
     `history`: the predictor of the rules; the mean of the trailing 30 days. The name of a
     predictor: that one. `oracle`: what will turn out to be true on average. A folder: the model in
     it, alone;
-    ``FOLDER+history``: model and history, with a weight that is learnt.
+    ``FOLDER+history``: model and history, with a weight that is learnt; ``FOLDER+fitted``: the
+    model and a rhythm fitted to the history.
     """
 
     change: str = HISTORY
@@ -58,19 +60,18 @@ class Estimates:
             found[name or "change"] = word
         for name, word in found.items():
             beside = word.partition("+")[2]
-            if "+" in word and beside != HISTORY:
-                raise ConfigError(
-                    f"{name}={word}: a model is mixed with history only, as FOLDER+history"
-                )
-            if name != "change" and word == FITTED:
+            if "+" in word and beside not in (HISTORY, FITTED):
+                raise ConfigError(f"{name}={word}: write FOLDER+history or FOLDER+fitted")
+            if name != "change" and FITTED in (word, beside):
                 raise ConfigError(f"{name}={word}: only change can be fitted")
         return cls(**found)
 
     @classmethod
-    def of_models(cls, folder: Path, *, mixed: bool) -> Self:
-        """Those of the three models in a folder; alone, or mixed with history."""
-        ending = f"+{HISTORY}" if mixed else ""
-        return cls(**{name: f"{folder / task}{ending}" for name, task in MODELS.items()})
+    def of_models(cls, folder: Path, ending: str) -> Self:
+        """Those of the three models in a folder, as the ending of a policy's name says."""
+        beside = "" if ending == "ml" else f"+{HISTORY}"
+        made = cls(**{name: f"{folder / task}{beside}" for name, task in MODELS.items()})
+        return replace(made, change=f"{folder / 'change'}+{FITTED}") if ending == "fit" else made
 
     def names(self) -> tuple[str, str, str]:
         return self.change, self.clicks, self.impressions
@@ -86,10 +87,11 @@ class Contestant:
 
 
 def contestant(name: str, models: Path | None = None) -> Contestant:
-    """From ``POLICY[_h|_ml|_mix][@SPACING]``.
+    """From ``POLICY[_h|_ml|_mix|_fit][@SPACING]``.
 
     `_h`: the published 30-day frequency and counts (for a policy that names a predictor, as leap,
-    that one); `_ml`: the models in the folder `models` alone, `_mix`: with history beside them.
+    that one); `_ml`: the models in the folder `models` alone, `_mix`: with history beside them,
+    `_fit`: of change with a fitted rhythm beside it.
 
     >>> contestant("mu_h@coin").estimates
     Estimates(change='frequency', clicks='history', impressions='history')
@@ -105,7 +107,7 @@ def contestant(name: str, models: Path | None = None) -> Contestant:
             "impression/ (`salticus train LOG --task all --out FOLDER`)"
         )
     else:
-        estimates = Estimates.of_models(models, mixed=ending == "mix")
+        estimates = Estimates.of_models(models, ending)
     return Contestant(policy, spacing, estimates)
 
 

@@ -8,9 +8,21 @@ from datetime import date, datetime
 
 import numpy as np
 
+from salticus.lab.simulate.arms import ArmRecord
 from salticus.lab.simulate.readers import Readership
 from salticus.lab.worlds.copies import SimulatedCopies
-from salticus.types import Floats, Ints, Outcomes, Purpose, Status, Tick, days_between, instant
+from salticus.types import (
+    Bools,
+    Floats,
+    Ints,
+    Outcomes,
+    Purpose,
+    Status,
+    Tick,
+    Times,
+    days_between,
+    instant,
+)
 
 _WORKED = (Status.OK, Status.NOT_MODIFIED, Status.GONE)
 _FAILED = np.array([status not in _WORKED for status in Status])  # by the code of a status
@@ -29,8 +41,10 @@ class Score:
     over the visits, of the days since the page's last answer. `visited` counts the visits of each
     page, by its id, `purposes` those for each purpose. `clicked` and `stale_clicks` count clicks
     one by one, where they may bring visits, and those that found a copy out of date; `windows` are
-    the shares of them that found a fresh one, in every 6 h of the crawl. `cost` is what the visits
-    cost.
+    the shares of them that found a fresh one, in every 6 h of the crawl; `found_stale` says of each
+    click of the crawl whether it found a copy out of date. `cost` is what the visits cost. `young`
+    are the clicks on pages younger than a week, and those that found a fresh copy;
+    `arms` what a bandit drew.
     """
 
     days: list[date] = field(default_factory=list)
@@ -52,8 +66,11 @@ class Score:
     stale_clicks: int = 0
     windows: list[float] = field(default_factory=list)
     cost: float = 0.0
+    young: tuple[float, float] = (0.0, 0.0)
     purposes: Counter[str] = field(default_factory=Counter)
+    found_stale: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_), repr=False)
     visited: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
+    arms: ArmRecord | None = field(default=None, repr=False)
 
     @property
     def visits_per_page_day(self) -> float:
@@ -75,15 +92,20 @@ class _Day:
     happy: float = 0.0
 
 
+_YOUNG = np.timedelta64(7, "D")
+
+
 class Referee:
     """Watches a replay from `start` on; what came before is warm-up.
 
-    Learns outcomes to count visits, and reads the copies at the end of every tick.
+    Learns outcomes to count visits, and reads the copies at the end of every tick. `born` tells
+    when each page was born, ascending; without it none is young.
     """
 
-    def __init__(self, readers: Readership, start: datetime) -> None:
+    def __init__(self, readers: Readership, start: datetime, born: Times | None = None) -> None:
         self.readers = readers
         self.start = start
+        self.born = np.empty(0, dtype="M8[us]") if born is None else born
         self.score = Score()
         self._day: _Day | None = None
         self._ticks = 0
@@ -126,12 +148,7 @@ class Referee:
         n = max(1, copies.born)
         day.fresh.append(copies.fresh_count / n)
         day.untouched = copies.untouched / n
-        if copies.weights is not None:
-            happy, clicked = copies.fresh_weight, float(self._total[copies.born - 1])
-        else:
-            rows, clicks = self.readers.clicks(tick)
-            happy, clicked = float(clicks[copies.fresh[rows]].sum()), float(clicks.sum())
-        day.happy, day.clicked = day.happy + happy, day.clicked + clicked
+        self._count_clicks(day, tick, copies)
         self._ticks += 1
         score = self.score
         score.age += (copies.age_days(instant(tick.end)) / n - score.age) / self._ticks
@@ -139,6 +156,23 @@ class Referee:
         score.page_days += n * tick.days
         caught, missed = self._before or (0, 0)
         score.caught, score.missed = copies.caught - caught, copies.missed - missed
+
+    def _count_clicks(self, day: _Day, tick: Tick, copies: SimulatedCopies) -> None:
+        young = int(np.searchsorted(self.born, instant(tick.start) - _YOUNG))
+        if copies.weights is not None:
+            day.clicked += float(self._total[copies.born - 1])
+            day.happy += copies.fresh_weight
+            rows = np.arange(young, copies.born) if len(self.born) else np.arange(0)
+            clicks = copies.weights[rows]
+        else:
+            rows, clicks = self.readers.clicks(tick)
+            day.clicked += float(clicks.sum())
+            day.happy += float(clicks[copies.fresh[rows]].sum())
+            some = rows >= (young if len(self.born) else len(copies.fresh))
+            rows, clicks = rows[some], clicks[some]
+        clicked, happy = self.score.young
+        happy += float(clicks[copies.fresh[rows]].sum())
+        self.score.young = clicked + float(clicks.sum()), happy
 
     def close(self) -> None:
         """End the present day."""

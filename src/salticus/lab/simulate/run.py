@@ -14,10 +14,12 @@ import numpy as np
 from salticus import allocate, plugins
 from salticus.allocate.base import Policy
 from salticus.clock import VirtualClock
-from salticus.config import Budget, Config, Desk, Share, Span
+from salticus.config import Budget, ClickScore, Config, Desk, Share, Span
 from salticus.crawl.loop import Loop
 from salticus.crawl.opening import RENDERED
 from salticus.crawl.parts import Given, Learner, Parts, make_parts
+from salticus.exchange.write import spelt
+from salticus.lab.simulate.arms import keep_all, record_of
 from salticus.lab.simulate.clairvoyant import Clairvoyant
 from salticus.lab.simulate.clicking import by_window, clicks_of
 from salticus.lab.simulate.estimates import Estimators, stretches
@@ -44,10 +46,12 @@ def run(
     began = time.perf_counter()
     named = contestant(policy, stage.rules.models)
     stage = replace(stage, rules=ruled(stage.rules, named))
-    referee, estimators = Referee(stage.readers, stage.score), Estimators(stage)
+    referee, estimators = Referee(stage.readers, stage.score, stage.truth.born), Estimators(stage)
     world = _world(stage, estimators.demand, referee)
     teach(stage, world, estimators)
-    parts = _parts(stage, _policy(stage, world, named.policy), estimators.predictor, budget)
+    chooses = _policy(stage, world, named.policy)
+    keep_all(chooses)
+    parts = _parts(stage, chooses, estimators.predictor, budget)
     if stage.rules.frozen:
         parts = replace(parts, predictor=Frozen(parts.predictor))
     loop = Loop(world, parts, watchers=[referee, estimators, *watchers])
@@ -56,6 +60,7 @@ def run(
     asyncio.run(loop.run(stage.end))
     referee.close()
     _judge(stage, world, referee.score)
+    referee.score.arms = record_of(chooses)
     referee.score.seconds = time.perf_counter() - began
     return referee.score
 
@@ -96,7 +101,9 @@ def _world(stage: Stage, demand: DemandSource, referee: Referee) -> Replay:
     made = Replay if rules.insta is None else ClickedReplay
     world = made(truth, demand, [referee], seed=seed, burden=burden)
     world.begin(stage.crawl)
-    if stage.past is None:
+    if rules.empty:
+        return world
+    if stage.past is None or rules.synced:
         world.sync(stage.crawl - rules.tick)
     else:
         world.hold(stage.past.rows, stage.past.values, stage.past.at)
@@ -117,6 +124,7 @@ def _judge(stage: Stage, world: Replay, score: Score) -> None:
         late = world.clicks.at >= instant(stage.score)
         score.clicked = int(np.count_nonzero(late))
         score.stale_clicks = int(np.count_nonzero(late & world.stale_))
+        score.found_stale = world.stale_
         windows = by_window(world.clicks.at, ~world.stale_, stage.crawl, stage.end)
         score.windows = windows.tolist()
 
@@ -125,7 +133,8 @@ def _parts(stage: Stage, policy: Policy, predictor: Predictor, budget: Budget | 
     rules, desk = stage.rules, Desk()
     if insta := rules.insta:  # the settings under which a crawl would take these clicks
         share, through = Share(insta.share), Share(insta.gate_share)
-        desk = Desk(listen="127.0.0.1:0", insta=share, gate=insta.gate, share=through)
+        score = ClickScore("stale" if insta.horizon is None else spelt(insta.horizon))
+        desk = Desk("127.0.0.1:0", insta=share, gate=insta.gate, share=through, score=score)
     config = Config(
         budget=budget or Budget(86_400 / rules.tick.total_seconds(), per_page=True),
         tick=Span(seconds=rules.tick.total_seconds()),

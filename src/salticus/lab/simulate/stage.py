@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,11 +28,13 @@ _USUAL = {"history": 60 * _DAY, "warmup": 15 * _DAY, "days": 30 * _DAY}
 @dataclass(frozen=True, slots=True)
 class InstaSettings:
     """InstaCrawl beside the policy, as in the `[desk]` settings: a `share` of the visits is set
-    aside for clicks, of which the `gate` lets `gate_share` through."""
+    aside for clicks, of which the `gate` lets `gate_share` through: by how likely the copy is out
+    of date, or with a `horizon` how likely the page changes within so long."""
 
     share: float
     gate: str = "instacrawl"
     gate_share: float = 0.2
+    horizon: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,9 @@ class SimulationSettings:
     estimates rest on: "own" (the history was watched step by step, then the policy's own visits;
     every copy is fresh at the start), "partial" (the log's visits are the history, then the
     policy's own), "full" (the whole log up to yesterday, whatever is visited) or "logged" (the
-    log's visits, likewise). With `frozen`, predictors learn nothing after the history. `runs`
+    log's visits, likewise). With `frozen`, predictors learn nothing after the history;
+    with `synced` every copy is fresh at the start also where the log's crawler held others, and
+    with `empty` there are none: a page is stale until it is visited. `runs`
     not given are 5 where something is drawn or imputed anew in each, else 1. The share `explore` of
     the visits goes to pages drawn by a coin of their own.
 
@@ -66,6 +71,8 @@ class SimulationSettings:
     models: Path | None = None
     observe: str = "own"
     frozen: bool = False
+    synced: bool = False
+    empty: bool = False
     explore: float = 0.0
     insta: InstaSettings | None = None
     delay: timedelta | None = None
@@ -113,8 +120,7 @@ def set_stage(
     seed = rules.seed + 1_000_003 * run
     if truth is None or truth.imputed:
         truth = read_truth(log, seed=seed)
-    midnight = (truth.at[0] - np.timedelta64(1, "us")).astype("M8[D]") + 1  # the first one, UTC
-    start = rules.start or moment(midnight)
+    start = rules.start or _midnight(truth)
     last = moment(_last(log, truth))
     crawl, score, end = _times(rules, start, last)
     if end > last:
@@ -130,6 +136,21 @@ def set_stage(
     readers = readers_of(rules.demand, log, truth, seed=seed)
     past = logged_past(log, truth, start, crawl) if rules.observe == "partial" else None
     return Stage(log, rules, truth, readers, start, crawl, score, end, seed, past)
+
+
+def whole_stage(log: Log, *, seed: int = 0) -> Stage:
+    """A stage whose history is all of a log but its last day."""
+    truth = read_truth(log, seed=seed)
+    start = _midnight(truth)
+    known = (moment(_last(log, truth)) - start) // _DAY * _DAY
+    spans: dict[str, Any] = {"history": known - _DAY, "warmup": timedelta(0), "days": 1}
+    rules = SimulationSettings(start=start, tick=usual_tick(log), seed=seed, **spans)
+    return set_stage(log, rules, truth=truth)
+
+
+def _midnight(truth: Truth) -> datetime:
+    """The first one, UTC."""
+    return moment((truth.at[0] - np.timedelta64(1, "us")).astype("M8[D]") + 1)
 
 
 def usual_tick(log: Log) -> timedelta:
@@ -156,6 +177,8 @@ def _check(log: Log, rules: SimulationSettings) -> None:
         raise ConfigError(f"--observe is {', '.join(OBSERVE)}, not {rules.observe!r}")
     if rules.observe in ("partial", "logged") and not log.has("visits"):
         raise InputError(f"{log.path('visits')}: no such file; --observe {rules.observe} needs it")
+    if rules.synced and rules.empty:
+        raise ConfigError("--empty: there are no copies at the start; leave out --synced")
     if rules.delay is not None and rules.delay <= timedelta(0):
         raise ConfigError("--delay must be longer than nothing")
     if min(rules.days or 1, rules.runs or 1) < 1:

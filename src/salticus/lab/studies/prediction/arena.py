@@ -29,7 +29,7 @@ from salticus.types import Bools, Examples, Metadata
 Told = Callable[[str], None]
 Figures = list[dict[str, Any]]
 
-_QUICK: dict[str, dict[str, Any]] = {
+QUICK: dict[str, dict[str, Any]] = {
     "trees": {"trees": 25, "leaves": 7, "least": 20},
     **dict.fromkeys(("dnn", "sequence"), {"epochs": 1, "hidden": (16,), "batch": 512}),
 }
@@ -89,7 +89,7 @@ class Arena:
             edges=self.edges,
         )
         if self.plan.quick:
-            settings = replace(settings, **_QUICK.get(entrant.kind, {}))
+            settings = replace(settings, **QUICK.get(entrant.kind, {}))
         self.told(entrant.name)
         model = fit(train, later, self.metadata, choice, settings, self.told)
         ready = calibrate(model, later, self.metadata)
