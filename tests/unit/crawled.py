@@ -6,7 +6,7 @@ import numpy as np
 
 from salticus.store.base import Store
 from salticus.testing import START
-from salticus.types import NewPage, Observation, Record, Value, instant
+from salticus.types import Count, NewPage, Observation, Record, Value, instant
 
 DAY_US = 86_400_000_000
 BEGIN = int(instant(START).astype(np.int64))
@@ -71,3 +71,16 @@ def _record(number: int, at: int, page: int, changed: bool | None, before: float
             value=value if new else None,
         )  # fmt: skip
     )
+
+
+async def click(store: Store, *, pages: int, days: int, seed: int = 0) -> None:
+    """Let people click often on pages of one brand, and hardly ever on others, on most days."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for page in range(1, pages + 1):
+        rate = 3.0 if page % 4 == 0 else 0.02
+        for day in range(days):
+            if rng.random() < 0.7:
+                many, at = rng.poisson(rate), BEGIN + day * DAY_US + int(rng.integers(DAY_US))
+                rows.append(Count(f"http://shop{(page - 1) % 3}.example/{page - 1}", at, int(many)))
+    await store.count(rows)

@@ -33,8 +33,8 @@ from salticus.models.training.run import ModelSpec
 from salticus.models.traits import Traits, load_traits, load_version, save_traits
 from salticus.predict.base import ask
 from salticus.predict.fitted import Fitted
+from salticus.predict.followed import Followed, Sources
 from salticus.predict.kin import Kin, KnownKin
-from salticus.predict.modelled import Sources
 from salticus.predict.retrace import ticks
 from salticus.predict.rhythm import Rhythm
 from salticus.predict.serving import Serving
@@ -274,9 +274,8 @@ class Running:
         self.visits = [outcomes for _, outcomes in ticks(store.history(), ONE_DAY / 4)]
 
     def serving(self, last: int) -> Serving:
-        return Serving(
-            registry=self.registry, facts=self.store.facts, history=lambda: self.until(last)
-        )
+        sources = Sources(self.store.facts, lambda: self.until(last))
+        return Serving(registry=self.registry, followed=Followed(sources))
 
     def until(self, last: int) -> Iterator[Outcomes]:
         yield from self.visits[:last]
@@ -329,7 +328,7 @@ def test_it_does_not_matter_how_the_stored_visits_are_cut(running: Running) -> N
     for more in running.visits[1:40]:
         whole = whole.join(more)
     pieces = [whole.take(np.arange(k, min(k + 97, len(whole)))) for k in range(0, len(whole), 97)]
-    other.sources = Sources(running.store.facts, lambda: iter(pieces))
+    other.followed.sources = Sources(running.store.facts, lambda: iter(pieces))
     for each in (part, other):
         running.curves(each, 40)
     assert pack({"p": part.state()}) == pack({"p": other.state()})
@@ -373,7 +372,7 @@ def test_the_rhythm_goes_on_and_takes_over_from_broken_traits(
 
 
 def test_a_version_without_traits_behaves_as_before(running: Running) -> None:
-    part = Versioned(Sources(running.store.facts, lambda: running.until(40)))
+    part = Versioned(Followed(Sources(running.store.facts, lambda: running.until(40))))
     part.employ(ALL)
     running.curves(part, 40)  # type: ignore[arg-type]
     part.employ(None)

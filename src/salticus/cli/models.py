@@ -1,4 +1,4 @@
-"""Commands about models: train them on logs or on the crawl, judge, use, compare and pin them."""
+"""Commands about models: train them on logs or on the crawl, judge them, and ask them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from salticus.models.training.recipe import TimeSplit
-    from salticus.views.models import ModelView, ServingView
+    from salticus.models.training.run import ModelSpec
 
 _MODEL: Path = arg(REQUIRED, "A folder that `train` has made.", metavar="MODEL")
-_FIGURES = ("log_loss", "auc", "ece")
-_EVENTS = 10  # events of models that are printed
 _SHOWN = 20  # pages that are printed
 _FAR = "75d/20d/28d"  # a split whose second and third span reach beyond the curve's 14 days
 
@@ -63,12 +61,15 @@ def train(
     """Learn from a log how likely its pages change (or are clicked) soon, and judge the result.
 
     Without LOG: learn from the visits of the crawl, and let the model serve in it if
-    it is better than what serves now. Of the options, --model, --features and --seed
-    count then. With --model traits only --out and --seed count.
+    it is better than what serves now. Of the options, --task, --model, --features and
+    --seed count then. With --model traits only --out and --seed count.
     """
     if log is None or model == "traits":
+        from salticus.models.training.run import ModelSpec
+
         given = {
-            "out": out and not log, "task": task != "change", "preset": preset != "full",
+            "out": out and not log, "preset": preset != "full",
+            "task": task == "stale" or (model == "traits" and task != "change"),
             "start": start, "baseline": baseline != "combined", "observe": observe != "full",
             "split": split, "horizon": horizon, "hazard": hazard, "every": every,
             "published": published, "cache": cache,
@@ -76,7 +77,7 @@ def train(
         }  # fmt: skip
         _refuse(given, "not with traits" if log else "only with LOG; the store has its own way")
         if log is None:
-            _train_store(config, model or "trees", features, seed, json)
+            _train_store(config, task, ModelSpec(model, features), seed, json)
         else:
             _fit_traits(log, _named(out), seed, json)
         return
@@ -288,110 +289,16 @@ def _fit_traits(log: Path, out: Path, seed: int, json: Path | None) -> None:
         typer.echo(f"saved: {out}")
 
 
-def _train_store(path: Path, model: str, features: str, seed: int, json: Path | None) -> None:
-    from salticus.crawl.training import train_crawl
-    from salticus.models.training.run import ModelSpec
+def _train_store(path: Path, task: str, spec: ModelSpec, seed: int, json: Path | None) -> None:
+    from salticus.crawl.training import train_all, train_crawl
 
-    spec = ModelSpec(model=model, features=features)
     with output.steps() as told:
-        found = ask(path, train_crawl, spec, seed=seed, told=told)
-    if output.write_json(found, json):
-        said = "serves from the next tick on" if found.promoted else "does not take over"
-        model = "" if found.version is None else f"model {found.version} {said}: "
-        typer.echo(f"{model}{found.why}")
-
-
-def models(
-    context: typer.Context, config: Path = options.CONFIG, json: bool = options.JSON
-) -> None:
-    """The models of the crawl: list, compare, pin, roll back."""
-    if context.invoked_subcommand is None:
-        models_list(config, json)
-
-
-def models_list(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
-    """Show all models, which one serves, and what happened of late."""
-    from salticus.views import models
-
-    found = ask(config, models.models)
-    if json:
-        output.json(found)
-        return
-    if not found.models:
-        typer.echo("no models yet: `salticus train` makes one, and so does a crawl that goes on")
-        return
-    header = ("model", "", "trained", "learnt until", "visits", *_FIGURES, "beside", "why")
-    output.table("", header, [_row(each) for each in found.models])
-    last = [(e.at, e.what, e.version, e.why) for e in found.history[-_EVENTS:]]
-    output.table("history", ("at", "what", "model", "why"), last)
-
-
-def _row(each: ModelView) -> tuple[Any, ...]:
-    word = "broken" if each.broken else "serves" if each.serves else ""
-    word += ", pinned" if each.pinned else ""
-    word += "" if each.traits is None else f" fitted: {each.traits}"
-    told = each.judgement
-    if told is None:
-        return (each.model, word, "", "", "", *("" for _ in _FIGURES), "", "not judged")
-    new, old = told.candidate_figures, told.incumbent_figures
-    figures = (f"{_spelt(new.get(name))} ({_spelt(old.get(name))})" for name in _FIGURES)
-    beside, why = told.incumbent or "the rhythm", each.broken or told.why
-    return (each.model, word, told.at, told.span[1], told.visits, *figures, beside, why)
-
-
-def _spelt(figure: float | None) -> str:
-    return "-" if figure is None else f"{figure:.4f}"
-
-
-def models_compare(
-    first: int = arg(REQUIRED, "A model's number; 0 = none.", metavar="A"),
-    second: int = arg(REQUIRED, "Another.", metavar="B"),
-    config: Path = options.CONFIG,
-    json: bool = options.JSON,
-) -> None:
-    """Replay the latest fifth of the crawl's time with two models, and say which foretells better.
-
-    Only visits to explore and of the panel count.
-    """
-    from salticus.views import models
-    from salticus.views.times import when
-
-    found = ask(config, models.compared, (first, second))
-    if json:
-        output.json(found)
-        return
-    both = (("A", found.first), ("B", found.second))
-    rows = [(name, *(_spelt(each[figure]) for figure in _FIGURES)) for name, each in both]
-    span = " to ".join(map(when, found.judged))
-    output.table(f"{found.visits} visits, {span}", ("", *_FIGURES), rows)
-    typer.echo(f"A ({first}) beside B ({second}): {found.why}")
-
-
-def models_pin(
-    version: int = arg(REQUIRED, "A model's number; 0 = none.", metavar="N"),
-    config: Path = options.CONFIG,
-    json: bool = options.JSON,
-) -> None:
-    """Let a model serve, whatever is trained later; one that was broken gets another chance."""
-    from salticus.views import models
-
-    output.answer(ask(config, models.pin, version), json, _print_serving)
-
-
-def models_unpin(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
-    """Let better models take over again."""
-    from salticus.views import models
-
-    output.answer(ask(config, models.unpin), json, _print_serving)
-
-
-def models_roll_back(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
-    """Let the model serve that served before, or none."""
-    from salticus.views import models
-
-    output.answer(ask(config, models.roll_back), json, _print_serving)
-
-
-def _print_serving(found: ServingView) -> None:
-    name = f"model {found.serving}" if found.serving else "the rhythm alone"
-    output.facts(f"{name} serves from the next tick on", {"pinned": found.pinned})
+        if task == "all":
+            found = ask(path, train_all, spec, seed=seed, told=told)
+        else:
+            found = [ask(path, train_crawl, spec, task=task, seed=seed, told=told)]
+    if output.write_json(found if task == "all" else found[0], json):
+        for each in found:
+            said = "serves from the next tick on" if each.promoted else "does not take over"
+            model = "" if each.version is None else f"model {each.version} {said}: "
+            typer.echo(f"{each.task}: {model}{each.why}" if task == "all" else f"{model}{each.why}")

@@ -45,7 +45,7 @@ def study_han2020(
     """Make every table and figure of Han et al. (2020), with published figures beside ours."""
     from salticus.lab.studies.han2020.run import Given, study
 
-    given, processes = Given(log, models, copies == "fresh"), jobs or cpu_count() or 1
+    given, processes = Given(log, models, copies), jobs or cpu_count() or 1
     with output.steps() as told:
         report = study(scale, given, jobs=processes, seed=seed, told=told)
     publish(report, out, json)

@@ -76,6 +76,7 @@ async def guided(
     async with live(config, clock, fetcher) as (world, store):
         await _check(config, world, clock)
         parts = make_parts(config, clock, store, once=once)
+        world.census.serve(parts.followed, parts.clicks, parts.impressions)
         snapshot = Snapshot(
             {**parts.named(), "demand": world.demand, "scout": world.census.scout}, store
         )

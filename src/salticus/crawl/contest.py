@@ -15,18 +15,22 @@ import numpy as np
 
 from salticus.crawl.census import Census
 from salticus.errors import InputError
+from salticus.features.following import NOWHERE
+from salticus.features.places import Places
 from salticus.models.file import Saved
 from salticus.models.training.metrics import auc, calibration_error, log_loss, reliability
 from salticus.models.traits import Traits
 from salticus.predict.fitted import Fitted
-from salticus.predict.modelled import Sources
+from salticus.predict.followed import Followed, PastCounts, Sources
 from salticus.predict.retrace import ticks
 from salticus.predict.rhythm import Rhythm
 from salticus.predict.versioned import Versioned
 from salticus.store.base import Store
 from salticus.types import UNKNOWN, Outcomes, Pages, Purpose, Tick
 from salticus.types.arrays import NEVER, Bools, Floats, Ints, days_between, instant
+from salticus.types.dates import HOUR_US
 
+EVER = 2**62  # a number above all rows of counts
 FAIR = np.array([Purpose.EXPLORE, Purpose.PANEL], dtype=np.int8)
 _MOST = 50.0  # times the usual weight
 SLACK = 0.01  # by which AUC and calibration error may be worse
@@ -50,7 +54,14 @@ class Foretold:
     chances: Floats = field(default_factory=lambda: np.empty((0, 0)))
     weight: Floats = field(default_factory=lambda: np.empty(0))
 
-    def figures(self, which: int) -> dict[str, float | None]:
+    def __len__(self) -> int:
+        return len(self.changed)
+
+    def verdict(self, least: int) -> Decided:
+        """See `verdict`."""
+        return verdict(self, least)
+
+    def figures(self, which: int) -> Figures:
         """Log loss, AUC and expected calibration error of a predictor; None without meaning."""
         said = self.chances[:, which] if len(self.changed) else np.empty(0)
         found = {
@@ -61,13 +72,20 @@ class Foretold:
         return {name: float(x) if np.isfinite(x) else None for name, x in found.items()}
 
 
+Figures = dict[str, float | None]
+
+Decided = tuple[bool, str]
+"""Whether one takes over, and why."""
+
 Rival = Saved | Traits | None
 """A model, traits, or nothing but the rhythm."""
 
 Ticks = Iterator[tuple[datetime, Outcomes]]
 
 
-async def contest(store: Store, rivals: Sequence[Rival], when: JudgedTime) -> Foretold:
+async def contest(
+    store: Store, rivals: Sequence[Rival], when: JudgedTime, places: Places = NOWHERE
+) -> Foretold:
     """Replay the stored visits as the loop would have lived through them, with each rival.
 
     None is the predictor of the cold start. Until `when.start` it alone learns; then each rival
@@ -80,9 +98,24 @@ async def contest(store: Store, rivals: Sequence[Rival], when: JudgedTime) -> Fo
         rhythm.meet(crowd.pages(now), now)
         rhythm.learn(outcomes)
         crowd.learn(outcomes)
-    sources = Sources(store.facts, lambda: before(store.history(), when.start))
+    sources = sources_before(store, when.start, places)
     predictors = [_rival(rhythm, saved, sources) for saved in rivals]
-    return foretold(predictors, crowd, ticks(store.history(), when.tick, when.start, when.end))
+    later = ticks(store.history(), when.tick, when.start, when.end)
+    return foretold(predictors, crowd, _with_counts(later, store, predictors, when.start))
+
+
+def _with_counts(
+    visits: Ticks, store: Store, predictors: Sequence[Versioned], start: datetime
+) -> Ticks:
+    """The visits, tick by tick; predictors are told what was counted before each."""
+    counts = PastCounts(store.past_counts(EVER))
+    for _ in counts.until(hour_of(start)):
+        pass  # they know of these
+    for now, outcomes in visits:
+        for some in counts.until(hour_of(now)):
+            for each in predictors:
+                each.followed.count(some)
+        yield now, outcomes
 
 
 def foretold(predictors: Sequence[Versioned | Fitted], crowd: Crowd, visits: Ticks) -> Foretold:
@@ -109,6 +142,21 @@ def foretold(predictors: Sequence[Versioned | Fitted], crowd: Crowd, visits: Tic
     return Foretold(np.concatenate(changed), np.concatenate(chances), weight)
 
 
+def sources_before(store: Store, end: datetime, places: Places) -> Sources:
+    """Where models look up what was known of a store's pages at a time."""
+    return Sources(
+        store.facts,
+        lambda: before(store.history(), end),
+        lambda until: PastCounts(store.past_counts(EVER)).until(hour_of(end)),
+        places,
+    )
+
+
+def hour_of(when: datetime) -> int:
+    """The UTC hour, since 1970."""
+    return int(instant(when).astype(np.int64)) // HOUR_US
+
+
 def _weights(propensity: Floats) -> Floats:
     """One over the chance of each visit, around 1; 1 where there was no coin (NaN).
 
@@ -122,7 +170,7 @@ def _weights(propensity: Floats) -> Floats:
     return np.nan_to_num(weight / np.nanmean(weight), nan=1.0)
 
 
-def verdict(found: Foretold, least: int) -> tuple[bool, str]:
+def verdict(found: Foretold, least: int) -> Decided:
     """Whether the first rival takes the place of the second, and why.
 
     Log loss decides, by more than one standard error of the difference on the same visits; AUC and
@@ -139,6 +187,12 @@ def verdict(found: Foretold, least: int) -> tuple[bool, str]:
     mean = float(np.average(better, weights=found.weight))
     error = float(np.sqrt(np.sum((found.weight * (better - mean)) ** 2)) / found.weight.sum())
     said = f"log loss {new['log_loss']:.4f} against {old['log_loss']:.4f} on {n} visits"
+    return decided((mean, error), (new, old), said)
+
+
+def decided(better: tuple[float, float], figures: tuple[Figures, Figures], said: str) -> Decided:
+    """Whether a new one takes over that is better by so much, with this standard error."""
+    (mean, error), (new, old) = better, figures
     if mean <= error:
         word = "worse" if mean <= 0 else "hardly better than chance would have it"
         return False, f"{word}: {said}"
@@ -193,7 +247,7 @@ def _judged(outcomes: Outcomes, crowd: Crowd) -> Outcomes:
 
 
 def _rival(rhythm: Rhythm, saved: Rival, sources: Sources) -> Versioned:
-    rival = Versioned(sources)
+    rival = Versioned(Followed(sources))
     blank = {f"told_{name}": column for name, column in rival.told_.state().items()}
     state = {name: np.array(column) for name, column in rhythm.state().items()}
     rival.restore({**state, **blank})

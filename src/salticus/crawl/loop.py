@@ -52,6 +52,7 @@ class Loop:
     async def plan(self, tick: Tick) -> Plan:
         """The visits of a tick."""
         async with self.door:
+            await self.aside(self.study)  # which models of demand look at
             pages = await self.world.pages(tick)
             await self.parts.panel.refresh()
             decision = await self.aside(lambda: self.decide(pages))
@@ -61,8 +62,7 @@ class Loop:
         return decision.plan
 
     def decide(self, pages: Pages) -> Decision:
-        """Learn what the last visits taught, meet the pages, and decide what the tick is to do."""
-        self.study()
+        """Meet the pages, and decide what the tick is to do."""
         decision = decide(self.parts, meet(self.parts, pages), gauged=self.gauge.keeper is not None)
         keep(self.parts, decision)
         return decision

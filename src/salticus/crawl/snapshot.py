@@ -18,9 +18,17 @@ import numpy as np
 from salticus.crawl.parts import Parts
 from salticus.crawl.world import Costs
 from salticus.errors import StoreError
+from salticus.predict.trust import Trust
 from salticus.store.base import RunStore
 from salticus.types import UNPLANNED, Ints, Outcomes, Plan, Tick, instant, moment
-from salticus.types.state import Remembers, State, packed, unpack
+from salticus.types.state import Remembers, State, packed, part_of, unpack
+
+_TRUSTING = {
+    "predictor": ("change", "trust_"),
+    "clicks": ("click", "pooled_trust_"),
+    "impressions": ("impression", "pooled_trust_"),
+}
+"""The parts that trust models: of which task, and the names of what they keep of it."""
 
 _MMAP_THRESHOLD = -3  # in malloc.h
 
@@ -92,6 +100,17 @@ async def replace_part(keeper: RunStore, role: str, part: Remembers, plan: Plan)
     states = {"open": _columns(plan)} if blob is None else unpack(blob)
     states[f"{role}.{type(part).__name__}"] = part.state()
     await keeper.remember(packed(states))
+
+
+async def learnt_trust(keeper: RunStore) -> dict[str, Trust]:
+    """How far models are trusted beside history by what a crawl remembers, by their tasks."""
+    blob, found = await keeper.recall(), {}
+    for name, state in ({} if blob is None else unpack(blob)).items():
+        task, prefix = _TRUSTING.get(name.partition(".")[0], ("", ""))
+        if f"{prefix}losses" in state:
+            found[task] = Trust()
+            found[task].restore(part_of(state, prefix))
+    return found
 
 
 def give_back() -> None:

@@ -119,6 +119,12 @@ class FeatureStream:
         self._tables = _regrouped(self._tables, groups, self.demand)
         self._settle(groups)
 
+    def with_demand(self) -> None:
+        """Clicks are counted from now on, so that features of them are known."""
+        self.demand, self._day = True, -1
+        nothing = np.zeros((len(self), at.WANTED_SIZE), dtype=np.int32)
+        self._tables = self._tables._replace(wanted=nothing)
+
     def known(self, page: Ints) -> Ints:
         """How many observations there were of each page by the hour last read: hours watched if
         all is seen, else answers."""

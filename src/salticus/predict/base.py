@@ -28,8 +28,8 @@ class Predictor(Protocol):
 
     A constructor is given what it takes of these: ``facts(ids)``, what is known of pages without
     visiting them (column by column: host, brand, category, title, …), ``history()``, the outcomes
-    of all stored visits in order of time, chunk by chunk, `registry`, the crawl's models, and
-    `seed`.
+    of all stored visits in order of time, chunk by chunk, `registry`, the crawl's models,
+    `followed`, what all its models look at, and `seed`.
 
     Laws: the survival laws; recovers a known rate under every spacing of the visits; failed and
     dropped visits teach nothing; the order of pages does not matter; to be asked changes nothing.

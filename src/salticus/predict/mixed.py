@@ -77,7 +77,7 @@ class Mixed(Rhythm):
         row, told = places(self.told_.ids, ids)
         if not told.any():
             return curves
-        a, b, level = curves.a.copy(), curves.b.copy(), np.array(curves.rates())
+        a, b, level = curves.a.copy(), curves.b.copy(), curves.rates().copy()
         for low in range(0, len(ids), _BLOCK):
             some = low + np.flatnonzero(told[low : low + _BLOCK])
             said = self._forecast(row[some])

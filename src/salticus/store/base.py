@@ -183,6 +183,10 @@ class ReaderStore(Protocol):
     async def marks(self) -> list[Mark]:
         """How far files were read, as it was marked, each mark once."""
 
+    def past_counts(self, until: int) -> Iterator[Counts]:
+        """What was counted up to the row with number `until`, in order of time, chunk by chunk.
+        Plain, as `scan` is."""
+
     async def ask(self, requests: Sequence[Request]) -> None:
         """Store what became of clicks that asked for a visit; a number that is there stays."""
 

@@ -124,12 +124,17 @@ class Study:
         origin = "by hand" if case.page.demand is not None else "uniform"
         if counted.any():
             origin = "clicks" if counted[0].any() else "impressions"
+        counts, told = self.standing.census.clicks_told(case.page.page, self.standing.now)
+        model, weight = told or (None, None)
         return reasons.PageDemand(
             a_day=float(case.pages.demand[0]),
             origin=origin,
             clicks=float(clicks),
             impressions=float(shown),
             importance=1.0 if importance is None else importance,
+            counts=counts,
+            model=model,
+            weight=weight,
         )
 
     def _copy(self, page: PageState) -> reasons.CopyAge:

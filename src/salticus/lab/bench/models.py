@@ -336,8 +336,8 @@ async def _process(config: Config, pages: int) -> dict[str, float]:
         predictor = loop.parts.predictor
         assert isinstance(predictor, Serving)
         assert predictor.version_ == 1
-        predictor.following_ = None
-        predictor.following_ = _followed(pages, _DAYS)
+        predictor.followed.streams_.clear()
+        predictor.followed.streams_[_EDGES] = _followed(pages, _DAYS)
         give_back()
         base, began = new_peak(), time.process_time()
         for number in range(1, _TICKS + 1):
@@ -345,7 +345,7 @@ async def _process(config: Config, pages: int) -> dict[str, float]:
             _make(loop, plan)
             plan = await loop.plan(crawl_tick(number))
         seconds = (time.process_time() - began) / _TICKS
-        arrays = float(array_bytes(predictor.following_))
+        arrays = float(array_bytes(predictor.followed))
     return {"tick": seconds, "arrays": arrays, "bytes": base, "peak": peak()}
 
 

@@ -101,11 +101,10 @@ def _world(stage: Stage, demand: DemandSource, referee: Referee) -> Replay:
     made = Replay if rules.insta is None else ClickedReplay
     world = made(truth, demand, [referee], seed=seed, burden=burden)
     world.begin(stage.crawl)
-    if rules.empty:
-        return world
-    if stage.past is None or rules.synced:
+    copies = rules.copies or ("fresh" if stage.past is None else "logged")
+    if copies == "fresh":
         world.sync(stage.crawl - rules.tick)
-    else:
+    elif copies == "logged" and stage.past is not None:
         world.hold(stage.past.rows, stage.past.values, stage.past.at)
     return world
 

@@ -45,12 +45,12 @@ class SimulationSettings:
     not scored, and `days` that are; those not given are 60, 15 and 30 days, or as much less as
     the log is shorter. `estimates` say whose word counts on change, clicks and impressions (the
     `predictor`'s by default), `models` where those are that policies name. `observe` is what
-    estimates rest on: "own" (the history was watched step by step, then the policy's own visits;
-    every copy is fresh at the start), "partial" (the log's visits are the history, then the
-    policy's own), "full" (the whole log up to yesterday, whatever is visited) or "logged" (the
-    log's visits, likewise). With `frozen`, predictors learn nothing after the history;
-    with `synced` every copy is fresh at the start also where the log's crawler held others, and
-    with `empty` there are none: a page is stale until it is visited. `runs`
+    estimates rest on: "own" (the history was watched step by step, then the policy's own visits),
+    "partial" (the log's visits are the history, then the policy's own), "full" (the whole log up to
+    yesterday, whatever is visited) or "logged" (the log's visits, likewise). With `frozen`,
+    predictors learn nothing after the history. The `copies` at the start are "fresh", "none" (a
+    page is stale until it is visited) or "logged", those of the log's crawler; not given, they are
+    its where its visits are the history, else fresh. `runs`
     not given are 5 where something is drawn or imputed anew in each, else 1. The share `explore` of
     the visits goes to pages drawn by a coin of their own.
 
@@ -71,8 +71,7 @@ class SimulationSettings:
     models: Path | None = None
     observe: str = "own"
     frozen: bool = False
-    synced: bool = False
-    empty: bool = False
+    copies: str | None = None
     explore: float = 0.0
     insta: InstaSettings | None = None
     delay: timedelta | None = None
@@ -177,8 +176,8 @@ def _check(log: Log, rules: SimulationSettings) -> None:
         raise ConfigError(f"--observe is {', '.join(OBSERVE)}, not {rules.observe!r}")
     if rules.observe in ("partial", "logged") and not log.has("visits"):
         raise InputError(f"{log.path('visits')}: no such file; --observe {rules.observe} needs it")
-    if rules.synced and rules.empty:
-        raise ConfigError("--empty: there are no copies at the start; leave out --synced")
+    if rules.copies == "logged" and rules.observe != "partial":
+        raise ConfigError("--copies logged: add --observe partial, or there are none to be had")
     if rules.delay is not None and rules.delay <= timedelta(0):
         raise ConfigError("--delay must be longer than nothing")
     if min(rules.days or 1, rules.runs or 1) < 1:

@@ -346,7 +346,7 @@ class MemoryStore(ReaderBook):
     def facts(self, pages: Ints) -> dict[str, list[str | None]]:
         found: dict[str, list[str | None]] = {name: [] for name in ("host", *FIELD_COLUMNS)}
         for page in map(self._pages.get, pages.tolist()):
-            fields = page.value.fields if page and page.value else {}
+            fields = page.known_fields if page else {}
             found["host"].append(page.state.host if page else "")
             for name in FIELD_COLUMNS:
                 found[name].append(fields.get(name))

@@ -79,7 +79,7 @@ class Replays:
             pages=self.pages,
             estimates=Estimates(change=str(self.models / model)),
             observe=observe,
-            synced=True,
+            copies="fresh",
             seed=self.seed,
         )
 

@@ -33,10 +33,10 @@ from salticus.types import moment
 _DAY = timedelta(days=1)
 _HISTORY, _WARMUP, _MEASURED = 60, 60, 31  # days
 _STARTS = {
-    False: "There are no copies when the crawls begin: a page is stale until it is visited. The "
+    "none": "There are no copies when the crawls begin: a page is stale until it is visited. The "
     "paper does not say so, but 7 % of the offers fresh by clicks alone (Table 6) imply it.",
-    True: "All copies are fresh when the crawls begin, which is not how the paper has it: there, "
-    "pages that a strategy never visits are stale (Table 6).",
+    "fresh": "All copies are fresh when the crawls begin, which is not how the paper has it: "
+    "there, pages that a strategy never visits are stale (Table 6).",
 }
 
 
@@ -64,12 +64,12 @@ SCALES = {
 @dataclass(frozen=True, slots=True)
 class Given:
     """What a study is given beside its scale: a log, and models in `change`, `click` and
-    `impression`; without them it makes and trains them. With `fresh` every copy is fresh when the
-    crawls begin, otherwise there are none."""
+    `impression`; without them it makes and trains them. `copies` are those at the start of the
+    crawls: "none", or "fresh"."""
 
     log: Path | None = None
     models: Path | None = None
-    fresh: bool = False
+    copies: str = "none"
 
 
 def study(
@@ -108,9 +108,9 @@ def _studied(
     if given.models is None:
         told("training the models that the crawls use")
         train_tasks(log, recipe, _spec(plan, networks=networks), models, told)
-    rules = replace(_rules(log, recipe, size, models), empty=not given.fresh)
+    rules = replace(_rules(log, recipe, size, models), copies=given.copies)
     crawled, notes = crawl_all(log.folder, rules, _tasks(size), jobs, told)
-    notes.append(_STARTS[given.fresh])
+    notes.append(_STARTS[given.copies])
     if not networks:
         notes.append("Trees stand for the networks of the paper (no JAX, or --scale tiny).")
     claims = [claim(each["check"], "Table 4", each["holds"], each["figures"]) for each in checks]
@@ -182,7 +182,7 @@ def _told(rules: SimulationSettings, size: Scale) -> Row:
         "warm-up days": rules.warmup // _DAY,
         "measured days": rules.days,
         "tick": f"{rules.tick / timedelta(hours=1):g} h",
-        "copies at the start": "none" if rules.empty else "fresh",
+        "copies at the start": rules.copies,
         "runs": size.runs,
         "estimates": "the whole log up to yesterday",
     }
