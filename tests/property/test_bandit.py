@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from salticus import allocate, plugins
-from salticus.allocate.bandit.learners import Exp3, Exp3Anytime, Exp3Ix, Exp3Plus, Learner
+from salticus.allocate.bandit.learners import Exp3, Exp3Anytime, Exp3Ix, Exp3Plus, Hedge, Learner
+from salticus.allocate.bandit.mixture import Contextual
 from salticus.allocate.bandit.policy import Bandit, Stretch
 from salticus.checks.policy import check_policy
 from salticus.checks.samples import some_outcomes, some_pages
 from salticus.testing import a_step, a_tick
-from salticus.types import Outcomes, Pages
+from salticus.types import Floats, Outcomes, Pages
 from salticus.types.state import pack, unpack
 
 KAB = [name for name in allocate.BUILTIN if name.startswith("kab")]
+HARD = [name for name in KAB if name.startswith("kab5")]
 LEARNERS: list[Callable[[int], Learner]] = [Exp3, Exp3Anytime, Exp3Ix, Exp3Plus]
 
 rewards = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(0.0, 1.0))
@@ -113,6 +116,31 @@ def test_rewards_are_stretched_by_what_was_earned_of_late(earned: list[float]) -
     assert np.all(stretch.recent_ > 0)
 
 
+gained = arrays(np.float64, (3, 2), elements=st.floats(-1e6, 1e6))
+
+
+@given(course=st.lists(gained, max_size=20), scale=st.floats(1e-3, 1e3))
+def test_hedge_gives_each_class_probabilities_whatever_the_scale(
+    course: list[Floats], scale: float
+) -> None:
+    hedge, scaled = Hedge(3, 2), Hedge(3, 2)
+    assert hedge.of_classes() == pytest.approx(np.full((3, 2), 1 / 3))
+    for gains in course:
+        hedge.learn(gains)
+        scaled.learn(scale * gains)
+    weights = hedge.of_classes()
+    assert weights.sum(axis=0) == pytest.approx(np.ones(2), abs=1e-12)
+    assert np.all(weights >= 0.1 / 3 * (1 - 1e-12))
+    assert scaled.of_classes() == pytest.approx(weights, abs=1e-6)
+
+
+def test_an_arm_that_gains_alone_rises_in_its_class_most() -> None:
+    hedge = Hedge(3, 2)
+    hedge.learn(np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
+    weights = hedge.of_classes()
+    assert weights[0, 0] > weights[0, 1] > 1 / 3  # what one class teaches is a start for the other
+
+
 # -------------------------------------------------------------------------------------- policies
 
 
@@ -133,7 +161,7 @@ def visits(pages: Pages, tick: int) -> Outcomes:
     )
 
 
-@pytest.mark.parametrize("name", ["kab5", "kab5_printed", "kab5_ix", "kab5_plus", "kab5_mixture"])
+@pytest.mark.parametrize("name", HARD)
 @settings(max_examples=15, deadline=None)
 @given(
     cuts=st.lists(st.integers(0, 40), max_size=6),
@@ -161,7 +189,7 @@ def test_batches_and_restarts_change_nothing(
     assert pack({"policy": whole.state()}) != pack({"policy": make(name).state()}), "unlearnt"
 
 
-@pytest.mark.parametrize("name", ["kab5", "kab5_printed", "kab5_mixture"])
+@pytest.mark.parametrize("name", ["kab5", "kab5_printed", "kab5_mixture", "kab5_contextual"])
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 99))
 def test_the_order_of_pages_changes_nothing(name: str, seed: int) -> None:
@@ -174,3 +202,35 @@ def test_the_order_of_pages_changes_nothing(name: str, seed: int) -> None:
         assert a_step(moved, now.take(order), 6.0) == pytest.approx(expected[order], abs=1e-9)
         for policy in (plain, moved):
             policy.learn(visits(pages, tick))
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_the_history_has_every_step_with_the_chances_of_its_draw(name: str) -> None:
+    policy, pages = make(name), some_pages(40, seed=3)
+    told = []
+    for tick in range(6):
+        now = replace(pages, tick=a_tick(tick))
+        a_step(policy, now, 6.0)
+        told.append(policy.learner_.probabilities())
+        if tick != 2:  # a step that teaches nothing is a step
+            policy.learn(visits(pages, tick))
+    past = policy.history_
+    assert past.chances == pytest.approx(np.array(told))
+    assert np.isnan(past.reward).tolist() == [False, False, True, False, False, True]
+    assert past.start.tolist() == [
+        int(np.datetime64(a_tick(n).start.replace(tzinfo=None), "us").astype(int)) for n in range(6)
+    ]
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 99), visits_=st.floats(0.0, 45.0))
+def test_the_budget_holds_whatever_the_classes_have_learnt(seed: int, visits_: float) -> None:
+    policy, rng = make("kab5_contextual"), np.random.default_rng(seed)
+    assert isinstance(policy, Contextual)
+    for _ in range(5):
+        policy.hedge_.learn(rng.normal(0, 1, (5, 9)) * rng.lognormal(0, 3, 9))
+    expected = a_step(policy, some_pages(40, seed=seed), visits_)
+    assert expected.sum() == pytest.approx(min(visits_, 40.0))
+    assert expected.min() >= 0.0
+    assert expected.max() <= 1.0 + 1e-12
+    assert policy.learner_.probabilities().sum() == pytest.approx(1.0)

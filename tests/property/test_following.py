@@ -17,15 +17,18 @@ from salticus.features.following import Following, as_crawled
 from salticus.features.groups import groups_of
 from salticus.features.names import chosen
 from salticus.features.past import FeatureStream
+from salticus.features.places import Place, Places
 from salticus.features.seen import pages_of, seen_events
 from salticus.store.sqlite.store import SqliteStore
-from salticus.types import NewPage, Observation, Outcomes, Record, Value
+from salticus.types import Count, NewPage, Observation, Outcomes, Record, Value
 
 HOUR = 3_600_000_000
 START = 20_500 * 24 * HOUR
 PAGES = 5
-NAMES = chosen("visits", "both").dense
+NAMES = chosen("full", "both").dense
 URLS = [f"http://shop{n % 2}.example/{n}" for n in range(PAGES)]
+
+PLACES = Places([Place("shop1.example", "Shop", "Asia/Tokyo")])
 
 WORDS = st.sampled_from(["a", "b", "a > c"])
 FIELDS = st.fixed_dictionaries(
@@ -38,6 +41,12 @@ VISIT = st.tuples(
     st.sampled_from([True, False]),
     FIELDS,
 )
+CLICKS = st.lists(
+    st.tuples(
+        st.integers(0, 1700), st.integers(0, PAGES - 1), st.integers(0, 3), st.integers(0, 5)
+    ),
+    max_size=12,
+)
 
 
 def observed(rows: list[Any]) -> list[Observation]:
@@ -48,7 +57,8 @@ def observed(rows: list[Any]) -> list[Observation]:
         at, last = START + minute * (HOUR // 60), since.get(page)
         answered = status in ("ok", "not_modified")
         new = answered and (last is None or (changed and status == "ok"))
-        value = Value("offer", f"{number}.5 EUR InStock", fields) if new else None
+        stock = "OutOfStock" if number % 3 else "InStock"
+        value = Value("offer", f"{number}.57 EUR {stock}", fields) if new else None
         seen.append(
             Observation(
                 visit=number,
@@ -72,8 +82,8 @@ def batch(store: SqliteStore, folder: Path, ids: Any, hour: int) -> Any:
     """The features of pages by the log that is exported now."""
     export_log(store.scan, folder, name="crawl")
     log = Log(folder)
-    pages = as_crawled(pages_of(log))
-    past = FeatureStream(groups_of(pages), full=False, demand=False)
+    pages = as_crawled(pages_of(log), PLACES)
+    past = FeatureStream(groups_of(pages), full=False, demand=log.has("demand"))
     for events in seen_events(log, pages, "partial"):
         past.learn(events)
     rows = np.searchsorted(pages["page_id"].to_numpy(), ids)
@@ -93,15 +103,19 @@ def streamed(following: Following, store: SqliteStore, hour: int) -> tuple[Any, 
     st.lists(VISIT, min_size=1, max_size=40, unique_by=lambda v: v[:2]).map(
         lambda rows: sorted(rows, key=lambda row: row[:2])
     ),
+    CLICKS.map(sorted),
     st.data(),
 )
-def test_streaming_features_are_those_of_the_exported_log(rows: list[Any], data: Any) -> None:
-    """With irregular visits, failures, births and pages that turn out to be something else."""
+def test_streaming_features_are_those_of_the_exported_log(
+    rows: list[Any], clicks: list[Any], data: Any
+) -> None:
+    """With irregular visits, failures, births, clicks and pages that turn out to be something
+    else."""
 
     async def crawl(place: Path) -> None:
         store = await SqliteStore.open(place / "s.db")
         await store.add([NewPage(url) for url in URLS], at=0)
-        following, left = Following(), observed(rows)
+        following, left, waiting, mark = Following(places=PLACES), observed(rows), clicks, 0
         for stop in range(2):
             cut = data.draw(st.integers(0, len(left))) if stop == 0 else len(left)
             due, left = left[:cut], left[cut:]
@@ -110,11 +124,17 @@ def test_streaming_features_are_those_of_the_exported_log(rows: list[Any], data:
                 await store.record([Record(seen) for seen in due[:some]])
                 following.learn(Outcomes.of(data.draw(st.permutations(due[:some]))))
                 if data.draw(st.booleans()):
-                    again = Following()
+                    again = Following(places=PLACES)
                     again.restore(following.state())
                     following = again
                 due = due[some:]
             hour = left[0].at // HOUR if left else START // HOUR + 1700
+            early = [row for row in waiting if START // HOUR + row[0] < hour]
+            waiting = waiting[len(early) :]
+            await store.count([Count(URLS[p], START + h * HOUR, c, i) for h, p, c, i in early])
+            counts = await store.counts(mark)
+            following.count(counts)
+            mark = counts.last
             ids, mine = streamed(following, store, hour)
             theirs = batch(store, place / f"log{stop}", ids, hour)
             np.testing.assert_array_equal(mine, theirs)
@@ -126,7 +146,7 @@ def test_streaming_features_are_those_of_the_exported_log(rows: list[Any], data:
 
 def test_an_answer_that_comes_late_counts_in_the_hour_read() -> None:
     """It neither stops the crawl nor changes what was read; known twice, it counts once."""
-    following = Following()
+    following = Following(places=PLACES)
     seen = observed([(60, 0, "ok", True, {}), (120, 0, "ok", True, {}), (130, 1, "ok", True, {})])
     following.learn(Outcomes.of(seen[:1]))
     facts = {"host": ["a", "b"], **dict.fromkeys(("brand", "category", "country"), [None, None])}

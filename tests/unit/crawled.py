@@ -6,24 +6,28 @@ import numpy as np
 
 from salticus.store.base import Store
 from salticus.testing import START
-from salticus.types import NewPage, Observation, Record, Value, instant
+from salticus.types import Count, NewPage, Observation, Record, Value, instant
 
 DAY_US = 86_400_000_000
 BEGIN = int(instant(START).astype(np.int64))
 
 
-async def fill(store: Store, *, pages: int, days: int, bursts: bool, seed: int = 0) -> int:
+async def fill(
+    store: Store, *, pages: int, days: int, bursts: bool, together: bool = False, seed: int = 0
+) -> int:
     """Let pages be visited about thrice a day, by coins; how many visits that makes.
 
     With `bursts`, every page changes often in some stretches of days and never in the others, which
-    no rate tells; without, each has a rate of its own.
+    no rate tells; without, each has a rate of its own. With `together` the pages of one brand on
+    one host change at the same times, on some days.
     """
     rng = np.random.default_rng(seed)
     await store.add([NewPage(f"http://shop{n % 3}.example/{n}") for n in range(pages)], at=BEGIN)
     rows = []
     for page in range(1, pages + 1):
         at = np.sort(rng.uniform(0, days, rng.poisson(3 * days)))
-        changes = _changes(rng, days, bursts=bursts)
+        own = np.random.default_rng((seed, page % 3, page % 4)) if together else rng
+        changes = _days(own, days) if together else _changes(own, days, bursts=bursts)
         before = None
         for when in at.tolist():
             new = before is not None and bool(((changes > before) & (changes <= when)).any())
@@ -33,6 +37,12 @@ async def fill(store: Store, *, pages: int, days: int, bursts: bool, seed: int =
     records = [_record(number, *row) for number, row in enumerate(rows)]
     await store.record(records)
     return len(records)
+
+
+def _days(rng: np.random.Generator, days: int) -> np.ndarray:
+    """Two changes on one day in five."""
+    some = np.flatnonzero(rng.random(days) < 0.2)
+    return np.repeat(some, 2) + rng.uniform(0, 1, 2 * len(some))
 
 
 def _changes(rng: np.random.Generator, days: int, *, bursts: bool) -> np.ndarray:
@@ -61,3 +71,16 @@ def _record(number: int, at: int, page: int, changed: bool | None, before: float
             value=value if new else None,
         )  # fmt: skip
     )
+
+
+async def click(store: Store, *, pages: int, days: int, seed: int = 0) -> None:
+    """Let people click often on pages of one brand, and hardly ever on others, on most days."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for page in range(1, pages + 1):
+        rate = 3.0 if page % 4 == 0 else 0.02
+        for day in range(days):
+            if rng.random() < 0.7:
+                many, at = rng.poisson(rate), BEGIN + day * DAY_US + int(rng.integers(DAY_US))
+                rows.append(Count(f"http://shop{(page - 1) % 3}.example/{page - 1}", at, int(many)))
+    await store.count(rows)

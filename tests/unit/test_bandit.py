@@ -12,6 +12,7 @@ import pytest
 
 from salticus import allocate, plugins
 from salticus.allocate.bandit.learners import Exp3, Exp3Anytime, Exp3Ix, Exp3Plus, Learner
+from salticus.allocate.bandit.mixture import Contextual
 from salticus.allocate.bandit.policy import Bandit
 from salticus.allocate.bandit.step import rows_of
 from salticus.allocate.base import Policy
@@ -21,14 +22,16 @@ from salticus.allocate.kab import (
     CLICK,
     EVERY,
     Kab5,
+    Kab5Contextual,
     Kab5Mixture,
     Kab5Printed,
     Mixture,
     Split,
 )
+from salticus.allocate.share import in_proportion
 from salticus.checks.policy import check_policy
 from salticus.checks.samples import some_pages
-from salticus.errors import ConfigError, InputError
+from salticus.errors import ConfigError, InputError, PluginError
 from salticus.predict.poisson import PoissonSurvival
 from salticus.schedule.coin import Coin
 from salticus.testing import a_step, a_tick, blank_pages
@@ -263,9 +266,20 @@ def test_visits_that_tell_nothing_leave_both_sides_of_the_reward() -> None:
     status = np.array([Status.OK, Status.OK, Status.TIMEOUT, Status.OK], dtype=np.int8)
     changed = [CHANGED, CHANGED, CHANGED, UNKNOWN]
     made = np.array([True, False, True, True])
-    policy.learn(told(FOUR, [2, 0, 1, 3], changed, made=made, status=status))
+    since = instant(FOUR.tick.start) - np.timedelta64(1, "D")
+    policy.learn(told(FOUR, [2, 0, 1, 3], changed, made=made, status=status, since=since))
     a_step(policy, at(FOUR, 1), 1.0)
     assert [reward for _, reward in recorder.told] == [pytest.approx(1.0 / (4.2 / 4))]
+
+
+def test_the_first_visit_of_a_page_found_it_stale() -> None:
+    policy = PrintedPair()
+    recorder = heard(policy)
+    a_step(policy, FOUR, 1.0)
+    policy.learn(told(FOUR, [1, 0], [UNKNOWN, UNCHANGED]))
+    a_step(policy, at(FOUR, 1), 1.0)
+    mine, other = FOUR.demand[[1, 0]]
+    assert [reward for _, reward in recorder.told] == [pytest.approx(mine / (mine + other))]
 
 
 @pytest.mark.parametrize("purpose", [Purpose.EXPLORE, Purpose.INSTA, Purpose.LIMIT, Purpose.PANEL])
@@ -422,6 +436,45 @@ def test_split_is_the_mean_of_all_strategies() -> None:
     assert Split().expected(pages, 9.0) == pytest.approx(mean)
 
 
+def test_every_set_of_arms_learns_in_every_way() -> None:
+    made = plugins.make("policy", "salticus.allocate.kab:Kab3ImpressionsPlus", {}, seed=1)
+    assert made.arms_.names == [CLICK, CHANGE, "impression_proportional"]
+    assert isinstance(made.learner_, Exp3Plus)
+    printed = plugins.make("policy", "kab2_printed", allocate.BUILTIN)
+    assert printed.arms_.names == [CLICK, CHANGE]
+    assert (type(printed.learner_), printed.learner_.gamma, printed.common) == (Exp3, 0.1, False)
+    with pytest.raises(PluginError, match="Kab6"):
+        plugins.load("policy", "salticus.allocate.kab:Kab6", {})
+
+
+def test_classes_learn_where_an_arm_is_right() -> None:
+    """Of pages read alike, one half changes and the other does not; an arm visits each half."""
+    n = 40
+    rates, first = np.repeat([2.0, 0.02], n // 2), np.arange(n) < n // 2
+
+    class Half(Uniform):
+        def __init__(self, half: Bools) -> None:
+            self.half = half
+
+        def expected(self, pages: Pages, visits: float) -> Floats:
+            weights = np.where(self.half[pages.ids], 4.0, 1.0)
+            return in_proportion(weights, visits)
+
+    class Halves(Contextual):
+        arms = (lambda: Half(first), lambda: Half(~first))
+
+    policy = Halves()
+    pages = replace(blank_pages(n), survival=PoissonSurvival(rates), demand=np.ones(n))
+    rng, number = np.random.default_rng(0), 1
+    for tick in range(200):
+        expected = a_step(policy, at(pages, tick), 4.0)
+        rows = np.flatnonzero(rng.random(n) < expected)
+        stale = (rng.random(len(rows)) < rates[rows] / 2).astype(int).tolist()
+        policy.learn(told(at(pages, tick), rows.tolist(), stale, first=number))
+        number += len(rows)
+    assert expected[first].sum() > 2.0 * expected[~first].sum()
+
+
 # ------------------------------------------------------------- what the denominator does (§7)
 
 
@@ -468,12 +521,16 @@ def test_the_printed_reward_learns_the_wrong_arm_and_the_common_denominator_does
 ) -> None:
     arms = [plugins.make("policy", arm, allocate.BUILTIN) for arm in EVERY]
     best = max(Shop(1).crawl(arm, budget, seed=1) for arm in arms)
-    bandits = [Kab5Printed(), Kab5(), Kab5Mixture()]
-    printed, common, mixed = (Shop(1).crawl(bandit, budget, seed=1) for bandit in bandits)
+    bandits = [Kab5Printed(), Kab5(), Kab5Mixture(), Kab5Contextual()]
+    printed, common, mixed, contextual = (
+        Shop(1).crawl(bandit, budget, seed=1) for bandit in bandits
+    )
     chances = [bandit.learner_.probabilities().round(2) for bandit in bandits]
     print(f"{budget}: best arm {best:.3f}, printed {printed:.3f} {chances[0]}")
     print(f"common {common:.3f} {chances[1]}, mixture {mixed:.3f} {chances[2]}")
+    print(f"contextual {contextual:.3f} {chances[3]}")
     assert chances[0][EVERY.index(CHANGE)] > 0.7
     assert printed < best - 0.02
     assert common > best - 0.006
     assert mixed > best - 0.006
+    assert contextual > best - 0.006

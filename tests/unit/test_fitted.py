@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from calling import call
 
 from salticus.checks.samples import some_outcomes, some_pages
 from salticus.config import Budget
@@ -22,7 +23,7 @@ from salticus.lab.simulate.fitting import fitted, log_loss, rehearsed
 from salticus.lab.simulate.named import Estimates
 from salticus.lab.simulate.stage import Stage, set_stage
 from salticus.models.training.traits import CHOICES, likeliest
-from salticus.models.traits import Traits
+from salticus.models.traits import Traits, load_traits
 from salticus.predict.base import ask
 from salticus.predict.fitted import Fitted, FittedSurvival
 from salticus.predict.kin import Kin
@@ -217,9 +218,30 @@ def test_a_contest_tells_what_was_fitted(stage: Stage) -> None:
     heard: list[str] = []
     found = simulate(stage.log, rules, ["leap"], [Budget(0.2, per_page=True)], heard.append)
     assert "fitting a rhythm to the history" in heard
-    assert any(re.search(r"fitted to the history: .*kin_prior", note) for note in found.notes)
+    assert any(re.search(r"fitted to the history: .*kin", note) for note in found.notes)
 
 
 def test_only_what_came_before_the_crawl_decides(tmp_path: Path) -> None:
     first, second = (fitted(staged(tmp_path / str(seed), seed)) for seed in (1, 2))
     assert first.traits == second.traits
+
+
+def test_traits_fitted_to_a_log_may_serve_in_a_simulation(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = {"kin_prior": (0.3, math.inf)}
+    monkeypatch.setattr("salticus.models.training.traits.CHOICES", few)
+    said = call("train", str(stage.log.folder), "--model", "traits", "--out", str(tmp_path / "t"))
+    assert said.code == 0, said
+    assert "fitted: kin 0.3" in said.out
+    assert load_traits(tmp_path / "t") == Traits(kin_prior=0.3)
+    rules = replace(stage.rules, estimates=Estimates(str(tmp_path / "t")))
+    found = simulate(stage.log, rules, ["leap"], [Budget(0.2, per_page=True)])
+    assert any(note.endswith("kin 0.3") for note in found.notes)
+
+
+@pytest.mark.parametrize("option", [["--task", "click"], ["--features", "metadata"], ["--hazard"]])
+def test_traits_take_no_options_of_models(tmp_path: Path, option: list[str]) -> None:
+    said = call("train", str(tmp_path), "--model", "traits", "--out", str(tmp_path / "t"), *option)
+    assert said.code == 2
+    assert f"{option[0]}: not with traits" in said.err

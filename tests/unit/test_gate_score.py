@@ -189,7 +189,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def rules(place: Path, change: str, observe: str = "own") -> SimulationSettings:
     word = change.replace("MODEL", str(place / "trees"))
     return SimulationSettings(
-        tick=6 * HOUR, history=20 * DAY, warmup=2 * DAY, days=2, observe=observe, synced=True,
+        tick=6 * HOUR, history=20 * DAY, warmup=2 * DAY, days=2, observe=observe, copies="fresh",
         estimates=Estimates(change=word),
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -50,8 +50,8 @@ class Notebook:
         self.known: list[Outcomes] = []
         self.urgent: Outcomes | None = None
 
-    async def remember(self, state: bytes) -> None:
-        self.blob = state
+    async def remember(self, state: Iterable[bytes]) -> None:
+        self.blob = b"".join(state)
 
     async def recall(self) -> bytes | None:
         return self.blob

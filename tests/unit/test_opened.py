@@ -98,7 +98,7 @@ def test_the_state_is_read_again_only_when_it_changed(stage: Stage) -> None:
             await other.store.record([seen(9, 4, 0.5, "5 EUR")])
             assert (await crawl.standing()).parts is first, "a visit is no reason to read all again"
             assert len((await other.foreseeing()).plan())
-            await other.store.remember(await _remembered(other))
+            await other.store.remember([await _remembered(other)])
             assert (await crawl.standing()).parts is not first
 
     asyncio.run(main())

@@ -126,7 +126,7 @@ def test_old_events_are_forgotten() -> None:
         page = np.tile(np.arange(3), 23)
         past.learn(make_events(EventKind.VISIT, hour, page, np.ones(len(hour), dtype=np.float32)))
         past.read(page[:1], hour[-1:])
-    assert len(past.state()["hour"]) < 31 * 24 * 3
+    assert len(past.state()["visits_data"]) < 31 * 24 * 3 * 3
     assert past.read(page[:1], hour[-1:]).column("page_visits")[0] == 30 * 23
 
 

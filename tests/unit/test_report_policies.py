@@ -245,3 +245,21 @@ def test_habits_are_plain_data() -> None:
     assert json.loads(json.dumps(asdict(Habit(0.1, 1.0, 0.2)))) == {
         "rate": 0.1, "demand": 1.0, "visits": 0.2,
     }  # fmt: skip
+
+
+def test_a_simulation_tells_every_step_of_a_bandit_and_draws_it(log: Log, tmp_path: Path) -> None:
+    budget = [Budget(0.1, per_page=True)]
+    report = simulate(log, RULES, ["kab5", "kab5_contextual", "uniform"], budget).report()
+    rows = {row["policy"]: row.get("arms") for row in report["rows"]}
+    assert rows["uniform"] is None
+    for name, drawn in (("kab5", range(5)), ("kab5_contextual", [-1])):
+        arms = rows[name]
+        assert arms["names"][-1] == "lambdacrawl"
+        assert np.array(arms["chances"]).shape == (25, 5)  # every day of warm-up and score
+        assert np.array(arms["chances"]).sum(axis=1) == pytest.approx(np.ones(25), abs=1e-3)
+        assert arms["chances"][0] == [0.2] * 5 or name == "kab5_contextual"
+        assert len(arms["drawn"]) == RULES.runs
+        assert {arm for run in arms["drawn"] for arm in run} <= set(drawn)
+    page = tmp_path / "page.html"
+    write_contest(report, page)
+    assert "Arms of the bandits" in page.read_text("utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import shutil
 import subprocess
 import sys
 from datetime import timedelta
@@ -19,14 +20,14 @@ from salticus.config import Config, Models
 from salticus.crawl.contest import Foretold, verdict
 from salticus.crawl.opening import Crawl
 from salticus.crawl.retraining import Retraining, grown_up, next_training
-from salticus.crawl.training import Trained, train_crawl
-from salticus.models.registry import Registry
+from salticus.crawl.training import Trained, train_all, train_crawl
+from salticus.models.registry import Judgement, Registry
 from salticus.models.training.run import ModelSpec
 from salticus.store.sqlite.store import SqliteStore
 from salticus.testing import START
 
 from .cli_stage import Stage
-from .crawled import fill
+from .crawled import click, fill
 
 DAY = timedelta(days=1)
 NOW = START + 31 * DAY
@@ -60,6 +61,40 @@ def test_a_model_that_knows_more_takes_over(bursts: Path) -> None:
     new, old = told.candidate_figures, told.incumbent_figures
     assert new["log_loss"] + 0.05 < old["log_loss"]  # type: ignore[operator]
     assert told.span[1] == told.judged[0] < told.judged[1]
+
+
+def test_models_of_clicks_are_judged_by_all_pages_beside_counts(
+    bursts: Path, tmp_path: Path
+) -> None:
+    """What people click is clear from the brand, and soon from counts too: either may win."""
+    shutil.copy(bursts / "salticus.db", tmp_path)
+
+    async def crawl() -> list[Trained]:
+        store = await SqliteStore.open(tmp_path / "salticus.db")
+        await click(store, pages=40, days=24)
+        models = Models(str(tmp_path / "models"), least=100)
+        config = Config(predictor="gamma", tick=DAY / 4, models=models)
+        found = await train_all(Crawl(config, store, VirtualClock(NOW)), SMALL)
+        await store.close()
+        return found
+
+    found = {trained.task: trained for trained in asyncio.run(crawl())}
+    told = found["click"].judgement
+    assert isinstance(told, Judgement), found["click"].why
+    assert told.visits == 40 * 3
+    assert list(found) == ["click", "impression"], "no model of changes could serve"
+    new, old = told.candidate_figures, told.incumbent_figures
+    assert new["poisson"] is not None
+    assert old["poisson"] is not None
+    assert new["poisson"] < old["poisson"] + 0.02, "counts bound what it can lose"
+    assert found["click"].promoted == (Registry(tmp_path / "models/click").pointer().serving == 1)
+    assert found["impression"].version is None
+    assert "0 of " in found["impression"].why
+    stage = Stage(tmp_path, 'policy = "leap"\ntick = "6h"\n')
+    assert stage.json("models")["click"]["models"][0]["judgement"]["visits"] == told.visits
+    assert stage.json("models", "pin", "1", "--task", "click")["serving"] == 1
+    assert stage.json("models", "compare", "1", "0", "--task", "click")["visits"] == told.visits
+    assert stage.json("models", "pin", "0", "--task", "click")["serving"] == 0
 
 
 def test_with_too_little_to_learn_from_nothing_is_trained(tmp_path: Path) -> None:
@@ -137,7 +172,7 @@ def retraining(folder: Path, command: str) -> Retraining:
     ("command", "why"),
     [
         ("raise SystemExit('no room on the disk')", "no room on the disk"),
-        ("print('{')", "it said what is not understood: Input data was truncated"),
+        ("print('[')", "it said what is not understood: Input data was truncated"),
         ("import os; os.kill(os.getpid(), 9)", "it ended with -9"),
     ],
 )
@@ -148,6 +183,16 @@ def test_a_training_that_fails_is_told_and_stops_nothing(
     asyncio.run(part._train(asyncio.Event()))
     (event,) = part.registry.history()
     assert (event.what, event.why) == ("failed", why)
+
+
+def test_what_came_of_each_training_is_told(tmp_path: Path, caplog: Any) -> None:
+    told: list[dict[str, Any]] = [{"version": 1, "task": "change", "why": "better"}]
+    told += [{"version": None, "task": "click", "why": "not enough yet"}]
+    part = retraining(tmp_path, f"import json; print(json.dumps({told!r}))")
+    with caplog.at_level("INFO"):
+        asyncio.run(part._train(asyncio.Event()))
+    assert [r.getMessage().rpartition(": ")[2] for r in caplog.records] == [x["why"] for x in told]
+    assert part.registry.history() == []
 
 
 def test_a_stop_ends_the_training_too(tmp_path: Path) -> None:
@@ -178,7 +223,7 @@ from salticus.clock import SystemClock, VirtualClock
 from salticus.config import Config, Models
 from salticus.crawl.opening import Crawl
 from salticus.crawl.retraining import Retraining, train_command
-from salticus.models.registry import Registry
+from salticus.models.registry import Judgement, Registry
 
 command = train_command(Path(sys.argv[1]))
 part = Retraining(command, Registry(Path(sys.argv[2])), timedelta(days=1), SystemClock())

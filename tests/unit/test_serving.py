@@ -24,6 +24,7 @@ from salticus.models.linear import LinearModel
 from salticus.models.model import Calibrated, Curve
 from salticus.models.registry import Judgement, Registry
 from salticus.predict.base import ask
+from salticus.predict.followed import Followed, Sources
 from salticus.predict.rhythm import Rhythm
 from salticus.predict.serving import Serving
 from salticus.predict.trust import Trust
@@ -69,7 +70,8 @@ class Crawl:
         self.registry.judge(version, judged(promoted=True))
 
     def serving(self) -> Serving:
-        return Serving(registry=self.registry, facts=self.store.facts, history=self.store.history)
+        sources = Sources(self.store.facts, self.store.history, self.store.past_counts)
+        return Serving(registry=self.registry, followed=Followed(sources))
 
     def pages(self, now: datetime) -> Pages:
         last = [self.last.get(n + 1) for n in range(N)]

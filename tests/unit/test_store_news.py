@@ -117,7 +117,7 @@ def test_a_full_disk_leaves_every_kind_of_write_undone(tmp_path: Path) -> None:
             lambda: store.record([news(1, 1, entries=named)]),
             lambda: store.add([NewPage(entry.url) for entry in named], at=1),
             lambda: store.told(told),
-            lambda: store.remember(bytes(10**6)),
+            lambda: store.remember([bytes(10**6)]),
             lambda: store.edit(Query(), Edit(add_tags=(text,))),
         ]
         await pages_of_file(1)  # as large as it is now

@@ -6,19 +6,18 @@ common denominator, and begin with a γ above the paper's 0.1, to learn in weeks
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
-from numpy.typing import NDArray
 
 from salticus.allocate.bandit.learners import Exp3, Exp3Ix, Exp3Plus
+from salticus.allocate.bandit.mixture import Contextual, Mixture
 from salticus.allocate.bandit.policy import Arms, Bandit
-from salticus.allocate.bandit.step import rows_of
-from salticus.types import Floats, Ints, Pages
-from salticus.types.state import State
+from salticus.types import Floats, Pages
 
 CLICK = "demand_proportional"
 CHANGE = "change_proportional"
 IMPRESSION = "impression_proportional"
-_WHOLE = float(np.iinfo(np.uint16).max)
 EVERY = (CLICK, CHANGE, "uniform", IMPRESSION, "lambdacrawl")
 
 
@@ -35,64 +34,6 @@ class Split(Arms):
     def expected(self, pages: Pages, visits: float) -> Floats:
         each = (policy.expected(pages, visits) for policy in self.policies)
         return np.asarray(sum(each, np.zeros(len(pages))) / len(self))
-
-
-class Mixture(Bandit):
-    """Expects π = Σ q_k ρ^k, and judges each arm by importance weights (ALGORITHMS §7, "Better").
-
-    Pages are the actions and arms the experts, as in EXP4 (Auer et al. 2002). Arm k earned
-    x_k = Σ ρ^k μ z 1(stale) / (π M), an unbiased estimate of what it would have found; stretched as
-    a bandit's reward is. All learn each step, by w_k ← w_k exp(γ x_k), and so in less time.
-
-    Which part of π is due to arm k, q_k ρ^k / π, is kept for each page as a 16-bit fraction
-    until the step is settled: 2K bytes a page. Cost: that of all arms together.
-    """
-
-    def __init__(self, *, seed: int = 0) -> None:
-        super().__init__(seed=seed)
-        self.learner_ = self.experts_ = Exp3(len(self.arms_))
-        self.ids_: Ints = np.empty(0, dtype=np.int64)
-        self.due_: NDArray[np.uint16] = np.empty((len(self.arms_), 0), dtype=np.uint16)
-        self._due_next = (self.ids_, self.due_)
-
-    def _answer(self, pages: Pages, visits: float) -> Floats:
-        parts = self._parts(pages, visits)
-        return np.asarray(np.minimum(parts.sum(axis=0), 1.0))
-
-    def _parts(self, pages: Pages, visits: float) -> Floats:
-        """Visits due to each arm, q_k ρ^k: a row an arm."""
-        chances = zip(self.learner_.probabilities(), self.arms_.policies, strict=True)
-        return np.array([q * policy.expected(pages, visits) for q, policy in chances])
-
-    def _begin(self, pages: Pages, visits: float) -> Floats:
-        parts = self._parts(pages, visits)
-        mass = float((parts @ pages.demand / self.learner_.probabilities()).max())
-        self._asked = self.step_.after(pages.tick, -1, mass)
-        mixed = parts.sum(axis=0)
-        due = np.rint(parts * (_WHOLE / np.maximum(mixed, 1e-300))).astype(np.uint16)
-        self._due_next = (pages.ids, due)
-        return np.asarray(np.minimum(mixed, 1.0))
-
-    def adopt(self) -> None:
-        if self._asked is not None:
-            self.ids_, self.due_ = self._due_next
-        super().adopt()
-
-    def _reward(self, gains: Floats, whole: float) -> None:
-        rows, there = rows_of(self.ids_, self.step_.found()[0])
-        due = np.where(there, self.due_[:, rows], 0) / _WHOLE
-        factor = self.stretch_.factor(min(1.0, float(gains.sum()) / whole))
-        earned = factor / whole * (due @ gains)
-        self.experts_.update_all(earned / self.learner_.probabilities())
-        self.history_.add(self.step_, float(earned.sum()), self.learner_.probabilities())
-
-    def state(self) -> State:
-        return {**super().state(), "ids": self.ids_, "due": self.due_}
-
-    def restore(self, state: State) -> None:
-        super().restore(state)
-        if self.arms_.are_of(state):
-            self.ids_, self.due_ = state["ids"], state["due"]
 
 
 class Kab2(Bandit):
@@ -125,8 +66,8 @@ class Kab5(Bandit):
     arms = EVERY
 
 
-class Kab5Printed(Kab5):
-    """KAB5 as printed: γ = 0.1 throughout, and as reward the stale share of the demand visited.
+class Printed(Bandit):
+    """As printed: γ = 0.1 throughout, and as reward the stale share of the demand visited.
 
     For comparison: it learns to visit what is always stale, not what is read (ALGORITHMS §7).
     """
@@ -135,19 +76,28 @@ class Kab5Printed(Kab5):
     common = False
 
 
-class Kab5Ix(Kab5):
-    """KAB5 that learns by EXP3-IX."""
+class Ix(Bandit):
+    """Learns by EXP3-IX."""
 
     learner = Exp3Ix
 
 
-class Kab5Plus(Kab5):
-    """KAB5 that learns by EXP3++."""
+class Plus(Bandit):
+    """Learns by EXP3++."""
 
     learner = Exp3Plus
 
 
-class Kab5Mixture(Mixture):
-    """KAB5 that draws pages from the mixture of its arms, all of which learn from every visit."""
+_SETS = (Kab2, Kab3, Kab3Impressions, Kab4, Kab5)
+_WAYS = (Printed, Ix, Plus, Mixture, Contextual)
 
-    arms = EVERY
+
+@cache
+def __getattr__(name: str) -> type[Bandit]:
+    """Every set of arms with every way to learn, by both names: `Kab3Ix` is KAB3 by EXP3-IX."""
+    for arms in _SETS:
+        for way in _WAYS:
+            if name == arms.__name__ + way.__name__:
+                told = f"{arms.__name__.upper()}. {way.__doc__}"
+                return type(name, (way,), {"arms": arms.arms, "__doc__": told})
+    raise AttributeError(name)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from salticus.charts import kit
+from salticus.charts.arms import arms_chart
 from salticus.charts.sheet import Sheet, Table, draw, each, table_of
 from salticus.charts.spending import spending_charts
 
@@ -66,6 +67,10 @@ _INCREASES = {
     "policy": "policy", "against": "against", "budget": "budget",
     "median increase of clicks fresh": "median_increase", "Wilcoxon p": "p_value",
 }  # fmt: skip
+_ARMS = (
+    "Probability with which each arm is drawn (or: the share of the visits due to it), mean over "
+    "the runs; a step is a tick of the crawl, warm-up included."
+)
 _FIGURES = (
     "Budget: visits per page and day that could be spent; medians over runs and days.",
     "Age: days for which a copy has been stale, mean over all pages.",
@@ -84,6 +89,8 @@ def write_contest(report: Row, path: Path) -> None:
         sheet.chart(_by_day(rows, measure), "Day by day, median over the runs.")
     if report["spending"]:
         spending_charts(sheet, report["spending"], _policies(report["spending"]))
+    if any("arms" in row for row in rows):
+        sheet.heading("Arms of the bandits").chart(arms_chart(rows), _ARMS)
     sheet.heading("All figures").table(*contest_table(report)).remarks(_FIGURES)
     if report["increases"]:
         sheet.heading("Against the first policy", rank=3)

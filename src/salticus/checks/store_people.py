@@ -186,6 +186,10 @@ async def _law_counts_what_readers_do(store: Store, first: int, second: int, *_:
     later = await store.counts(found.last)
     assert (later.page.tolist(), later.clicks.tolist()) == ([first], [2]), "law: what is later"
     assert [(r["page_id"], r["clicks"]) for r in store.scan("demand")] == [(first, 5), (second, 0)]
+    (early,) = store.past_counts(found.last)
+    assert (early.page.tolist(), early.last) == ([first, second], found.last), "law: up to a row"
+    (every,) = store.past_counts(later.last)
+    assert every.clicks.tolist() == [3, 2, 0], "law: past counts come in order of time"
     await store.forget(Query(url=URLS[0]))
     assert (await store.counts()).page.tolist() == [second], "law: forgotten with its page"
     await store.prune(NOON + 2 * HOUR_US)

@@ -9,7 +9,18 @@ from typing import Any
 
 import typer
 
-from salticus.cli import exchange, explaining, lab, models, pages, running, showing, simulating
+from salticus.cli import (
+    demo,
+    exchange,
+    explaining,
+    lab,
+    models,
+    pages,
+    registry,
+    running,
+    showing,
+    simulating,
+)
 from salticus.cli.options import opt
 from salticus.errors import SalticusError
 from salticus.version import VERSION
@@ -64,7 +75,7 @@ _PANELS: dict[str, tuple[Command, ...]] = {
     "Its pages and its data": (pages.visit, pages.forget, exchange.export, running.backup),
     "Logs and policies": (simulating.policies, simulating.simulate, lab.analyze, lab.calibrate),
     "Models": (models.train, models.evaluate, models.predict),
-    "To try things out": (lab.demo, lab.mall),
+    "To try things out": (demo.demo, lab.mall),
 }
 for heading, commands in _PANELS.items():
     for command in commands:
@@ -76,12 +87,12 @@ _GROUPS = (
     ("clicks", exchange, "Its pages and its data", "Take in what readers did."),
     ("panel", explaining, "A crawl", "Watch a sample of pages closely."),
     ("config", running, "A crawl", "Print, check and reload the settings."),
-    ("models", models, "Models", "The models of the crawl: list, compare, pin, roll back."),
+    ("models", registry, "Models", "The models of the crawl: list, compare, pin, roll back."),
     ("bench", lab, "To try things out", "Measure Salticus beside other tools."),
     ("study", lab, "Logs and policies", "Measure policies as the papers did."),
     ("log", exchange, "Logs and policies", "Check, describe, convert and make logs."),
 )
-_ALONE: dict[str, Command] = {"panel": explaining.panel_, "models": models.models}
+_ALONE: dict[str, Command] = {"panel": explaining.panel_, "models": registry.models}
 
 
 def _group(to: typer.Typer, first: str, home: ModuleType, about: str, **more: Any) -> typer.Typer:

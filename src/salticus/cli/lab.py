@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from os import cpu_count
 from pathlib import Path
-from tempfile import TemporaryDirectory, mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import typer
@@ -15,38 +15,11 @@ from salticus.cli.options import REQUIRED, Texts, arg, day, flag, from_options, 
 from salticus.cli.simulating import study_live as study_live
 from salticus.cli.simulating import study_one_price as study_one_price
 from salticus.cli.studies import study_han2019 as study_han2019
+from salticus.cli.studies import study_han2020 as study_han2020
 from salticus.config import Budget
 from salticus.errors import ConfigError
 
 _SIZES: list[int] | None = opt(None, "Pages; may be repeated. [default: 10^4 to 10^6]", min=1)
-
-
-def demo(
-    folder: Path | None = arg(None, "Where to put everything."),
-    compare: bool = opt(False, "At full size: 20,000 offers of 100 shops.", "--compare"),
-    seed: int = opt(0, "Fixes the market and every chance."),
-    seconds: float | None = opt(None, "How long each crawl takes, wall time."),
-    offers: int | None = typer.Option(None, min=1),
-    json: bool = options.JSON,
-) -> None:
-    """Crawl a mall of its own twice, once evenly and once with leap, and compare the copies."""
-    from salticus.crawl.running import run_fast
-    from salticus.lab.demo import FULL, PAGE, SMALL, run_demo, table_of
-
-    where = folder or Path(mkdtemp(prefix="salticus-demo-"))
-    course = replace(FULL if compare else SMALL, seed=seed)
-    course = replace(course, seconds=seconds or course.seconds, offers=offers or course.offers)
-    if not json:
-        typer.echo(f"{course}; see {where}")
-    with output.steps() as told:
-        facts = run_fast(run_demo(where, course, told))
-    facts["page"] = str(where / PAGE)
-    if json:
-        output.json(facts)
-        return
-    rows = table_of(facts, course.policies)
-    output.table("what the crawls achieved", ("", *course.policies), rows)
-    typer.echo(f"charts: {facts['page']}")
 
 
 def mall(
@@ -122,9 +95,7 @@ def bench_simulate(
 
 
 def bench_policies(
-    pages: list[int] | None = opt(
-        None, "Pages; may be repeated. [default: 10^5, 10^6 and 10^7]", min=1
-    ),
+    pages: list[int] | None = opt(None, "Pages; repeatable. [default: 10^5, 10^6, 10^7]", min=1),
     policy: Texts = opt(None, "A name; may be repeated. [default: leap and lambdacrawl]"),
     json: bool = options.JSON,
 ) -> None:
@@ -134,9 +105,7 @@ def bench_policies(
 
 def bench_learn(
     rows: int = opt(1_000_000, "Rows of each contest.", min=1),
-    contest: Texts = opt(
-        None, "examples, training, dnn, sequence or trees; repeatable. [default: all]"
-    ),
+    contest: Texts = opt(None, "examples, training, dnn, sequence or trees. [default: all]"),
     json: bool = options.JSON,
 ) -> None:
     """Rows a second of making examples, training and scoring; training beside a bare JAX loop."""
@@ -155,6 +124,15 @@ def bench_links(
 def bench_tick(pages: list[int] | None = _SIZES, json: bool = options.JSON) -> None:
     """Seconds and memory of one tick of a crawl: columns, predictions, policy, visits, snapshot."""
     _bench("tick", "one tick of a crawl", json, sizes=pages)
+
+
+def bench_models(
+    pages: int = opt(1_000_000, "Pages, each visited once a day.", min=1),
+    contest: Texts = opt(None, "features, linear, trees, dnn or process. [default: all]"),
+    json: bool = options.JSON,
+) -> None:
+    """Seconds and bytes a page of models in a crawl: features, three scores, the whole process."""
+    _bench("models", "models in a crawl", json, pages=pages, contests=contest)
 
 
 def _bench(name: str, title: str, json: bool, **chosen: Any) -> None:

@@ -1,4 +1,4 @@
-"""Commands about models: train them on logs or on the crawl, judge, use, compare and pin them."""
+"""Commands about models: train them on logs or on the crawl, judge them, and ask them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from salticus.models.training.recipe import TimeSplit
-    from salticus.views.models import ModelView, ServingView
+    from salticus.models.training.run import ModelSpec
 
 _MODEL: Path = arg(REQUIRED, "A folder that `train` has made.", metavar="MODEL")
-_FIGURES = ("log_loss", "auc", "ece")
-_EVENTS = 10  # events of models that are printed
 _SHOWN = 20  # pages that are printed
 _FAR = "75d/20d/28d"  # a split whose second and third span reach beyond the curve's 14 days
 
@@ -34,8 +32,10 @@ def train(
         "What is predicted: a change ahead, one missed, a click, an impression; or all that "
         "`simulate` takes: change, click and impression.",
     ),
-    model: Literal["dnn", "trees", "sequence", "frequency"] | None = opt(
-        None, "[default: dnn if JAX is installed, else trees; trees on the store]"
+    model: Literal["dnn", "trees", "sequence", "frequency", "traits"] | None = opt(
+        None,
+        "What is fitted; traits: how all pages change, not a model of features. [default: dnn if "
+        "JAX is installed, else trees; trees on the store]",
     ),
     features: Literal["metadata", "history", "both"] = opt("both", "What the model looks at."),
     preset: Literal["full", "visits", "han2019", "han2020"] = opt(
@@ -61,22 +61,27 @@ def train(
     """Learn from a log how likely its pages change (or are clicked) soon, and judge the result.
 
     Without LOG: learn from the visits of the crawl, and let the model serve in it if
-    it is better than what serves now. Of the options, --model, --features and --seed
-    count then.
+    it is better than what serves now. Of the options, --task, --model, --features and
+    --seed count then. With --model traits only --out and --seed count.
     """
-    if log is None:
+    if log is None or model == "traits":
+        from salticus.models.training.run import ModelSpec
+
         given = {
-            "out": out, "task": task != "change", "preset": preset != "full", "start": start,
-            "baseline": baseline != "combined", "observe": observe != "full", "split": split,
-            "horizon": horizon, "hazard": hazard, "every": every, "published": published,
-            "cache": cache,
+            "out": out and not log, "preset": preset != "full",
+            "task": task == "stale" or (model == "traits" and task != "change"),
+            "start": start, "baseline": baseline != "combined", "observe": observe != "full",
+            "split": split, "horizon": horizon, "hazard": hazard, "every": every,
+            "published": published, "cache": cache,
+            "features": model == "traits" and features != "both",
         }  # fmt: skip
-        if strange := [name for name, value in given.items() if value]:
-            raise typer.BadParameter(f"--{strange[0]}: only with LOG; the store has its own way")
-        _train_store(config, model or "trees", features, seed, json)
+        _refuse(given, "not with traits" if log else "only with LOG; the store has its own way")
+        if log is None:
+            _train_store(config, task, ModelSpec(model, features), seed, json)
+        else:
+            _fit_traits(log, _named(out), seed, json)
         return
-    if out is None:
-        raise typer.BadParameter("--out: name a new folder for the model")
+    out = _named(out)
     from salticus.charts.models import figures_table
     from salticus.exchange.folder import Log
     from salticus.models.training.recipe import HAZARD, Recipe, fitting_split, usual_every
@@ -107,6 +112,18 @@ def train(
             output.table(name, *figures_table(manifest["metrics"]))
     if shown:
         typer.echo(f"saved: {out}")
+
+
+def _refuse(given: dict[str, Any], where: str) -> None:
+    """Options that mean nothing here must not be given."""
+    if strange := [name for name, value in given.items() if value]:
+        raise typer.BadParameter(f"--{strange[0]}: {where}")
+
+
+def _named(out: Path | None) -> Path:
+    if out is None:
+        raise typer.BadParameter("--out: name a new folder for the model")
+    return out
 
 
 def _check_horizons(task: str, horizon: list[str] | None, *, hazard: bool) -> None:
@@ -258,109 +275,30 @@ def _print_pages(rows: pl.DataFrame, manifest: dict[str, Any], when: datetime) -
     output.table("", likely.columns, likely.rows())
 
 
-def _train_store(path: Path, model: str, features: str, seed: int, json: Path | None) -> None:
-    from salticus.crawl.training import train_crawl
-    from salticus.models.training.run import ModelSpec
+def _fit_traits(log: Path, out: Path, seed: int, json: Path | None) -> None:
+    from salticus.exchange.folder import Log
+    from salticus.lab.simulate.fitting import fit_log
 
-    spec = ModelSpec(model=model, features=features)
     with output.steps() as told:
-        found = ask(path, train_crawl, spec, seed=seed, told=told)
-    if output.write_json(found, json):
-        said = "serves from the next tick on" if found.promoted else "does not take over"
-        model = "" if found.version is None else f"model {found.version} {said}: "
-        typer.echo(f"{model}{found.why}")
+        told("fitting a rhythm to the log")
+        traits, manifest = fit_log(Log(log), out, seed=seed)
+    if output.write_json(manifest, json):
+        found = manifest["fitting"]
+        typer.echo(f"fitted: {traits.told()}")
+        typer.echo(f"log loss {found['log_loss']:.4f}, as usual {found['usual_log_loss']:.4f}")
+        typer.echo(f"saved: {out}")
 
 
-def models(
-    context: typer.Context, config: Path = options.CONFIG, json: bool = options.JSON
-) -> None:
-    """The models of the crawl: list, compare, pin, roll back."""
-    if context.invoked_subcommand is None:
-        models_list(config, json)
+def _train_store(path: Path, task: str, spec: ModelSpec, seed: int, json: Path | None) -> None:
+    from salticus.crawl.training import train_all, train_crawl
 
-
-def models_list(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
-    """Show all models, which one serves, and what happened of late."""
-    from salticus.views import models
-
-    found = ask(config, models.models)
-    if json:
-        output.json(found)
-        return
-    if not found.models:
-        typer.echo("no models yet: `salticus train` makes one, and so does a crawl that goes on")
-        return
-    header = ("model", "", "trained", "learnt until", "visits", *_FIGURES, "beside", "why")
-    output.table("", header, [_row(each) for each in found.models])
-    last = [(e.at, e.what, e.version, e.why) for e in found.history[-_EVENTS:]]
-    output.table("history", ("at", "what", "model", "why"), last)
-
-
-def _row(each: ModelView) -> tuple[Any, ...]:
-    word = "broken" if each.broken else "serves" if each.serves else ""
-    word += ", pinned" if each.pinned else ""
-    told = each.judgement
-    if told is None:
-        return (each.model, word, "", "", "", *("" for _ in _FIGURES), "", "not judged")
-    new, old = told.candidate_figures, told.incumbent_figures
-    figures = (f"{_spelt(new.get(name))} ({_spelt(old.get(name))})" for name in _FIGURES)
-    beside, why = told.incumbent or "the rhythm", each.broken or told.why
-    return (each.model, word, told.at, told.span[1], told.visits, *figures, beside, why)
-
-
-def _spelt(figure: float | None) -> str:
-    return "-" if figure is None else f"{figure:.4f}"
-
-
-def models_compare(
-    first: int = arg(REQUIRED, "A model's number; 0 = none.", metavar="A"),
-    second: int = arg(REQUIRED, "Another.", metavar="B"),
-    config: Path = options.CONFIG,
-    json: bool = options.JSON,
-) -> None:
-    """Replay the latest fifth of the crawl's time with two models, and say which foretells better.
-
-    Only visits to explore and of the panel count.
-    """
-    from salticus.views import models
-    from salticus.views.times import when
-
-    found = ask(config, models.compared, (first, second))
-    if json:
-        output.json(found)
-        return
-    both = (("A", found.first), ("B", found.second))
-    rows = [(name, *(_spelt(each[figure]) for figure in _FIGURES)) for name, each in both]
-    span = " to ".join(map(when, found.judged))
-    output.table(f"{found.visits} visits, {span}", ("", *_FIGURES), rows)
-    typer.echo(f"A ({first}) beside B ({second}): {found.why}")
-
-
-def models_pin(
-    version: int = arg(REQUIRED, "A model's number; 0 = none.", metavar="N"),
-    config: Path = options.CONFIG,
-    json: bool = options.JSON,
-) -> None:
-    """Let a model serve, whatever is trained later; one that was broken gets another chance."""
-    from salticus.views import models
-
-    output.answer(ask(config, models.pin, version), json, _print_serving)
-
-
-def models_unpin(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
-    """Let better models take over again."""
-    from salticus.views import models
-
-    output.answer(ask(config, models.unpin), json, _print_serving)
-
-
-def models_roll_back(config: Path = options.CONFIG, json: bool = options.JSON) -> None:
-    """Let the model serve that served before, or none."""
-    from salticus.views import models
-
-    output.answer(ask(config, models.roll_back), json, _print_serving)
-
-
-def _print_serving(found: ServingView) -> None:
-    name = f"model {found.serving}" if found.serving else "the rhythm alone"
-    output.facts(f"{name} serves from the next tick on", {"pinned": found.pinned})
+    with output.steps() as told:
+        if task == "all":
+            found = ask(path, train_all, spec, seed=seed, told=told)
+        else:
+            found = [ask(path, train_crawl, spec, task=task, seed=seed, told=told)]
+    if output.write_json(found if task == "all" else found[0], json):
+        for each in found:
+            said = "serves from the next tick on" if each.promoted else "does not take over"
+            model = "" if each.version is None else f"model {each.version} {said}: "
+            typer.echo(f"{each.task}: {model}{each.why}" if task == "all" else f"{model}{each.why}")

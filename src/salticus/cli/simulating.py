@@ -99,7 +99,9 @@ def simulate(
         "the log's visits), or the whole log up to yesterday (full; logged: its visits).",
     ),
     frozen: bool = opt(False, "Learn no estimates after the history.", "--frozen"),
-    synced: bool = opt(False, "All copies are fresh at the start, with --observe partial too."),
+    copies: Literal["fresh", "none", "logged"] | None = opt(
+        None, "At the start. [default: fresh, or the log's with --observe partial]"
+    ),
     demand: str | None = opt(None, "file, uniform or zipf:1.1. [default: file if there is one]"),
     explore: str = opt("0%", "Share of the visits that go to pages drawn by a coin: 5%."),
     insta: str | None = opt(

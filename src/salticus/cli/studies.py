@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import cpu_count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
 
@@ -29,6 +29,25 @@ def study_han2019(
 
     with output.steps() as told:
         report = study(scale, log=log, jobs=jobs or cpu_count() or 1, seed=seed, told=told)
+    publish(report, out, json)
+
+
+def study_han2020(
+    scale: str = SCALE,
+    log: Path | None = LOG,
+    models: Path | None = opt(None, "Folder with change, click and impression. [default: trained]"),
+    copies: Literal["none", "fresh"] = opt("none", "What copies there are at the start."),
+    out: Path = opt(Path("han2020"), "Folder for report.html, results.json and CSV files."),
+    jobs: int | None = JOBS,
+    seed: int = options.SEED,
+    json: bool = options.JSON,
+) -> None:
+    """Make every table and figure of Han et al. (2020), with published figures beside ours."""
+    from salticus.lab.studies.han2020.run import Given, study
+
+    given, processes = Given(log, models, copies), jobs or cpu_count() or 1
+    with output.steps() as told:
+        report = study(scale, given, jobs=processes, seed=seed, told=told)
     publish(report, out, json)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from salticus.config.sections import Config, Rule
+from salticus.config.sections import Config, Host, Rule
 from salticus.config.units import (
     Budget,
     ClickScore,
@@ -112,6 +112,7 @@ def _check(config: Config) -> None:
         **{f"caps.{name}": cap for name, cap in msgspec.structs.asdict(config.caps).items()},
     }
     for host in config.hosts:
+        _check_zone(host)
         positive[f"concurrency of hosts that match {host.match!r}"] = host.concurrency
     for rule in config.pages:
         said = f"of {rule.named}"
@@ -130,6 +131,18 @@ def _check(config: Config) -> None:
     for key in ("retries", "max_redirects"):
         if getattr(config.fetch, key) < 0:
             raise ConfigError(f"fetch.{key} must not be negative")
+
+
+def _check_zone(host: Host) -> None:
+    from zoneinfo import ZoneInfo
+
+    try:
+        ZoneInfo(host.timezone or "UTC")
+    except (ValueError, OSError, KeyError):
+        raise ConfigError(
+            f"timezone of hosts that match {host.match!r}: there is no {host.timezone!r}; write "
+            "it as Europe/Berlin"
+        ) from None
 
 
 def _check_rule(rule: Rule, max_interval: Span | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -21,7 +21,8 @@ class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `proxy`, `auth` ("user:password") and the values of `headers` and `cookies` may be written
     ``env:NAME``: they are then read from the environment. `cookie_file` is a cookies.txt, relative
     to the settings. With `keep_cookies` what the host sets is sent back to it. Outside of `hours`
-    the host is left alone.
+    the host is left alone. `merchant` is whose the host is, `timezone` (IANA) by which clock it
+    lives: models look at both.
     """
 
     match: str
@@ -34,6 +35,8 @@ class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keep_cookies: bool | None = None
     auth: str | None = None
     hours: Hours | None = None
+    merchant: str | None = None
+    timezone: str | None = None
 
 
 class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -208,12 +211,15 @@ class Sources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Models(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Models that learn from the crawl's own visits: where they lie, and how often one is trained.
+    """Models that learn from the crawl's own visits and clicks: where they lie, of which kind they
+    are, and how often they are trained.
 
-    A model takes over only if it was better on at least `least` visits to explore or of the panel.
+    A model takes over only if it was better on at least `least` visits to explore or of the panel;
+    one of clicks or impressions, on as many days of pages.
     """
 
     path: str = "models"
+    kind: Literal["trees", "dnn"] = "trees"
     retrain: Span = Span(days=1)  # world time; 0 = never
     least: int = 200
 

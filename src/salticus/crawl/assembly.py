@@ -20,7 +20,7 @@ from salticus.crawl.parts import make_parts
 from salticus.crawl.retiring import Retiring
 from salticus.crawl.retraining import Work, retraining
 from salticus.crawl.scout import admit
-from salticus.crawl.snapshot import Snapshot
+from salticus.crawl.snapshot import Snapshot, set_apart
 from salticus.crawl.warming import warm_up
 from salticus.errors import ConfigError
 from salticus.freshness.note import Gauging
@@ -48,6 +48,7 @@ async def crawler(
     settings that cannot be kept.
     """
     check_contact(config)
+    set_apart()
     async with stored(config):
         pass  # what is wrong with it is said now, not after half a minute of compiling
     await warm_up(config)
@@ -75,6 +76,7 @@ async def guided(
     async with live(config, clock, fetcher) as (world, store):
         await _check(config, world, clock)
         parts = make_parts(config, clock, store, once=once)
+        world.census.serve(parts.followed, parts.clicks, parts.impressions)
         snapshot = Snapshot(
             {**parts.named(), "demand": world.demand, "scout": world.census.scout}, store
         )

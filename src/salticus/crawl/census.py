@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from numpy.typing import NDArray
 from salticus.config import Rule
 from salticus.crawl.scout import Scout
 from salticus.predict.base import Predictor
-from salticus.signals.demand import Demand
+from salticus.predict.followed import Followed
+from salticus.predict.modelled_demand import CountedDemand, ModelledDemand
+from salticus.signals.demand import UNSAID, Demand
 from salticus.store.base import PageTable, Store
 from salticus.store.nouns import DROPPED
 from salticus.types import KINDS, Outcomes, Pages, Status, Tick
@@ -49,6 +52,9 @@ class Census:
         self.max_interval = max_interval
         self.numbered = tuple(rules)
         self.demand = Demand()
+        self.clicks: ModelledDemand | None = None
+        self.impressions: ModelledDemand | None = None
+        self.followed: Followed | None = None
         self.scout = scout or Scout(store)
         self.hosts: list[str] = []
         self._number: dict[str, int] = {}
@@ -100,9 +106,45 @@ class Census:
         if self._table is not None:
             await self.scout.stand(self._table.ids[np.isnat(self._table.last_visit)])
         while len(counted := await self.store.counts(self.demand.mark_)):
+            for part in (self.followed, self.clicks, self.impressions):
+                if part is not None:
+                    await asyncio.to_thread(part.count, counted)
             await asyncio.to_thread(self.demand.learn, counted)
             if self._table is not None:
                 self.scout.heed(counted, self._table.ids, self._table.last_answer)
+
+    def serve(self, followed: Followed | None, *demand: ModelledDemand | None) -> None:
+        """Let these be told what is counted, and models of clicks and impressions speak."""
+        self.followed, (self.clicks, self.impressions) = followed, demand
+
+    def foretell(self, now: datetime) -> None:
+        """Let models say how often pages will be clicked and shown."""
+        if self._table is None:
+            return
+        table, some = self._table, np.flatnonzero(self._table.kind != _SOURCE)
+        columns = table.ids[some], table.added[some], table.demand[some]
+        for which, served in enumerate((self.clicks, self.impressions)):
+            if served is not None:
+                served.meet(columns[0], now, partial(self._counted, columns, now, which))
+
+    def _counted(
+        self, columns: tuple[Ints, Times, Floats], now: datetime, which: int
+    ) -> CountedDemand:
+        """What counts say of pages at a time: clicks (0) or impressions (1) a day."""
+        rates = self.demand.rates(*columns, instant(now))[which]
+        known = np.rint(self.demand.counted(columns[0], instant(now))[which]).astype(np.int64)
+        return CountedDemand(rates, known)
+
+    def clicks_told(self, page: int, now: datetime) -> tuple[float, tuple[float, float] | None]:
+        """Clicks a day of a page by counts; and what a model says, with its weight, if one does."""
+        table = self._table
+        assert table is not None
+        row = int(np.searchsorted(table.ids, page))
+        counts, known = self._counted((table.ids, table.added, table.demand), now, 0)
+        by_hand = table.demand[row] != UNSAID
+        if self.clicks is None or by_hand:
+            return float(counts[row]), None
+        return float(counts[row]), self.clicks.parts(page, int(known[row]))
 
     def _taken(self, edited: PageTable, rule: Ints) -> tuple[PageTable, Ints, Ints]:
         """The table with these pages in place of what was known of them, their hosts and rules."""
@@ -143,7 +185,7 @@ class Census:
     def _wanted(self, pages: Pages) -> Pages:
         """The pages with what readers want of them by now, and their rules think of it."""
         now = instant(pages.tick.start)
-        demand, impressions = self.demand.rates(pages.ids, pages.added, pages.demand, now)
+        demand, impressions = self._rates(pages)
         pages = replace(pages, demand=demand, impressions=impressions)
         source = pages.kind == _SOURCE
         if source.any():
@@ -156,6 +198,17 @@ class Census:
         if self.numbered:
             demand = demand * self._said("importance", pages.rule, 1.0)
         return replace(pages, demand=demand, prospects=prospects)
+
+    def _rates(self, pages: Pages) -> tuple[Floats, Floats]:
+        """Clicks and impressions a day, by counts and models; what was given by hand stays."""
+        now, given = instant(pages.tick.start), pages.demand
+        clicks, shown = self.demand.rates(pages.ids, pages.added, given, now)
+        if self.clicks is None or self.impressions is None:
+            return clicks, shown
+        known = np.rint(self.demand.counted(pages.ids, now)).astype(np.int64)
+        told = self.clicks.rates(pages.ids, CountedDemand(clicks, known[0]))
+        shown = self.impressions.rates(pages.ids, CountedDemand(shown, known[1]))
+        return np.where(given == UNSAID, told, clicks), shown
 
     def _columns(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
         if self._table is None:

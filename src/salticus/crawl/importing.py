@@ -65,8 +65,9 @@ async def _teach(config: Config, clock: Clock, store: Store, visits: range) -> N
         numbers = np.arange(start, min(start + _LESSON, visits.stop))
         parts.predictor.learn(await store.outcomes(numbers))
     if visits:
-        if isinstance(parts.predictor, Retraces):
-            parts.predictor.look_back()  # imported visits may lie before known ones
+        for part in (parts.predictor, parts.followed):
+            if isinstance(part, Retraces):
+                part.look_back()  # imported visits may lie before known ones
         await snapshot.save(None if recalled else no_plan(clock.now()))
 
 

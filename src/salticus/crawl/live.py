@@ -94,6 +94,7 @@ class Live:
         seconds = (tick.end - tick.start).total_seconds() / self.clock.speed
         now = self.clock.wall()
         room = {name: self.fetcher.capacity(name, now, seconds) for name in self.census.hosts}
+        await asyncio.to_thread(self.census.foretell, tick.start)
         pages = await asyncio.to_thread(self.census.pages, tick, room.__getitem__)
         await self._weigh(pages)
         if self.looks_over is not None:

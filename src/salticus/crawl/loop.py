@@ -40,18 +40,19 @@ class Loop:
         async for tick in self.parts.ticks.until(until):
             with self.parts.ticks.clock.paused():
                 plan = await self.plan(tick)
-                await self.snapshot.save(plan, self.aside)
+                await self.snapshot.save(plan)
             await self.make(plan)
             if once:
                 break
         async for outcomes in self.world.finish():
             self.learn(outcomes)
         self.study()
-        await self.snapshot.save(None, self.aside)
+        await self.snapshot.save(None)
 
     async def plan(self, tick: Tick) -> Plan:
         """The visits of a tick."""
         async with self.door:
+            await self.aside(self.study)  # which models of demand look at
             pages = await self.world.pages(tick)
             await self.parts.panel.refresh()
             decision = await self.aside(lambda: self.decide(pages))
@@ -61,8 +62,7 @@ class Loop:
         return decision.plan
 
     def decide(self, pages: Pages) -> Decision:
-        """Learn what the last visits taught, meet the pages, and decide what the tick is to do."""
-        self.study()
+        """Meet the pages, and decide what the tick is to do."""
         decision = decide(self.parts, meet(self.parts, pages), gauged=self.gauge.keeper is not None)
         keep(self.parts, decision)
         return decision

@@ -34,8 +34,11 @@ from salticus.allocate.panel import Panel
 from salticus.clock import Clock
 from salticus.config import Config
 from salticus.errors import ConfigError
+from salticus.features.places import Place, Places
 from salticus.models.registry import Registry
-from salticus.predict.base import Predictor
+from salticus.predict.base import Predictor, Quiet
+from salticus.predict.followed import Followed, Sources
+from salticus.predict.served_demand import ServedDemand
 from salticus.schedule.base import Spacing
 from salticus.schedule.ledger import Ledger
 from salticus.schedule.planner import Planner
@@ -92,8 +95,9 @@ class PolicyVisits:
 
 @dataclass(frozen=True)
 class Parts:
-    """What plans and learns. `proposers` stand before the policy, in order of precedence. What a
-    part is able to do is found out once: a tick of few pages would spend a tenth of its time so."""
+    """What plans and learns. `proposers` stand before the policy, in order of precedence. `clicks`
+    and `impressions` are what models say of demand, `followed` what all models look at. What a part
+    is able to do is found out once: a tick of few pages would spend a tenth of its time so."""
 
     ticks: Ticks
     predictor: Predictor
@@ -105,6 +109,9 @@ class Parts:
     insta: Insta = field(default_factory=Insta)
     discover: Discover = field(default_factory=Discover)
     proposers: tuple[Proposer, ...] = (Limits(), Pins())
+    followed: Followed | None = None
+    clicks: ServedDemand | None = None
+    impressions: ServedDemand | None = None
 
     @cached_property
     def all_proposers(self) -> tuple[Proposer, ...]:
@@ -127,6 +134,12 @@ class Parts:
     def stepwise(self) -> Stepwise | None:
         return self.policy if isinstance(self.policy, Stepwise) else None
 
+    def look_on(self) -> None:
+        """Write nothing into the registries of models."""
+        for part in (self.predictor, self.clicks, self.impressions):
+            if isinstance(part, Quiet):
+                part.tells = False
+
     @property
     def accounts(self) -> tuple[Learner, ...]:
         """The parts that keep account of outcomes as they come."""
@@ -135,7 +148,8 @@ class Parts:
     @property
     def learners(self) -> tuple[Learner, ...]:
         """The parts that learn once a tick what visits taught."""
-        return (self.spacing, self.predictor, self.policy, self.panel)
+        followed = () if self.followed is None else (self.followed,)
+        return (self.spacing, *followed, self.predictor, self.policy, self.panel)
 
     @property
     def explore(self) -> Explore:
@@ -182,10 +196,12 @@ def make_parts(
     given = given or Given()
     policy = make_policy(config) if given.policy is None else given.policy
     spacing = policy.spacing if isinstance(policy, Spaced) else config.spacing
+    followed = None if store is None else followed_in(config, store)
+    clicks, impressions = (_demand(config, followed, task) for task in ("click", "impression"))
     extra = [plugins.make("proposer", name, {}, seed=config.seed) for name in config.proposers]
     return Parts(
         ticks=Ticks(clock, config.tick),
-        predictor=given.predictor or make_predictor(config, policy, store),
+        predictor=given.predictor or make_predictor(config, policy, store, followed),
         policy=policy,
         spacing=plugins.make("spacing", spacing, schedule.BUILTIN, seed=config.seed),
         ledger=_ledger(config, policy, once=once),
@@ -193,7 +209,31 @@ def make_parts(
         panel=Panel(store),
         insta=_insta(config),
         proposers=(Limits(), Pins(), *extra, Explore(config.explore, seed=config.seed)),
+        followed=followed,
+        clicks=clicks,
+        impressions=impressions,
     )
+
+
+def followed_in(config: Config, store: Store) -> Followed:
+    """What models look at in the crawl of a store."""
+    return Followed(Sources(store.facts, store.history, store.past_counts, places_of(config)))
+
+
+def places_of(config: Config) -> Places:
+    """Whose hosts are whose, and by which clock they live, as the settings say."""
+    return Places([Place(each.match, each.merchant, each.timezone) for each in config.hosts])
+
+
+def registry_of(config: Config, task: str = "change") -> Registry:
+    """Where the models of a crawl are kept: those of change as they always were, the others in
+    folders of their own among them."""
+    folder = Path(config.models.path)
+    return Registry(folder if task == "change" else folder / task)
+
+
+def _demand(config: Config, followed: Followed | None, task: str) -> ServedDemand | None:
+    return None if followed is None else ServedDemand(task, registry_of(config, task), followed)
 
 
 def _ledger(config: Config, policy: Policy, *, once: bool) -> Ledger:
@@ -216,15 +256,19 @@ def make_policy(config: Config) -> Policy:
     return made
 
 
-def make_predictor(config: Config, policy: Policy, store: VisitStore | None) -> Predictor:
+def make_predictor(
+    config: Config, policy: Policy, store: VisitStore | None, followed: Followed | None = None
+) -> Predictor:
     """The predictor that the settings name, made with what it takes of what the store knows."""
     name = predictor_of(config, policy)
+    name = "rhythm" if store is None and name == "serving" else name
     given = {} if store is None else {"facts": store.facts, "history": store.history}
     made: Predictor = plugins.make(
         "predictor",
         name,
         predict.BUILTIN if store is None else predict.IN_A_CRAWL,
-        registry=Registry(Path(config.models.path)),
+        registry=registry_of(config),
+        followed=followed,
         seed=config.seed,
         **given,
     )
@@ -233,11 +277,11 @@ def make_predictor(config: Config, policy: Policy, store: VisitStore | None) -> 
 
 def predictor_of(config: Config, policy: Policy | None = None) -> str:
     """The name of the predictor: the user's word, else the policy's. Where the policy wants the
-    rhythm, a model may come to serve beside it."""
+    rhythm, or none by name, a model may come to serve beside it."""
     if config.predictor is not None:
         return config.predictor
     policy = policy or make_policy(config)
-    wanted = policy.predictor if isinstance(policy, Informed) else "gamma"
+    wanted = policy.predictor if isinstance(policy, Informed) else "rhythm"
     return "serving" if wanted == "rhythm" else wanted
 
 

@@ -20,7 +20,6 @@ import msgspec
 
 from salticus.clock import Clock, until_or
 from salticus.config import Config
-from salticus.crawl.parts import predictor_of
 from salticus.models.registry import NONE, YOUNG, Registry
 from salticus.store.base import PageStore
 
@@ -36,9 +35,9 @@ Work = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 
 
 async def retraining(config: Config, clock: Clock, store: PageStore) -> Work | None:
-    """The training of models beside a crawl, if one of them may come to serve in it."""
+    """The training of models beside a crawl, if the settings want it."""
     every = config.models.retrain
-    if not every or not config.file or predictor_of(config) != "serving":
+    if not every or not config.file:
         return None
     registry = Registry(Path(config.models.path))
     soonest = max(clock.now() + config.tick, grown_up((await store.summary()).first, clock.now()))
@@ -119,8 +118,9 @@ class Retraining:
             self._failed(last or f"it ended with {code}")
             return
         try:
-            found = msgspec.json.decode(told, type=dict)
-            logger.info("model %s was trained: %s", found["version"], found["why"])
+            for found in msgspec.json.decode(told, type=list[dict[str, Any]]):
+                told_of = found["version"], found["task"], found["why"]
+                logger.info("model %s of %s was trained: %s", *told_of)
         except (msgspec.MsgspecError, KeyError) as error:
             self._failed(f"it said what is not understood: {error}")
 

@@ -17,7 +17,6 @@ from salticus.crawl.finders import make_census
 from salticus.crawl.parts import Lessons, Parts, make_parts, make_policy
 from salticus.crawl.plan import advance, decide, keep, meet
 from salticus.crawl.snapshot import Snapshot, no_plan, recover
-from salticus.predict.base import Quiet
 from salticus.store.base import Store
 from salticus.types import Bools, Ints, Outcomes, Pages, Plan, Purpose, Tick, instant
 from salticus.types.state import places
@@ -69,6 +68,7 @@ class Standing:
     def study(self) -> None:
         """Let the parts learn what the crawl will learn when it plans next, and meet its pages."""
         self.lessons.teach(*self.parts.learners)
+        self.census.foretell(self.coming.start)
         meet(self.parts, self.pages(self.coming))
 
     def pages(self, tick: Tick) -> Pages:
@@ -153,11 +153,11 @@ async def recalled(config: Config, store: Store, clock: Clock) -> Standing:
 
     now, wall = clock.now(), clock.wall()
     parts = make_parts(config, clock, store)
-    if isinstance(parts.predictor, Quiet):
-        parts.predictor.tells = False  # we only look on
+    parts.look_on()
     hosts = Hosts(config, clock)
     hosts.restore(await store.hosts())
     census = make_census(config, store, parts.policy)
+    census.serve(parts.followed, parts.clicks, parts.impressions)
     lessons = Lessons()
     snapshot = Snapshot({**parts.named(), "demand": census.demand, "scout": census.scout}, store)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -14,21 +14,25 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from salticus.config import Config
-from salticus.crawl.contest import FAIR, Foretold, JudgedTime, contest, verdict
+from salticus.crawl.contest import FAIR, Foretold, JudgedTime, Rival, contest
+from salticus.crawl.demand_contest import ForetoldDemand, demand_contest
+from salticus.crawl.fitting import fit_traits
 from salticus.crawl.opening import Crawl, open_crawl
+from salticus.crawl.parts import places_of, predictor_of, registry_of
 from salticus.crawl.retraining import end_with_parent
 from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.exchange.write import export_log
-from salticus.features.following import as_crawled
-from salticus.models.file import Saved, load_model
+from salticus.features.following import NOWHERE, as_crawled
+from salticus.features.places import Places
 from salticus.models.registry import NONE, YOUNG, Judgement, Registry
 from salticus.models.training.recipe import HAZARD, Recipe, TimeSplit
 from salticus.models.training.run import ModelSpec, train_model
-from salticus.store.base import VisitStore
+from salticus.models.traits import TRAITS, Traits, load_version, save_traits
+from salticus.store.base import Store, VisitStore
 from salticus.types import UNKNOWN, Instant, moment
 from salticus.types.frames import pl
+from salticus.types.prices import is_short
 
 Told = Callable[[str], None]
 
@@ -37,7 +41,6 @@ SHORT = (6, 24, 72)  # hours ahead, for a crawl that is not old enough for `HAZA
 _OLD = timedelta(days=90)
 _DAY = timedelta(days=1)
 _EXAMPLES = 1_000_000
-TREES = ModelSpec(model="trees")
 
 
 class Trained(msgspec.Struct, frozen=True):
@@ -48,36 +51,46 @@ class Trained(msgspec.Struct, frozen=True):
     promoted: bool
     why: str
     judgement: Judgement | msgspec.UnsetType = msgspec.UNSET
+    task: str = "change"
 
 
 async def train_crawl(
-    crawl: Crawl, spec: ModelSpec = TREES, *, seed: int = 0, told: Told = lambda step: None
+    crawl: Crawl,
+    spec: ModelSpec | None = None,
+    *,
+    task: str = "change",
+    seed: int = 0,
+    told: Told = lambda step: None,
 ) -> Trained:
-    """Train a model on the crawl's own visits, judge it, and let it serve if it is the better one.
+    """Train a model on the crawl's own visits and clicks, judge it, and let it serve if it is the
+    better one; of the kind that the settings say if none is asked for.
 
     The latest fifth of the time is kept from it, and is what it is judged on.
     """
     told("looking at the visits")
-    store, registry, least = crawl.store, registry_of(crawl.config), crawl.config.models.least
+    store, registry = crawl.store, registry_of(crawl.config, task)
+    spec, least = spec or ModelSpec(), crawl.config.models.least
+    spec = replace(spec, model=spec.model or crawl.config.models.kind)
     start, when, fair = _known(crawl)
+    fair = fair if task == "change" else least  # of demand all pages are fair judges
     if (lack := _lacking(when.end - start, fair, least)) is not None:
-        return Trained(None, False, lack)
+        return Trained(None, False, lack, task=task)
     version = registry.following()
-    with TemporaryDirectory(prefix="salticus-") as space:
-        log = crawled_log(store, Path(space) / "log")
-        recipe = recipe_for(start, when, seed=seed)
-        spec = replace(spec, preset="visits", examples=Path(space) / "examples")
-        train_model(log, recipe, spec, registry.path(version), told)
+    recipe = replace(recipe_for(start, when, seed=seed), task=task)
+    if spec.model != TRAITS:
+        make_model(crawl, registry.path(version), recipe, spec, told)
+    elif not await _fit(store, registry.path(version), (start, when), seed, told):
+        return Trained(None, False, "the rhythm as it is foretells the visits to explore best")
     told("judging")
-    candidate = load_model(registry.path(version))
+    candidate = load_version(registry.path(version))
     incumbent, rival = _incumbent(registry)
-    found = await contest(store, (candidate, rival), when)
-    promoted, why = verdict(found, least)
+    found = await judged(crawl, task, (candidate, rival), when)
+    promoted, why = found.verdict(least)
     judgement = Judgement(
         at=_iso(crawl.now()),
         span=(_iso(start), _iso(when.start)),
         judged=(_iso(when.start), _iso(when.end)),
-        visits=len(found.changed),
+        visits=len(found),
         incumbent=incumbent,
         candidate_figures=found.figures(0),
         incumbent_figures=found.figures(1),
@@ -86,35 +99,88 @@ async def train_crawl(
     )
     registry.judge(version, judgement)
     serves = registry.pointer().serving == version
-    return Trained(version, serves, why, judgement)
+    return Trained(version, serves, why, judgement, task)
 
 
-async def compare(crawl: Crawl, versions: tuple[int, int]) -> tuple[Foretold, JudgedTime]:
+async def train_all(
+    crawl: Crawl,
+    spec: ModelSpec | None = None,
+    *,
+    seed: int = 0,
+    told: Told = lambda step: None,
+) -> list[Trained]:
+    """Train whatever may come to serve: models of changes and fitted traits, where the predictor
+    is `serving`, of clicks and of impressions. What cannot be trained keeps no other back."""
+    kind = spec or ModelSpec()
+    wanted = [("change", kind), ("change", ModelSpec(model=TRAITS))]
+    wanted = wanted if predictor_of(crawl.config) == "serving" else []
+    found = []
+    for task, each in [*wanted, ("click", kind), ("impression", kind)]:
+        try:
+            found.append(await train_crawl(crawl, each, task=task, seed=seed, told=told))
+        except InputError as error:
+            found.append(Trained(None, False, str(error), task=task))
+    return found
+
+
+async def judged(
+    crawl: Crawl, task: str, rivals: Sequence[Rival], when: JudgedTime
+) -> Foretold | ForetoldDemand:
+    """What rivals would have foretold of a time, and what came."""
+    places = places_of(crawl.config)
+    if task == "change":
+        return await contest(crawl.store, rivals, when, places)
+    return await demand_contest(crawl.store, task, rivals, when, places)
+
+
+def make_model(crawl: Crawl, folder: Path, recipe: Recipe, spec: ModelSpec, told: Told) -> None:
+    """Train a model on what a crawl has stored."""
+    with TemporaryDirectory(prefix="salticus-") as space:
+        log = crawled_log(crawl.store, Path(space) / "log", places_of(crawl.config))
+        spec = replace(spec, examples=Path(space) / "examples")
+        train_model(log, recipe, spec, folder, told)
+
+
+async def _fit(
+    store: Store, folder: Path, known: tuple[datetime, JudgedTime], seed: int, told: Told
+) -> bool:
+    """Fit traits to the visits before those that are judged, and save them; False if they are the
+    usual ones."""
+    start, when = known
+    half = JudgedTime(start + (when.start - start) / 2, when.start, when.tick)
+    traits, about = await fit_traits(store, half, seed=seed, told=told)
+    if traits != Traits():
+        save_traits(folder, traits, about)
+    return traits != Traits()
+
+
+async def compare(
+    crawl: Crawl, versions: tuple[int, int], task: str = "change"
+) -> tuple[Foretold | ForetoldDemand, JudgedTime]:
     """Two models, or 0 for none, on the latest fifth of the time."""
     _, when, _ = _known(crawl)
-    registry = registry_of(crawl.config)
-    rivals = [None if n == NONE else load_model(registry.path(n)) for n in versions]
-    return await contest(crawl.store, rivals, when), when
+    registry = registry_of(crawl.config, task)
+    rivals = [None if n == NONE else load_version(registry.path(n)) for n in versions]
+    return await judged(crawl, task, rivals, when), when
 
 
-def registry_of(config: Config) -> Registry:
-    """Where the models of a crawl are kept."""
-    return Registry(Path(config.models.path))
-
-
-def crawled_log(store: VisitStore, folder: Path) -> Log:
-    """The visits of a store as a log of what a crawl knows of its pages: no values, no merchants
-    but hosts, so that the features are those that the crawl itself keeps."""
+def crawled_log(store: VisitStore, folder: Path, places: Places = NOWHERE) -> Log:
+    """The visits and clicks of a store as a log of what a crawl knows of its pages, so that the
+    features are those that the crawl itself keeps: of values, those of offers."""
 
     def rows(table: str) -> Iterator[dict[str, Any]]:
         if table == "visits":
-            return ({**row, "value": None} for row in store.scan(table))
-        return store.scan(table) if table == "pages" else iter(())
+            return ({**row, "value": _offered(row["value"])} for row in store.scan(table))
+        return store.scan(table) if table in ("pages", "demand") else iter(())
 
     export_log(rows, folder, name="crawl")
     pages = pl.read_parquet(folder / "pages.parquet")
-    as_crawled(pages).write_parquet(folder / "pages.parquet")
+    as_crawled(pages, places).write_parquet(folder / "pages.parquet")
     return Log(folder)
+
+
+def _offered(value: str | None) -> str | None:
+    return value if value and is_short(value) else None
 
 
 def recipe_for(start: datetime, when: JudgedTime, *, seed: int) -> Recipe:
@@ -165,13 +231,13 @@ def _lacking(known: timedelta, fair: int, least: int) -> str | None:
     return None
 
 
-def _incumbent(registry: Registry) -> tuple[int, Saved | None]:
+def _incumbent(registry: Registry) -> tuple[int, Rival]:
     """The model that serves; none if it cannot be opened."""
     version = registry.pointer().chain()[0]
     if version == NONE:
         return NONE, None
     try:
-        return version, load_model(registry.path(version))
+        return version, load_version(registry.path(version))
     except InputError:
         return NONE, None
 
@@ -180,9 +246,9 @@ def _iso(at: datetime) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-async def _main(settings: str) -> Trained:
+async def _main(settings: str) -> list[Trained]:
     async with open_crawl(settings) as crawl:
-        return await train_crawl(crawl)
+        return await train_all(crawl)
 
 
 if __name__ == "__main__":  # beside a crawl, in a process of its own; see `retraining`

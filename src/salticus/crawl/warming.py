@@ -20,7 +20,6 @@ from salticus.crawl.loop import Loop
 from salticus.crawl.parts import make_parts
 from salticus.crawl.snapshot import Snapshot
 from salticus.errors import SalticusError
-from salticus.predict.base import Quiet
 from salticus.store import open_store
 from salticus.store.base import Store
 from salticus.types import (
@@ -91,8 +90,7 @@ async def _announce(store: Store, urls: Sequence[str]) -> None:
 
 def _loop(config: Config, clock: VirtualClock, store: Store) -> Loop:
     parts = replace(make_parts(config, clock, store), panel=Panel())
-    if isinstance(parts.predictor, Quiet):
-        parts.predictor.tells = False  # the registry of models must not hear of this
+    parts.look_on()  # the registries of models must not hear of this
     world = _Invented(store)
     loop = Loop(world, parts, Snapshot(parts.named(), store))
     world.loop = loop

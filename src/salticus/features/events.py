@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from salticus.types import Bools, Codes, Columns, Floats32, Ints
+from salticus.types.compiled import compiled
 from salticus.types.dates import HOUR_US
 
 NEVER_US = np.iinfo(np.int64).min
@@ -60,6 +61,18 @@ class Events(Columns):
     def ordered(self) -> Events:
         """The same events in order of hour, page and kind; equals stay as they are."""
         return self.take(np.lexsort((self.kind, self.page, self.hour)))
+
+
+@compiled
+def in_order(hour: Ints, page: Ints, kind: Codes) -> bool:
+    """Whether events are ordered by hour, page and kind."""
+    for i in range(1, len(hour)):
+        if hour[i] != hour[i - 1]:
+            if hour[i] < hour[i - 1]:
+                return False
+        elif page[i] < page[i - 1] or (page[i] == page[i - 1] and kind[i] < kind[i - 1]):
+            return False
+    return True
 
 
 def make_events(kind: EventKind, hour: Ints, page: Ints, *numbers: Floats32) -> Events:

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from salticus.features.events import Answered, Crawler
+from salticus.features.events import Answered, Crawler, EventKind, make_events
 from salticus.features.groups import Groups, numbered
 from salticus.features.metadata import Hashes, hashes
 from salticus.features.names import EDGES
 from salticus.features.past import FeatureStream
-from salticus.types import CHANGED, Bools, Inputs, Ints, Outcomes, distinct
+from salticus.features.places import Places
+from salticus.types import CHANGED, UNCHANGED, Bools, Counts, Inputs, Ints, Outcomes, distinct
 from salticus.types.dates import HOUR_US
 from salticus.types.frames import pl
 from salticus.types.state import State, part_of, places
@@ -22,28 +23,34 @@ Facts = Mapping[str, Sequence[str | None]]
 """What is known of pages without their history, row by row: `host`, `brand`, `category`, …"""
 
 FOLLOWED = ("host", "brand", "category", "country")
-"""The facts by which pages are grouped. The merchant of a page is its host."""
+"""The facts by which pages are grouped; merchant and time zone follow from them (`Places`)."""
+
+NOWHERE = Places()
+"""Where the settings say nothing of hosts."""
 
 _COUNTRY = re.compile("[A-Z]{2,3}")  # whatever pages say: there are not many of these
 _KEPT = ("ids", "host", "brand", "category", "country", "touched")
 
 
 class Following:
-    """Learns the outcomes of visits, and tells the features of the pages that have answered.
+    """Learns the outcomes of visits and what was counted of clicks, and tells features of pages.
 
-    A page is born with its first answer; there are no prices and no clicks. Law: when every page
-    that is `touched` has been placed, the features are, bit for bit, those of the batch over the
-    log that is exported from the same store, with `as_crawled` pages. An answer that comes to be
-    known only after its hour was read counts in the hour of that reading.
+    A page is born with its first answer; of one that was only met no more is known than what it is.
+    Law: when every page that is `touched` has been placed, the features are,
+    bit for bit, those of the batch over the log that is exported from the same store, with
+    `as_crawled` pages. An answer or a click that comes to be known only after its hour was read
+    counts in the hour of that reading.
 
-    Cost: some 240 bytes a page, and 21 bytes for every answer of the last month.
+    Cost: some 240 bytes a page (50 more with clicks), and 3 bytes for every answer, and every hour
+    of a page with clicks, of the last month.
     """
 
-    def __init__(self, edges: tuple[int, ...] = EDGES) -> None:
+    def __init__(self, edges: tuple[int, ...] = EDGES, places: Places = NOWHERE) -> None:
         self.edges = edges
+        self.places = places
         self.hour = 0  # up to which was read
         self._ids = np.empty(0, dtype=np.int64)  # row by row, in the order of the first answers
-        self._sorted = self._row = self._ids
+        self._row = np.empty(0, dtype=np.int32)  # of each page, by id
         self._crawler = Crawler(0, announced=False)
         self._host = np.empty(0, dtype=np.int32)
         self._brand = self._category = np.empty(0, dtype=np.uint64)  # hashes; 0 = unknown
@@ -63,15 +70,29 @@ class Following:
         if not len(seen):
             return
         row, at = self._met(seen.page), seen.at.view(np.int64)
-        order = np.lexsort((at, row))
-        row, at, changed = row[order], at[order], (seen.changed == CHANGED)[order]
-        new = at > self._crawler.answer[row]
-        row, at, changed = row[new], at[new], changed[new]
-        unknown = np.full(len(row), np.nan, dtype=np.float32)
-        events = self._crawler.learn(Answered(row, at, changed, unknown, unknown))
+        new = np.flatnonzero(at > self._crawler.answer[row])
+        order = new[np.lexsort((at[new], row[new]))]
+        row, at, found = row[order], at[order], seen.changed[order]
+        price, stock = (each[order].astype(np.float32) for each in (seen.price, seen.stock))
+        events = self._crawler.learn(Answered(row, at, found == CHANGED, price, stock))
         late = replace(events, hour=np.maximum(events.hour, self.hour))
         self._past.learn(late.ordered())
-        self._touched[row] = True
+        self._touched[row[found != UNCHANGED]] = True  # only a new value tells new facts
+
+    def count(self, counts: Counts) -> None:
+        """Take clicks and impressions, each row once."""
+        if not len(counts):
+            return
+        if not self._past.demand:
+            self._past.with_demand()
+        row, hour = self._met(counts.page), counts.at.view(np.int64) // HOUR_US
+        told = (each.astype(np.float32) for each in (counts.clicks, counts.impressions))
+        late = np.maximum(hour, self.hour)
+        self._past.learn(make_events(EventKind.DEMAND, late, row, *told).ordered())
+
+    def meet(self, ids: Ints) -> None:
+        """Let pages be known that have not answered yet."""
+        self._met(ids)
 
     def touched(self) -> Ints:
         """The pages whose facts may be others than those known here, by id."""
@@ -92,7 +113,7 @@ class Following:
             self._moved |= bool((column[row] != told).any())
             column[row] = told
         self._touched[row] = False
-        if not self._touched.any() and (self._moved or len(self) > len(self._past.groups)):
+        if not self._touched.any() and (self._moved or len(self) > len(self._past)):
             self._past.regroup(self._groups())
             self._moved = False
 
@@ -105,9 +126,12 @@ class Following:
         return self._past.read(rows, np.full(len(rows), self.hour))
 
     def rows(self, ids: Ints) -> tuple[Ints, Bools]:
-        """The row of each page, and whether it has one: whether it has answered."""
-        at, known = places(self._sorted, ids)
-        return self._row[at] if len(self) else at, known
+        """The row of each page, and whether it has one: whether it was met."""
+        if not len(self):
+            return places(self._ids, ids)
+        at = np.searchsorted(self._ids, ids, sorter=self._row)
+        row = self._row[np.minimum(at, len(self) - 1)].astype(np.int64)
+        return row, self._ids[row] == ids
 
     def answered(self) -> Ints:
         """Hours of the last answer, row by row."""
@@ -115,8 +139,9 @@ class Following:
 
     def state(self) -> State:
         past = {f"past_{name}": column for name, column in self._past.state().items()}
-        own = {name: getattr(self, f"_{name}").copy() for name in _KEPT}
-        own |= {"answer": self._crawler.answer.copy(), "hour": np.array(self.hour)}
+        own = {name: getattr(self, f"_{name}") for name in _KEPT}
+        own |= {"answer": self._crawler.answer, "hour": np.array(self.hour)}
+        own |= {"demand": np.array(self._past.demand), "price": self._crawler.price}
         names = {"hosts": list(self._hosts), "countries": self._countries}
         return past | own | {name: np.array(each, np.str_) for name, each in names.items()}
 
@@ -125,17 +150,18 @@ class Following:
             setattr(self, f"_{name}", state[name].copy())
         self._index()
         self._crawler = Crawler(len(self), announced=False)
-        self._crawler.answer = state["answer"].copy()
+        self._crawler.answer, self._crawler.price = state["answer"].copy(), state["price"].copy()
         self.hour = int(state["hour"])
         self._hosts = {name: number for number, name in enumerate(state["hosts"].tolist())}
         self._countries = state["countries"].tolist()
         counted = len(state["past_own"])  # pages that came since are not placed yet
         groups = self._groups().take(np.arange(counted))
-        self._past = FeatureStream(groups, edges=self.edges, full=False, demand=False)
+        demand = bool(state["demand"])
+        self._past = FeatureStream(groups, edges=self.edges, full=False, demand=demand)
         self._past.restore(part_of(state, "past_"))
 
     def _met(self, ids: Ints) -> Ints:
-        """The row of each page, a new one if need be."""
+        """The row of each page, a new one if need be; its facts are not known yet."""
         row, known = self.rows(ids)
         if known.all():
             return row
@@ -144,14 +170,13 @@ class Following:
         self._crawler.grow(len(new))
         for name in _KEPT[1:]:
             column = getattr(self, f"_{name}")
-            none = 0 if column.dtype.kind in "ub" else -1
+            none = {"u": 0, "b": True}.get(column.dtype.kind, -1)
             setattr(self, f"_{name}", np.append(column, np.full(len(new), none, column.dtype)))
         self._index()
         return self.rows(ids)[0]
 
     def _index(self) -> None:
-        self._row = np.argsort(self._ids, kind="stable")
-        self._sorted = self._ids[self._row]
+        self._row = np.argsort(self._ids, kind="stable").astype(np.int32)
 
     def _numbered(self, country: str | None) -> int:
         if country is None or not _COUNTRY.fullmatch(country):
@@ -161,26 +186,52 @@ class Following:
         return self._countries.index(country)
 
     def _groups(self) -> Groups:
-        host = self._host.astype(np.int64)
+        host, merchants = self._host.astype(np.int64), dict[str, int]()
+        whose = [merchants.setdefault(self.places.merchant(h), len(merchants)) for h in self._hosts]
+        zone, zones = self._zones()
         return Groups(
             category=numbered(self._category, self._category != 0),
-            merchant=host,
+            merchant=np.array([*whose, -1], dtype=np.int64)[host],  # the last: not placed yet
             host=host,
             brand=numbered(self._brand, self._brand != 0),
-            zone=np.full(len(self), -1, dtype=np.int64),
+            zone=zone,
             country=self._country.astype(np.int64),
-            zones=(),
+            zones=zones,
             countries=tuple(self._countries),
         )
 
+    def _zones(self) -> tuple[Ints, tuple[str, ...]]:
+        """The number of each page's time zone, -1 = unknown, and the names of them."""
+        hosts, zones = [*self._hosts], dict[str, int]()
+        span = len(self._countries) + 1
+        pairs, which = np.unique(
+            self._host.astype(np.int64) * span + self._country + 1, return_inverse=True
+        )
+        code = np.full(len(pairs), -1, dtype=np.int64)
+        for place, pair in enumerate(pairs.tolist()):
+            host, country = divmod(pair, span)
+            name = self.places.zone(
+                hosts[host] if host >= 0 else "", self._countries[country - 1] if country else None
+            )
+            if name is not None:
+                code[place] = zones.setdefault(name, len(zones))
+        return code[which], tuple(zones)
 
-def as_crawled(pages: pl.DataFrame) -> pl.DataFrame:
+
+def as_crawled(pages: pl.DataFrame, places: Places = NOWHERE) -> pl.DataFrame:
     """The pages of an exported log as a crawl groups them: by host, which is known from the start
-    and for good; a time zone is not known."""
+    and for good, and what follows from it and the country."""
     named = pl.col("country").cast(pl.String)
     country = pl.when(named.str.contains(f"^{_COUNTRY.pattern}$")).then(named)
-    pages = pages.with_columns(merchant=pl.col("host"), country=country)
-    return pages.drop("timezone", strict=False)
+    pages = pages.with_columns(country=country)
+    hosts = [host or "" for host in pages["host"].cast(pl.String).to_list()]
+    whose = {host: places.merchant(host) for host in dict.fromkeys(hosts)}
+    both = [*zip(hosts, pages["country"].to_list(), strict=True)]
+    zones = {pair: places.zone(*pair) for pair in dict.fromkeys(both)}
+    return pages.with_columns(
+        merchant=pl.Series([whose[host] for host in hosts], dtype=pl.String),
+        timezone=pl.Series([zones[pair] for pair in both], dtype=pl.String),
+    )
 
 
 def _hashed(texts: Sequence[str | None]) -> Hashes:

@@ -1,16 +1,18 @@
 """How events enter the counters of pages and groups: once at every lag, hour after hour.
 
 Every counter is an integer. A count over a window is the counter at lag 0 less the one at the lag
-of the window, and so exact however the events came in.
+of the window, and so exact however the events came in. What has been counted at lag 0 is packed
+until all lags have passed it: of a visit a month later no more is needed than its page and minutes.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from salticus.features.names import SEASON
+from salticus.features.packed import Octets, PackedEvents
 from salticus.types import Codes, Floats, Floats32, Ints, Ints32
 from salticus.types.compiled import compiled
 
@@ -24,11 +26,15 @@ NEVER_H = np.iinfo(np.int32).max
 VOID = 9  # the kind of an event that does not count
 
 # columns of `Tables.own`, int32
-CHANGES, CLICKS, SHOWN = 0, COUNTED, 2 * COUNTED  # one for each lag
-VISITS, COMPARED, MINUTES = 18, 20, 22  # at lag 0 and at a month
-BORN_AT, GONE_AT, SINCE, GAP, ANSWER, PRICES = 24, 25, 26, 27, 28, 29
-SNAP = 30  # answers and finds of all, of the merchant and of the host at the page's last answer
-OWN_SIZE = 36
+CHANGES = 0  # one for each lag
+VISITS, COMPARED, MINUTES = 6, 8, 10  # at lag 0 and at a month
+BORN_AT, GONE_AT, SINCE, GAP, ANSWER, PRICES = 12, 13, 14, 15, 16, 17
+SNAP = 18  # answers and finds of all, of the merchant and of the host at the page's last answer
+OWN_SIZE = 24
+
+# columns of `Tables.wanted`, int32, one for each lag
+CLICKS, SHOWN = 0, COUNTED
+WANTED_SIZE = 2 * COUNTED
 
 # columns of `Tables.held`
 PRICE, PRICE_SUM, MOVE, STOCK = 0, 1, 2, 3
@@ -45,7 +51,8 @@ _BORN, _CHANGE, _VISIT, _GONE, _DEMAND = range(5)  # as in events.Kind
 
 
 class Tables(NamedTuple):
-    """All that is kept: events in order, where each lag stands in them, and the counters."""
+    """All that is kept: events in order that are still to be counted, the others packed, and the
+    counters."""
 
     hour: Ints32
     page: Ints32
@@ -53,9 +60,13 @@ class Tables(NamedTuple):
     first: Floats32
     second: Floats32
     third: Floats32
-    marks: Ints  # the next event at every lag and, last, the number of events
+    waiting: Ints  # the first event that waits, and the number of events
+    lives: PackedEvents  # births, changes and ends
+    visits: PackedEvents
+    demand: PackedEvents
     rows: Ints32
     own: Ints32
+    wanted: Ints32  # without rows until demand is told
     held: Floats
     ring: Floats32
     group: Ints
@@ -70,7 +81,10 @@ def advance(s: Tables, now: int) -> None:
     s.facts[2] = now
     _advance_live(s, now)
     for lag in range(1, len(LAGS)):
-        _advance_late(s, now - LAGS[lag], lag)
+        _late_lives(s, now - LAGS[lag], lag)
+        if lag < COUNTED:
+            _late_numbers(s.demand, s.wanted, now - LAGS[lag], lag, True)
+    _late_numbers(s.visits, s.own, now - LAGS[MONTH], MONTH, False)
     _roll_all(s, 0, now)
     _roll_all(s, 1, now - SEASON)
 
@@ -84,7 +98,7 @@ def _advance_live(s: Tables, now: int) -> None:
     """Events become known, hour by hour; the hour as a whole is judged once it is complete."""
     at, page, kind, own = s.hour, s.page, s.kind, s.own
     first, second, rows, group = s.first, s.second, s.rows, s.group
-    i, n = s.marks[0], s.marks[len(LAGS)]
+    i, n = s.waiting
     while i < n and at[i] < now:
         start, hour = i, at[i]
         while i < n and at[i] == hour:
@@ -95,11 +109,11 @@ def _advance_live(s: Tables, now: int) -> None:
             elif kind[i] == _VISIT:
                 own[p, ANSWER] = hour
                 _count_answer(rows, group, p)
-                _tally_visit(own, p, first[i], 0)
+                _tally_visit(own, p, _known(np.rint(60.0 * first[i])), 0)
                 _note_price(own, s.held, (p, True), second[i], s.third[i])
             elif kind[i] == _DEMAND:
                 s.facts[1] |= not np.isnan(second[i])
-                _tally_demand(own, p, first[i], second[i], 0)
+                _tally_demand(s.wanted, p, np.int32(first[i]), _known(second[i]), 0)
             else:
                 _live(s, i)
             i += 1
@@ -108,29 +122,105 @@ def _advance_live(s: Tables, now: int) -> None:
                 _take_snapshot(own, rows, group, page[k])
             elif kind[k] == _CHANGE:
                 _judge_batch(rows, group, page[k])
-    s.marks[0] = i
+        told = (page[start:i], kind[start:i], first[start:i], second[start:i])
+        _pack(s.lives, told, hour, _CHANGE)
+        _pack(s.visits, told, hour, _VISIT)
+        _pack(s.demand, told, hour, _DEMAND)
+    s.waiting[0] = i
 
 
 @compiled
-def _advance_late(s: Tables, end: int, lag: int) -> None:
-    """Count at a lag the events of hours before `end`."""
-    at, page, kind, own = s.hour, s.page, s.kind, s.own
-    first, second, rows, group = s.first, s.second, s.rows, s.group
-    i, n = s.marks[lag], s.marks[0]
-    while i < n and at[i] < end:
-        if kind[i] == _VISIT:
-            if lag == MONTH:
-                _tally_visit(own, page[i], first[i], 1)
-        elif kind[i] <= _GONE:
-            event = (page[i], at[i], kind[i])
+def _late_lives(s: Tables, end: int, lag: int) -> None:
+    """Count at a lag the births, changes and ends of hours before `end`."""
+    hours, ends, data, marks = s.lives.hour, s.lives.end, s.lives.data, s.lives.marks
+    own, rows, group = s.own, s.rows, s.group
+    while marks[lag] < marks[len(LAGS)] and hours[marks[lag]] < end:
+        block, page = marks[lag], np.uint64(0)
+        at, stop = ends[block - 1] if block else 0, ends[block]
+        while at < stop:
+            step, at = _unpacked(data, at)
+            kind, at = _unpacked(data, at)
+            page += step
+            event: Any = (np.int64(page), np.int64(hours[block]), np.int64(kind))
             if lag == COUNTED:
                 _tally_weeks(rows, group, s.cells, s.turn, (event, 1))
             else:
                 _tally(own, rows, group, event, lag)
-        elif kind[i] == _DEMAND and lag < COUNTED:
-            _tally_demand(own, page[i], first[i], second[i], lag)
-        i += 1
-    s.marks[lag] = i
+        marks[lag] += 1
+
+
+@compiled
+def _late_numbers(log: PackedEvents, own: Ints32, end: int, lag: int, demand: bool) -> None:
+    """Count at a lag the demand, or else the visits, of hours before `end`."""
+    hours, ends, data, marks = log.hour, log.end, log.data, log.marks
+    while marks[lag] < marks[len(LAGS)] and hours[marks[lag]] < end:
+        block, page = marks[lag], np.uint64(0)
+        at, stop = ends[block - 1] if block else 0, ends[block]
+        while at < stop:
+            step, at = _unpacked(data, at)
+            number, at = _unpacked(data, at)
+            page += step
+            if demand:
+                shown, at = _unpacked(data, at)
+                _tally_demand(own, np.int64(page), np.int64(number), np.int64(shown), lag)
+            else:
+                _tally_visit(own, np.int64(page), np.int64(number), 1)
+        marks[lag] += 1
+
+
+@compiled
+def _pack(log: PackedEvents, told: Any, hour: int, which: int) -> None:
+    """Add the events of an hour that belong to this log: of births, changes and ends (`which` is
+    `_CHANGE`) the kind, of visits the minutes, of demand clicks and impressions."""
+    page, kind, first, second = told
+    data, marks = log.data, log.marks
+    block, last = marks[len(LAGS)], 0
+    begin = at = log.end[block - 1] if block else 0
+    for i in range(len(page)):
+        life = kind[i] == _BORN or kind[i] == _CHANGE or kind[i] == _GONE
+        if not (life if which == _CHANGE else kind[i] == which):
+            continue
+        at = _packed(data, at, page[i] - last)
+        last = page[i]
+        if which == _CHANGE:
+            at = _packed(data, at, kind[i])
+        elif which == _VISIT:
+            at = _packed(data, at, _known(np.rint(60.0 * first[i])))
+        else:
+            at = _packed(data, at, np.int64(np.int32(first[i])))
+            at = _packed(data, at, _known(second[i]))
+    if at > begin:
+        log.hour[block], log.end[block] = hour, at
+        marks[len(LAGS)] += 1
+
+
+@compiled
+def _packed(data: Octets, at: int, number: Any) -> int:
+    """Write a number; where the next one goes. Negative ones take ten bytes."""
+    rest = np.uint64(number)
+    while rest >= np.uint64(128):
+        data[at] = np.uint8(rest & np.uint64(127)) | np.uint8(128)
+        rest >>= np.uint64(7)
+        at += 1
+    data[at] = np.uint8(rest)
+    return at + 1
+
+
+@compiled
+def _unpacked(data: Octets, at: int) -> tuple[np.uint64, int]:
+    """Read a number, and where the next one is."""
+    number, shift = np.uint64(0), np.uint64(0)
+    while data[at] >= 128:
+        number |= np.uint64(data[at] & np.uint8(127)) << shift
+        shift += np.uint64(7)
+        at += 1
+    return number | (np.uint64(data[at]) << shift), at + 1
+
+
+@compiled
+def _known(number: float) -> Any:
+    """One more than a number that is known; 0 = it is not."""
+    return np.int64(0) if np.isnan(number) else np.int64(np.int32(number)) + 1
 
 
 @compiled
@@ -225,18 +315,20 @@ def _take_snapshot(own: Ints32, rows: Ints32, group: Ints, page: int) -> None:
 
 
 @compiled
-def _tally_visit(own: Ints32, page: int, span: float, late: int) -> None:
+def _tally_visit(own: Ints32, page: Any, minutes: Any, late: int) -> None:
+    """A visit; the minutes are as `_known` gives them."""
     own[page, VISITS + late] += 1
-    if not np.isnan(span):
+    if minutes:
         own[page, COMPARED + late] += 1
-        own[page, MINUTES + late] += np.int32(np.rint(60.0 * span))
+        own[page, MINUTES + late] += np.int32(minutes - 1)
 
 
 @compiled
-def _tally_demand(own: Ints32, page: int, clicks: float, shown: float, lag: int) -> None:
-    own[page, CLICKS + lag] += np.int32(clicks)
-    if not np.isnan(shown):
-        own[page, SHOWN + lag] += np.int32(shown)
+def _tally_demand(wanted: Ints32, page: Any, clicks: Any, shown: Any, lag: int) -> None:
+    """Clicks, and impressions as `_known` gives them."""
+    wanted[page, CLICKS + lag] += np.int32(clicks)
+    if shown:
+        wanted[page, SHOWN + lag] += np.int32(shown - 1)
 
 
 @compiled
@@ -306,15 +398,3 @@ def _roll(group: Ints, cells: Ints32, turn: Ints, to: tuple[int, int, int]) -> N
             cells[week, 1, k] += there * whole
     for h in range(since + whole * WEEK_H, hour):
         cells[week, 1, (h + MONDAY) % WEEK_H] += there
-
-
-@compiled
-def in_order(hour: Ints, page: Ints, kind: Codes) -> bool:
-    """Whether events are ordered by hour, page and kind."""
-    for i in range(1, len(hour)):
-        if hour[i] != hour[i - 1]:
-            if hour[i] < hour[i - 1]:
-                return False
-        elif page[i] < page[i - 1] or (page[i] == page[i - 1] and kind[i] < kind[i - 1]):
-            return False
-    return True

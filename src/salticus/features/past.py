@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from salticus.features import kernels as at
-from salticus.features.events import EventKind, Events, runs
+from salticus.features.events import EventKind, Events, in_order, runs
 from salticus.features.groups import Groups, shelves
-from salticus.features.kernels import COUNTED, GROUPED, LAGS, WEEK_H, Tables, advance, in_order
+from salticus.features.kernels import (
+    COUNTED,
+    GROUPED,
+    LAGS,
+    WEEK_H,
+    Tables,
+    advance,
+)
 from salticus.features.names import EDGES, all_names
+from salticus.features.packed import PackedEvents, nothing_packed, roomy, trimmed
 from salticus.features.rows import Cached, Day, day_shifts, feasts, read_rows
 from salticus.types import STEP, Floats32, Inputs, Ints, Ints32
 from salticus.types.state import State
 
 _BUFFER = ("hour", "page", "kind", "first", "second", "third")
-_KEPT = ("own", "held", "ring", "group", "cells", "turn", "facts", "marks")
+_KEPT = ("own", "wanted", "held", "ring", "group", "cells", "turn", "facts")
+_PACKED = {"lives": COUNTED, "visits": at.MONTH, "demand": at.MONTH}  # and their last lag
+_OF_PAGES = ("own", "wanted", "held", "ring")
+_EMPTY = np.empty(0, dtype=np.int32)
+_STRANGER = np.zeros(at.OWN_SIZE, dtype=np.int32)
+_STRANGER[[at.BORN_AT, at.ANSWER]], _STRANGER[at.GONE_AT] = -1, at.NEVER_H
+_UNPRICED = np.array([np.nan, 0.0, np.nan, np.nan])
 _ROOM = 1024  # events
 
 
@@ -24,7 +40,11 @@ class FeatureStream:
     Laws: however events are cut into chunks and reads lie between them, what is read is the same
     to the last bit; what happens in the hour of a reading or later does not touch it. What is told
     of a page before it is born or after it has gone does not count; being born again revives it.
-    `full` tells that all changes are seen in their hour, so that there are no visits.
+    `full` tells that all changes are seen in their hour, so that there are no visits; without
+    `demand`, clicks and impressions are not looked at.
+
+    Cost: some 165 bytes a page (50 more with demand), and about 3 bytes for each answer of the last
+    month, each change of the last eight weeks, and each count of demand of the last month.
     """
 
     def __init__(
@@ -36,33 +56,37 @@ class FeatureStream:
         demand: bool,
         depth: int = 0,
     ) -> None:
-        self.groups = groups
         self.edges = edges
         self.full = full
         self.demand = demand
         self.depth = depth
         self.names = all_names(edges)
-        self._tables = _empty(groups, full, depth)
+        self._tables = _empty(groups, full, demand, depth)
         self._calendar: Day
-        self._look_up()
+        self._settle(groups)
+
+    def __len__(self) -> int:
+        return len(self._place)
 
     def learn(self, events: Events) -> None:
         """Take events, in order of time; ValueError for hours that a reading already looked at."""
+        if not self.demand and (told := events.kind == EventKind.DEMAND).any():
+            events = events.take(~told)
         if not len(events):
             return
-        end = self._tables.marks[len(LAGS)]
         if not in_order(events.hour, events.page, events.kind):
             events = events.ordered()
-        if end and _key(events, 0) < _key(self._tables, end - 1):
+        start, end = self._tables.waiting.tolist()
+        if end > start and _key(events, 0) < _key(self._tables, end - 1):
             events = self._with_waiting(events)
         reached = self._tables.facts[2]
         if events.hour[0] < reached:
             raise ValueError(f"hour {events.hour[0]} is before {reached}, read already")
         self._reserve(len(events))
-        end = self._tables.marks[len(LAGS)]
+        end = self._tables.waiting[1]
         for name in _BUFFER:
             getattr(self._tables, name)[end : end + len(events)] = getattr(events, name)
-        self._tables.marks[len(LAGS)] += len(events)
+        self._tables.waiting[1] += len(events)
 
     def read(self, page: Ints, hour: Ints, into: Floats32 | None = None) -> Inputs:
         """The features of pages in the given hours, ascending, also `into` rows that there are."""
@@ -73,7 +97,7 @@ class FeatureStream:
             raise ValueError("hours must ascend, from the last one that was read")
         for low, high in runs(hour):
             now = int(hour[low])
-            advance(self._tables, now)
+            self._advance(now)
             self._turn_to(now // 24)
             read_rows(self._tables, self._cached, self._calendar, page[low:high], dense[low:high])
             if self.depth:
@@ -92,10 +116,14 @@ class FeatureStream:
         Brand, category, zone and country of a page may be others than before; merchant and host
         may not, nor may pages have gone (ValueError).
         """
-        empty = _empty(groups, self.full, self.depth)
-        self._tables = _regrouped(self._tables, empty, self.groups, groups)
-        self.groups = groups
-        self._look_up()
+        self._tables = _regrouped(self._tables, groups, self.demand)
+        self._settle(groups)
+
+    def with_demand(self) -> None:
+        """Clicks are counted from now on, so that features of them are known."""
+        self.demand, self._day = True, -1
+        nothing = np.zeros((len(self), at.WANTED_SIZE), dtype=np.int32)
+        self._tables = self._tables._replace(wanted=nothing)
 
     def known(self, page: Ints) -> Ints:
         """How many observations there were of each page by the hour last read: hours watched if
@@ -107,15 +135,29 @@ class FeatureStream:
         return np.where(born >= 0, np.minimum(gone, self._tables.facts[2]) - born, 0)
 
     def state(self) -> State:
-        self._compact()
-        end = self._tables.marks[len(LAGS)]
-        kept = {name: getattr(self._tables, name).copy() for name in _KEPT}
-        return kept | {name: getattr(self._tables, name)[:end].copy() for name in _BUFFER}
+        """What was learnt, not copied: it moves on with what is learnt later."""
+        start, end = self._tables.waiting.tolist()
+        kept = {name: getattr(self._tables, name) for name in _KEPT}
+        kept |= {name: getattr(self._tables, name)[start:end] for name in _BUFFER}
+        for log, passed in _PACKED.items():
+            part = trimmed(getattr(self._tables, log), passed)
+            kept |= {f"{log}_{name}": column for name, column in part._asdict().items()}
+        return kept
 
     def restore(self, state: State) -> None:
         """Go on from what another `FeatureStream` of the same groups had learnt."""
-        parts = {name: np.array(state[name]) for name in (*_KEPT, *_BUFFER)}
-        self._tables = self._tables._replace(**parts)
+        parts: dict[str, Any] = {name: np.array(state[name]) for name in (*_KEPT, *_BUFFER)}
+        for log in _PACKED:
+            columns = (np.array(state[f"{log}_{name}"]) for name in PackedEvents._fields)
+            parts[log] = PackedEvents(*columns)
+        waiting = np.array([0, len(parts["hour"])])
+        self._tables = self._tables._replace(**parts, waiting=waiting)
+        self._look_up()
+
+    def _settle(self, groups: Groups) -> None:
+        """Know where pages are, and begin anew with what is only kept to be quick."""
+        self._place = np.stack([groups.zone, groups.country], axis=1).astype(np.int16)
+        self._zones, self._countries = groups.zones, groups.countries
         self._look_up()
 
     def _look_up(self) -> None:
@@ -141,101 +183,110 @@ class FeatureStream:
         if day != self._day:
             self._day = day
             asked = np.array([self.demand], dtype=np.int64)
-            shift, feast = day_shifts(self.groups.zones, day), feasts(self.groups.countries, day)
-            place = np.stack([self.groups.zone, self.groups.country], axis=1).astype(np.int32)
-            self._calendar = Day(shift, feast, place, asked)
+            shift, feast = day_shifts(self._zones, day), feasts(self._countries, day)
+            self._calendar = Day(shift, feast, self._place, asked)
 
     # ---------------------------------------------------------------------------- the events kept
 
+    def _advance(self, now: int) -> None:
+        """Let the counters know what came before an hour; once counted, events are packed."""
+        s = self._tables
+        start, end = s.waiting.tolist()
+        due = int(np.searchsorted(s.hour[start:end], s.hour.dtype.type(now)))
+        if due:
+            hours = int(s.hour[start + due - 1] - s.hour[start]) + 1
+            room = due, min(due, hours)
+            logs: Any = {
+                log: roomy(getattr(s, log), passed, room) for log, passed in _PACKED.items()
+            }
+            self._tables = s._replace(**logs)
+        advance(self._tables, now)
+
     def _with_waiting(self, events: Events) -> Events:
         """These events and those that wait from their first hour on, in order."""
-        s, end = self._tables, int(self._tables.marks[len(LAGS)])
-        first = np.searchsorted(s.hour[:end], s.hour.dtype.type(events.hour[0]))
-        low = max(int(s.marks[0]), int(first))
+        s = self._tables
+        start, end = s.waiting.tolist()
+        low = start + np.searchsorted(s.hour[start:end], s.hour.dtype.type(events.hour[0]))
         cut = {name: getattr(s, name)[low:end].copy() for name in _BUFFER}
         cut |= {name: cut[name].astype(np.int64) for name in ("hour", "page")}
-        s.marks[len(LAGS)] = low
+        s.waiting[1] = low
         return Events(**cut).join(events).ordered()
 
     def _reserve(self, more: int) -> None:
-        """Room for so many events, if need be by forgetting those that nobody will need."""
-        if self._tables.marks[len(LAGS)] + more <= len(self._tables.hour):
+        """Room for so many events behind those that wait, in place of those that are counted."""
+        s = self._tables
+        start, end = s.waiting.tolist()
+        if end + more <= len(s.hour):
             return
-        self._compact()
-        end = int(self._tables.marks[len(LAGS)])
-        size = max(_ROOM, 2 * end, end + more)
-        columns = {name: getattr(self._tables, name)[:end] for name in _BUFFER}
-        grown = {name: np.pad(column, (0, size - end)) for name, column in columns.items()}
-        self._tables = self._tables._replace(**grown)
-
-    def _compact(self) -> None:
-        """Forget events that all lags have passed; visits and demand matter for a month only."""
-        s, end = self._tables, int(self._tables.marks[len(LAGS)])
-        lasting = np.isin(s.kind[:end], (EventKind.BORN, EventKind.CHANGE, EventKind.GONE))
-        kept = np.arange(end) >= np.where(lasting, s.marks[COUNTED], s.marks[at.MONTH])
-        place = np.concatenate([[0], np.cumsum(kept)])
-        cut = {name: getattr(s, name)[:end][kept] for name in _BUFFER}
-        self._tables = s._replace(**cut, marks=place[s.marks])
+        size = max(_ROOM, end - start + more)
+        columns = {name: getattr(s, name)[start:end] for name in _BUFFER}
+        grown: Any = {
+            name: np.pad(column, (0, size - len(column))) for name, column in columns.items()
+        }
+        self._tables = s._replace(**grown, waiting=np.array([0, end - start]))
 
 
 def _key(events: Events | Tables, row: int) -> tuple[int, int, int]:
     return int(events.hour[row]), int(events.page[row]), int(events.kind[row])
 
 
-def _empty(groups: Groups, full: bool, depth: int) -> Tables:
-    n, rows = len(groups), _rows(groups)
-    size = int(rows.max(initial=0)) + 1
-    weeks = 2 + int(groups.merchant.max(initial=-1))
-    own = np.zeros((n, at.OWN_SIZE), dtype=np.int32)
-    own[:, [at.BORN_AT, at.ANSWER]] = -1
-    own[:, at.GONE_AT] = at.NEVER_H
-    held = np.zeros((n, 4))
-    held[:, [at.PRICE, at.MOVE, at.STOCK]] = np.nan
-    group = np.zeros((size, at.GROUP_SIZE), dtype=np.int64)
-    group[:, [at.BATCH, at.LATEST]] = -1
-    hours, numbers = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
+def _empty(groups: Groups, full: bool, demand: bool, depth: int) -> Tables:
+    """Tables that know nothing yet."""
+    n, rows, numbers = len(groups), _rows(groups), np.empty(0, dtype=np.float32)
     return Tables(
-        hour=hours,
-        page=hours,
+        hour=_EMPTY,
+        page=_EMPTY,
         kind=np.empty(0, dtype=np.int8),
         first=numbers,
         second=numbers,
         third=numbers,
-        marks=np.zeros(len(LAGS) + 1, dtype=np.int64),
+        waiting=np.zeros(2, dtype=np.int64),
+        lives=nothing_packed(len(LAGS)),
+        visits=nothing_packed(len(LAGS)),
+        demand=nothing_packed(len(LAGS)),
         rows=rows,
-        own=own,
-        held=held,
+        own=np.tile(_STRANGER, (n, 1)),
+        wanted=np.zeros((n if demand else 0, at.WANTED_SIZE), dtype=np.int32),
+        held=np.tile(_UNPRICED, (n, 1)),
         ring=np.full((n, depth, len(STEP)), np.nan, dtype=np.float32),
-        group=group,
-        cells=np.zeros((weeks, 2, WEEK_H), dtype=np.int32),
-        turn=np.zeros((weeks, 3), dtype=np.int64),
         facts=np.array([full, 0, 0], dtype=np.int64),
+        **_empty_groups(rows),
     )
 
 
-def _regrouped(old: Tables, new: Tables, before: Groups, after: Groups) -> Tables:
-    """What was counted by `before` as it would have been counted by `after`.
+def _empty_groups(rows: Ints32) -> dict[str, Any]:
+    weeks = 1 + int(rows[:, at.MERCHANT].max(initial=0))
+    group = np.zeros((int(rows.max(initial=0)) + 1, at.GROUP_SIZE), dtype=np.int64)
+    group[:, [at.BATCH, at.LATEST]] = -1
+    cells = np.zeros((weeks, 2, WEEK_H), dtype=np.int32)
+    return {"group": group, "cells": cells, "turn": np.zeros((weeks, 3), dtype=np.int64)}
 
-    `new` are empty tables of `after`, which has the pages of `before` and then more. Merchants and
-    hosts have weeks and batches, which cannot be taken apart again, so that a page stays with its
-    own, and these keep their numbers; of brands, categories and shelves all is a sum over pages.
-    ValueError if a page moves to another merchant or host, or one has gone.
+
+def _regrouped(old: Tables, groups: Groups, demand: bool) -> Tables:
+    """What was counted as it would have been counted by these groups, of the same pages and more.
+
+    Merchants and hosts have weeks and batches, which cannot be taken apart again, so that a page
+    stays with its own, and these keep their numbers; of brands, categories and shelves all is a sum
+    over pages. ValueError if a page moves to another merchant or host, or one has gone.
     """
-    n = len(before)
-    for name in ("merchant", "host"):
-        if (getattr(before, name) != getattr(after, name)[:n]).any():
+    rows = _rows(groups)
+    before, after = _starts(old.rows), _starts(rows)
+    for name, family in (("merchant", at.MERCHANT), ("host", at.HOST)):
+        one, other = old.rows[:, family], rows[: len(old.rows), family]
+        if (np.where(one >= 0, one + after[family] - before[family], one) != other).any():
             raise ValueError(f"a page cannot move to another {name}")
     if (old.own[:, at.GONE_AT] != at.NEVER_H).any():
         raise ValueError("a page that has gone cannot be counted anew")
-    kept = {name: getattr(old, name) for name in (*_BUFFER, "marks", "facts")}
-    tables = new._replace(**kept)
-    for name in ("own", "held", "ring", "cells", "turn"):
-        column = getattr(old, name)
-        getattr(tables, name)[: len(column)] = column
-    merchants, hosts = (int(codes.max(initial=-1)) + 1 for codes in (before.merchant, before.host))
-    first = 2 + int(after.merchant.max(initial=-1))  # row of the first host
-    tables.group[: 1 + merchants] = old.group[: 1 + merchants]
-    tables.group[first : first + hosts] = old.group[1 + merchants : 1 + merchants + hosts]
+    tables = old._replace(rows=rows, **_empty_groups(rows))
+    if more := len(rows) - len(old.rows):
+        new = _empty(groups.take(np.arange(more)), False, demand, old.ring.shape[1])
+        longer: Any = {n: np.append(getattr(old, n), getattr(new, n), axis=0) for n in _OF_PAGES}
+        tables = tables._replace(**longer)
+    for name in ("cells", "turn"):
+        getattr(tables, name)[: len(getattr(old, name))] = getattr(old, name)
+    for family in (at.ALL, at.MERCHANT, at.HOST):
+        theirs = old.group[before[family] : before[family + 1]]
+        tables.group[after[family] : after[family] + len(theirs)] = theirs
     for family in (at.BRAND, at.SHELF, at.CATEGORY):
         _recount(tables, family)
     return tables
@@ -270,3 +321,11 @@ def _rows(groups: Groups) -> Ints32:
         rows[:, k] = np.where(codes >= 0, codes + after, -1)
         after += int(codes.max(initial=-1)) + 1
     return rows
+
+
+def _starts(rows: Ints32) -> list[int]:
+    """The first rows of the groups of all, of merchants, of hosts, and of what comes after."""
+    starts = [0, 1]
+    for family in (at.MERCHANT, at.HOST):
+        starts.append(max(starts[-1], 1 + int(rows[:, family].max(initial=-1))))
+    return starts

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from salticus.features import kernels as at
 from salticus.features.kernels import LAGS, MONDAY, MONTH, WEEK_H, Tables
@@ -18,6 +19,9 @@ DEMAND_AT, CATEGORY_AT, GROUPS_AT, LATELY_AT, WEEK_AT = 16, 24, 28, 43, 50  # af
 _WINDOWS = (2, 3, 5)  # day, week and month among the lags
 _EPOCH = date(1970, 1, 1)
 UNKNOWN_ZONE = np.iinfo(np.int32).min
+
+
+Places = NDArray[np.int16]
 
 
 class Cached(NamedTuple):
@@ -35,7 +39,7 @@ class Day(NamedTuple):
 
     shift: Ints32
     feast: Floats32
-    place: Ints32
+    place: Places
     asked: Ints  # whether there is demand
 
 
@@ -117,12 +121,14 @@ def _watched(s: Tables, p: int, now: int, row: Floats32) -> None:
 
 @compiled
 def _demand(s: Tables, p: int, now: int, row: Floats32) -> None:
-    own = s.own[p]
+    own, wanted = s.own[p], s.wanted[p]
     for k, lag in enumerate((2, 3, 4, 5)):
         hours = _seen(own, now, LAGS[lag])
-        row[DEMAND_AT + k] = _ratio(24.0 * (own[at.CLICKS] - own[at.CLICKS + lag]), hours)
+        clicks = wanted[at.CLICKS] - wanted[at.CLICKS + lag]
+        row[DEMAND_AT + k] = _ratio(24.0 * clicks, hours)
         if s.facts[1]:
-            row[DEMAND_AT + 4 + k] = _ratio(24.0 * (own[at.SHOWN] - own[at.SHOWN + lag]), hours)
+            shown = wanted[at.SHOWN] - wanted[at.SHOWN + lag]
+            row[DEMAND_AT + 4 + k] = _ratio(24.0 * shown, hours)
 
 
 @compiled

@@ -13,6 +13,7 @@ from salticus.features.events import EventKind, Events, log_ratio, make_events
 from salticus.types import Bools, Floats32, Ints
 from salticus.types.dates import HOUR_US
 from salticus.types.frames import pl
+from salticus.types.prices import PRICE
 
 NEVER_GONE = np.iinfo(np.int32).max  # in hours: beyond any log, and sums of it stay exact
 
@@ -123,7 +124,7 @@ def rowed(pages: pl.DataFrame, table: pl.LazyFrame) -> pl.LazyFrame:
 def with_price(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Columns `price` (the number at the start of `value`) and `stock` (1, 0); NaN = unknown."""
     text = pl.col("value").cast(pl.String)
-    number = text.str.extract(r"^\s*(\d+(?:\.\d+)?)").cast(pl.Float32)
+    number = text.str.extract(PRICE).cast(pl.Float64).cast(pl.Float32)
     inside = pl.when(text.str.contains("InStock", literal=True)).then(1.0)
     stock = inside.when(text.str.contains("OutOfStock", literal=True)).then(0.0)
     return rows.with_columns(

@@ -13,10 +13,11 @@ import numpy as np
 
 from salticus.charts import kit
 from salticus.charts.sheet import Sheet
-from salticus.config import Budget, Config, Models, Span, load
+from salticus.config import Budget, Config, Span, load
 from salticus.crawl.assembly import crawler
 from salticus.crawl.opening import clock_of, open_crawl, stored
 from salticus.crawl.warming import warm_up
+from salticus.lab.newcomers import Newcomers
 from salticus.lab.worlds.mall.audit import (
     AnsweredVisits,
     CopyHistory,
@@ -30,13 +31,15 @@ from salticus.lab.worlds.mall.folder import Plot, neighbour_mall, paths
 from salticus.lab.worlds.mall.shoppers import Shopping, shopping_of
 from salticus.lab.worlds.mall.stock import Stock
 from salticus.lab.worlds.market.make import MarketSize, make_market
-from salticus.types import NewPage, Times, instant, moment
+from salticus.types import Ints, NewPage, Times, instant, moment
+from salticus.types.coins import coins
 from salticus.types.dates import epoch_us
 from salticus.views.freshness import ShareView, freshness_over_time
 from salticus.views.progress import Progress
 from salticus.web.desk import desk
 
 PAGE = "demo.html"
+MODELS = "+models"  # at the end of a policy's name: models are trained when the score begins
 
 _DAY = timedelta(days=1)
 _HALF_DAY = timedelta(hours=12)
@@ -61,6 +64,7 @@ class DemoSetup:
     delay: float  # seconds between two requests to a shop
     seed: int = 0
     policies: tuple[str, ...] = ("uniform", "leap")
+    new: float = 0.0  # share of the offers that are added only when the score begins
 
     def __str__(self) -> str:
         share = f"{self.budget.per_day(self.offers):,.0f} visits a day"
@@ -72,6 +76,17 @@ class DemoSetup:
 
 
 SMALL = DemoSetup(2_000, 20, 20.0, 10.0, 60.0, Budget.parse("40%"), 0.01)
+MODELLED = DemoSetup(
+    5_000,
+    40,
+    26.0,
+    16.0,
+    130.0,
+    Budget.parse("40%"),
+    0.01,
+    policies=("leap", "leap+models"),
+    new=0.1,
+)
 FULL = DemoSetup(20_000, 100, 20.0, 10.0, 270.0, Budget.parse("40%"), 0.02)
 
 
@@ -82,6 +97,8 @@ class _Crawled:
     copies: CopyHistory
     start: datetime
     end: datetime
+    new: Ints  # rows of the offers that were added when the score began
+    trained: dict[str, str]
 
 
 async def run_demo(folder: Path, course: DemoSetup, told: Told) -> dict[str, Any]:
@@ -108,6 +125,11 @@ async def run_demo(folder: Path, course: DemoSetup, told: Told) -> dict[str, Any
         config, crawled = await _crawl(folder / policy, plot, course, policy)
         clicked = shopping.take(shopping.clicks > 0)
         results[policy], curves[policy] = _judged(stock, crawled, clicked, course.warmup)
+        if course.new:
+            scored = crawled.start + timedelta(days=course.warmup)
+            new = Newcomers(crawled.copies, crawled.new, clicked, (scored, crawled.end))
+            results[policy] |= new.delays()
+            results[policy]["models"] = crawled.trained
         held = crawled.copies.answered()
         results[policy]["freshness estimate"] = await _promise(config, stock, held, clicked)
         entries = read_entries(paths(folder / policy)["access"])
@@ -125,24 +147,50 @@ async def _crawl(
         start = clock_of(config).now()
         end = start + timedelta(days=course.days)
         urls = paths(folder)["urls"].read_text("utf-8").split()
-        async with stored(config) as store:
-            await store.add([NewPage(url) for url in urls], at=epoch_us(start))
-        async with crawler(config, companions=(desk,)) as loop:
-            with Progress() as progress:
-                loop.watchers.append(progress)
-                await loop.run(end)
+        later = np.flatnonzero(coins(course.seed, np.arange(len(urls)), 0) < course.new)
+        first = sorted({*urls} - {urls[row] for row in later.tolist()})
+        await _add(config, first, start)
+        trained: dict[str, str] = {}
+        if course.new:
+            await _run(config, start + timedelta(days=course.warmup))
+            trained = await _train(config) if MODELS in policy else {}
+            await _add(config, [urls[row] for row in later.tolist()], clock_of(config).now())
+        await _run(config, end)
     async with stored(config) as store:
-        return config, _Crawled(read_copies(store, urls), start, end)
+        return config, _Crawled(read_copies(store, urls), start, end, later, trained)
+
+
+async def _add(config: Config, urls: list[str], now: datetime) -> None:
+    async with stored(config) as store:
+        await store.add([NewPage(url) for url in urls], at=epoch_us(now))
+
+
+async def _run(config: Config, end: datetime) -> None:
+    async with crawler(config, companions=(desk,)) as loop:
+        with Progress() as progress:
+            loop.watchers.append(progress)
+            await loop.run(end)
+
+
+async def _train(config: Config) -> dict[str, str]:
+    """Train models on what was crawled so far; which of them serve, and why."""
+    from salticus.crawl.training import train_all  # sklearn takes a while
+
+    async with open_crawl(config) as crawl:
+        found = await train_all(crawl)
+    said = ("serves" if each.promoted else "does not serve" for each in found)
+    return {each.task: f"{word}: {each.why}" for word, each in zip(said, found, strict=True)}
 
 
 def _settings(config: Config, course: DemoSetup, policy: str) -> Config:
-    """Those of the mall; no model is trained, which would take the cores from both processes."""
+    """Those of the mall; no model is trained while it runs, which would take the cores from both
+    processes."""
     return msgspec.structs.replace(
         config,
-        policy=policy,
+        policy=policy.removesuffix(MODELS),
         budget=course.budget,
         seed=course.seed,
-        models=Models(retrain=Span(0)),
+        models=msgspec.structs.replace(config.models, retrain=Span(0)),
     )
 
 

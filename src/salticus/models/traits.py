@@ -13,6 +13,15 @@ from salticus.models.file import MANIFEST, Saved, load_model, read_manifest, wri
 TRAITS = "traits"
 """The kind of model that they are."""
 
+_WORDS = {
+    "memory_days": "memory {:g} days",
+    "echo": "echo {:g}",
+    "echo_days": "echo for {:g} days",
+    "regime": "regime {:g}",
+    "regime_days": "regime for {:g} days",
+    "kin_prior": "kin {:g}",
+    "merchant_prior": "merchant {:g}",
+}
 _ENDLESS = ("regime", "kin_prior", "merchant_prior")  # may be infinite
 _NONE = ("echo",)  # may be 0
 
@@ -49,10 +58,10 @@ class Traits:
     def told(self) -> str:
         """What differs from the usual, in words.
 
-        >>> Traits(memory_days=20.0, echo=0.6).told()
-        'memory_days 20, echo 0.6'
+        >>> Traits(memory_days=20.0, echo=0.6, kin_prior=0.3).told()
+        'memory 20 days, echo 0.6, kin 0.3'
         """
-        other = [f"{name} {x:g}" for name, x in self.unusual().items()]
+        other = [_WORDS[name].format(x) for name, x in self.unusual().items()]
         return ", ".join(other) or "nothing that differs from the usual"
 
 
@@ -81,6 +90,14 @@ def load_traits(folder: Path) -> Traits:
 def is_traits(folder: Path) -> bool:
     """Whether a folder holds traits, not a model of features."""
     return bool(read_manifest(folder).get("kind") == TRAITS)
+
+
+def traits_told(folder: Path) -> str | None:
+    """The traits of a folder in words; None if it holds no traits that can be read."""
+    try:
+        return load_traits(folder).told()
+    except InputError:
+        return None
 
 
 def load_version(folder: Path) -> Saved | Traits:

@@ -28,8 +28,8 @@ class Predictor(Protocol):
 
     A constructor is given what it takes of these: ``facts(ids)``, what is known of pages without
     visiting them (column by column: host, brand, category, title, …), ``history()``, the outcomes
-    of all stored visits in order of time, chunk by chunk, `registry`, the crawl's models, and
-    `seed`.
+    of all stored visits in order of time, chunk by chunk, `registry`, the crawl's models,
+    `followed`, what all its models look at, and `seed`.
 
     Laws: the survival laws; recovers a known rate under every spacing of the visits; failed and
     dropped visits teach nothing; the order of pages does not matter; to be asked changes nothing.
@@ -72,6 +72,13 @@ class Explained(Protocol):
     """A predictor that can tell what each feature adds to a page's score, the largest first."""
 
     def contributions(self, page: int) -> list[tuple[str, float]]: ...
+
+
+@runtime_checkable
+class Traited(Protocol):
+    """A predictor that may have traits that were fitted, and can tell them; None if it has none."""
+
+    def traits_told(self) -> str | None: ...
 
 
 @runtime_checkable

@@ -47,6 +47,10 @@ class PooledDemand:
         told = self._scaled(np.nan_to_num(model), known)
         return np.asarray((1.0 - weight) * counts + weight * told)
 
+    def share(self, model: Floats, known: Ints) -> tuple[float, float]:
+        """Of one page: clicks a day by the model, scaled, and the weight of that."""
+        return float(self._scaled(model, known)[0]), float(self.trust_.weights(known)[0])
+
     def learn(self, said: tuple[Floats, Floats], came: Floats, known: Ints, now: Instant) -> None:
         """A day is over: what `rates` was given for it, and the clicks that came, page by page."""
         some = np.flatnonzero(~np.isnan(said[1]))

@@ -26,6 +26,7 @@ from salticus.types.state import Remembers, State, part_of, places
 _SHAPES = (0.05, 50.0)
 _LEAST = 1e-7  # of a hazard, so that no page is thought dead for ever
 _HALVINGS = 50
+_BLOCK = 50_000  # pages that are blended at a time: all at once they need a dozen columns
 
 
 class GammaForecast(NamedTuple):
@@ -76,13 +77,15 @@ class Mixed(Rhythm):
         row, told = places(self.told_.ids, ids)
         if not told.any():
             return curves
-        said = self._forecast(row)
-        weight = np.where(told & ~np.isnan(said.level), self._weights(said), 0.0)
-        a, b = curves.a, curves.b
-        level = _between(curves.rates(), np.where(weight > 0, said.level, 1.0), weight)
-        return replace(
-            curves, a=_between(a, said.a, weight), b=_between(b, said.b, weight), level=level
-        )
+        a, b, level = curves.a.copy(), curves.b.copy(), curves.rates().copy()
+        for low in range(0, len(ids), _BLOCK):
+            some = low + np.flatnonzero(told[low : low + _BLOCK])
+            said = self._forecast(row[some])
+            weight = np.where(np.isnan(said.level), 0.0, self._weights(said))
+            hoped = np.where(weight > 0, said.level, 1.0)
+            for column, model in ((level, hoped), (a, said.a), (b, said.b)):
+                column[some] = _between(column[some], model, weight)
+        return replace(curves, a=a, b=b, level=level)
 
     def learn(self, outcomes: Outcomes) -> None:
         spans = answered(outcomes)

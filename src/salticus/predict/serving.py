@@ -1,75 +1,76 @@
-"""The predictor of a crawl: the rhythm, with the model or the traits that the registry names."""
+"""What models serve in a crawl: for changes beside the rhythm, whichever the registry names."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.features.following import Facts
+from salticus.models.file import Saved
 from salticus.models.registry import NONE, Registry
-from salticus.models.traits import load_version
-from salticus.predict.modelled import Sources
+from salticus.models.traits import Traits, load_version
+from salticus.predict.followed import Followed
 from salticus.predict.versioned import Versioned
-from salticus.types import Ints, Outcomes, Pages, moment
+from salticus.types import Outcomes, Pages, instant, moment
+from salticus.types.dates import HOUR_US
 from salticus.types.state import State
 
 logger = logging.getLogger(__name__)
 
 
-class Serving(Versioned):
-    """`Versioned` by whichever model the registry says; looked up at every tick.
+class Served:
+    """Something that a model speaks in, whichever the registry says; looked up at every tick.
 
     Law: no model stops a crawl. One that is missing, of another version, damaged or says what is
-    no probability is passed over for the one that served before it, and at last for the rhythm,
-    which always learns; that is logged as an error and written into the registry's history, unless
-    somebody only looks on (`tells` is False).
+    no probability is passed over for the one that served before it, and at last for none; that is
+    logged as an error and written into the registry's history, unless somebody only looks on
+    (`tells` is False).
     """
 
-    def __init__(
-        self,
-        *,
-        registry: Registry,
-        facts: Callable[[Ints], Facts],
-        history: Callable[[], Iterator[Outcomes]],
-    ) -> None:
-        super().__init__(Sources(facts, history))
+    task = "change"
+    followed: Followed
+    says = "foretells changes"
+    alone = "the rhythm alone"
+
+    def __init__(self, registry: Registry) -> None:
         self.registry = registry
         self.version_ = NONE
         self.tells = True
         self._broken: set[int] = set()  # of which the registry could not be told
         self._unread = False  # the registry, at the last tick
 
-    def meet(self, pages: Pages, now: datetime) -> None:
+    @property
+    def speaks(self) -> bool:
+        """Whether a model does."""
+        raise NotImplementedError
+
+    def employ(self, saved: Saved | Traits | None) -> None:
+        """Let this model speak from now on, or none; InputError if it cannot."""
+        raise NotImplementedError
+
+    def go_on(self, saved: Saved | Traits) -> None:
+        """Let the model speak on that spoke when the state was kept that was restored."""
+        raise NotImplementedError
+
+    def look_back(self) -> None:
+        """Forget what the model is, and what it has made of the past."""
+        raise NotImplementedError
+
+    def _guarded(self, work: Callable[[], None], now: datetime) -> None:
+        """Choose, and work with the first of those named that can."""
         self._choose(now)
         while True:
             try:
-                super().meet(pages, now)
+                work()
                 return
             except Exception as error:
                 if self.version_ == NONE:
                     raise
                 self._pass_over(self.version_, error, now)
                 self._choose(now)
-
-    def learn(self, outcomes: Outcomes) -> None:
-        try:
-            super().learn(outcomes)
-        except Exception as error:
-            if self.version_ == NONE:
-                raise
-            self._pass_over(self.version_, error, moment(outcomes.at.max()))
-            self.employ(None)
-
-    def state(self) -> State:
-        return {**super().state(), "version": np.array(self.version_)}
-
-    def restore(self, state: State) -> None:
-        super().restore(state)
-        self.version_ = int(state["version"])
 
     def _choose(self, now: datetime) -> None:
         """Let the first speak that can, of those that the registry names."""
@@ -101,10 +102,21 @@ class Serving(Versioned):
             self.go_on(saved)
             return
         self.employ(saved)
-        before, self.version_ = _named(self.version_), version
+        before, self.version_ = self._named(self.version_), version
         if self.tells:
-            logger.warning("%s foretells changes from now on, not %s", _named(version), before)
+            logger.warning("%s %s from now on, not %s", self._named(version), self.says, before)
         self._tell(lambda: self.registry.note(now, "took over", version, f"from {before}"))
+        if isinstance(saved, Saved):
+            self._tell_unknown(saved, now)
+
+    def _tell_unknown(self, saved: Saved, now: datetime) -> None:
+        """Say so, once, if the model looks at what no page here tells."""
+        names = saved.manifest.get("features", {}).get("dense", [])
+        hour = int(instant(now).astype(np.int64)) // HOUR_US
+        unknown = ", ".join(self.followed.unknown(self.task, names, hour))
+        if unknown and self.tells:
+            logger.warning("model %d looks at what is unknown here: %s", self.version_, unknown)
+            self._tell(lambda: self.registry.note(now, "lacks", self.version_, unknown))
 
     def _pass_over(self, version: int, error: Exception, now: datetime) -> None:
         why = f"{type(error).__name__}: {error}"
@@ -124,6 +136,32 @@ class Serving(Versioned):
             return False
         return True
 
+    def _named(self, version: int) -> str:
+        return self.alone if version == NONE else f"model {version}"
 
-def _named(version: int) -> str:
-    return "the rhythm alone" if version == NONE else f"model {version}"
+
+class Serving(Versioned, Served):
+    """`Versioned` by whichever model the registry says, else the rhythm, which always learns."""
+
+    def __init__(self, *, registry: Registry, followed: Followed) -> None:
+        Versioned.__init__(self, followed)
+        Served.__init__(self, registry)
+
+    def meet(self, pages: Pages, now: datetime) -> None:
+        self._guarded(lambda: Versioned.meet(self, pages, now), now)
+
+    def learn(self, outcomes: Outcomes) -> None:
+        try:
+            super().learn(outcomes)
+        except Exception as error:
+            if self.version_ == NONE:
+                raise
+            self._pass_over(self.version_, error, moment(outcomes.at.max()))
+            self.employ(None)
+
+    def state(self) -> State:
+        return {**super().state(), "version": np.array(self.version_)}
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        self.version_ = int(state["version"])

@@ -12,8 +12,9 @@ from salticus.models.file import Saved
 from salticus.models.traits import Traits
 from salticus.predict.base import Evidence
 from salticus.predict.fitted import Fitted
+from salticus.predict.followed import Followed
 from salticus.predict.kin import Kin, KnownKin
-from salticus.predict.modelled import Modelled, Sources
+from salticus.predict.modelled import Modelled
 from salticus.predict.retrace import ticks
 from salticus.predict.rhythm import RhythmSurvival
 from salticus.predict.roster import Roster
@@ -33,12 +34,12 @@ class Versioned(Modelled):
     stored visits, day by day, and from then on those that were not stored then. Law: what it knows
     when it takes over depends on the stored visits alone, not on how they are cut.
 
-    Cost: without traits that of `Modelled`; with them that of a second rhythm, some 130 bytes a
+    Cost: without traits that of `Modelled`; with them that of a second rhythm, some 165 bytes a
     page, and once the time to learn all stored visits.
     """
 
-    def __init__(self, sources: Sources) -> None:
-        super().__init__(sources)
+    def __init__(self, followed: Followed) -> None:
+        super().__init__(followed)
         self.traits_: Traits | None = None
         self.rhythm_: Fitted | None = None
         self.kin_ = KnownKin()
@@ -100,7 +101,7 @@ class Versioned(Modelled):
     def paces(self, ids: Ints) -> Floats:
         return super().paces(ids) if self.rhythm_ is None else self.rhythm_.paces(ids)
 
-    def told(self) -> str | None:
+    def traits_told(self) -> str | None:
         """The fitted traits in words, if there are any."""
         return None if self.rhythm_ is None else self.rhythm_.traits.told()
 
@@ -109,7 +110,7 @@ class Versioned(Modelled):
         self.kin_, self.learnt_ = KnownKin(), Roster(until=-1.0)
         fitted = Fitted(traits, Kin())
         self._find_kin(fitted, pages.ids[~np.isnat(pages.last_answer)])
-        for now, outcomes in ticks(self.sources.history(), _DAY):
+        for now, outcomes in ticks(self.followed.sources.history(), _DAY):
             fitted.meet(pages, now)
             self._learn_answers(fitted, outcomes.take(outcomes.answered))
         return fitted
@@ -127,7 +128,7 @@ class Versioned(Modelled):
         missing = self.kin_.missing(answered)
         for start in range(0, len(missing), _ASKED):
             some = missing[start : start + _ASKED]
-            self.kin_.place(some, self.sources.facts(some))
+            self.kin_.place(some, self.followed.sources.facts(some))
         if len(missing):
             fitted.relate(self.kin_.kin)
 

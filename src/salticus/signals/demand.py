@@ -11,7 +11,9 @@ _CLICKING = 0.3  # shape of the Gamma of clicks an impression; a standard deviat
 _SHOWING = 0.1  # shape of the Gamma of impressions; most pages are hardly ever shown
 _FEW, _TIMES, _OFTEN = 10.0, 100.0, 0.99  # counts beyond 100 × the 99th percentile are cut
 _SHORTEST = 1 / 24  # days that a page counts as watched at least
-_DEFAULT = 1.0  # demand of a page of which nobody has said anything
+
+UNSAID = 1.0
+"""The demand of a page of which nobody has said anything."""
 
 
 class Demand:
@@ -75,7 +77,7 @@ class Demand:
         usual = clicks.sum() / days.sum()
         if shown.any():
             usual = showing * (clicks.sum() / shown.sum())
-        usual = np.where(given != _DEFAULT, given, usual)
+        usual = np.where(given != UNSAID, given, usual)
         return _posterior(clicks, days, usual, _CLICKING), showing
 
     def counted(self, ids: Ints, now: Instant) -> Floats:

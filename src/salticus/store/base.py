@@ -183,6 +183,10 @@ class ReaderStore(Protocol):
     async def marks(self) -> list[Mark]:
         """How far files were read, as it was marked, each mark once."""
 
+    def past_counts(self, until: int) -> Iterator[Counts]:
+        """What was counted up to the row with number `until`, in order of time, chunk by chunk.
+        Plain, as `scan` is."""
+
     async def ask(self, requests: Sequence[Request]) -> None:
         """Store what became of clicks that asked for a visit; a number that is there stays."""
 
@@ -246,8 +250,9 @@ class RunStore(Protocol):
     async def holder(self) -> str | None:
         """Who holds the lock, a number if it is a process of this machine; None if nobody does."""
 
-    async def remember(self, state: bytes) -> None:
-        """Replace the run state."""
+    async def remember(self, state: Iterable[bytes]) -> None:
+        """Replace the run state by these pieces, one after another; none of them is kept longer
+        than need be, as all together may be as large as all the rest of a crawl."""
 
     async def recall(self) -> bytes | None:
         """The run state last remembered."""

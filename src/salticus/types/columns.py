@@ -25,6 +25,7 @@ from salticus.types.arrays import (
     days_between,
     instant,
 )
+from salticus.types.prices import priced
 from salticus.types.prospects import Prospects
 from salticus.types.rows import Observation
 from salticus.types.survival import Survival, aged
@@ -239,7 +240,7 @@ class Plan(Columns):
     chance: Floats = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
-        _untold(self)
+        _untold(self, "chance")
 
     def without(self, visits: Ints) -> Plan:
         """This plan less the given visit ids."""
@@ -253,7 +254,7 @@ class Outcomes(Columns):
     `made` is False for a visit that was dropped before any request: it is refunded and teaches
     nothing. `since` is when the page was last answered before this visit, `age_s` the age of the
     last change if the server told (NaN otherwise), `changed` CHANGED, UNCHANGED or UNKNOWN.
-    `chance` is the plan's.
+    `chance` is the plan's. `price` and `stock` (1 or 0) are what a new value tells, NaN = unknown.
     """
 
     visit: Ints
@@ -267,9 +268,11 @@ class Outcomes(Columns):
     purpose: Codes
     propensity: Floats
     chance: Floats = field(default_factory=lambda: np.empty(0))
+    price: Floats = field(default_factory=lambda: np.empty(0))
+    stock: Floats = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
-        _untold(self)
+        _untold(self, "chance", "price", "stock")
 
     @property
     def answered(self) -> Bools:
@@ -304,7 +307,9 @@ class Outcomes(Columns):
     def of(cls, observations: Sequence[Observation]) -> Outcomes:
         """Columns of stored observations."""
         changed = {True: CHANGED, False: UNCHANGED, None: UNKNOWN}
+        told = priced([o.value.text if o.value else None for o in observations])
         return cls.known(
+            **dict(zip(("price", "stock"), told, strict=True)),
             visit=[o.visit for o in observations],
             page=np.array([o.page for o in observations], dtype=np.int64),
             at=_times(o.at for o in observations),
@@ -365,16 +370,10 @@ class Findings(Columns):
 
 _USABLE: Bools = np.array([status in ANSWERED for status in Status])
 _BLANK: dict[str, Any] = {
-    "visit": -1,
-    "made": True,
-    "status": Status.OK,
-    "changed": UNKNOWN,
-    "since": NEVER,
-    "age_s": np.nan,
-    "purpose": 0,
-    "propensity": 1.0,
-    "chance": np.nan,
-}
+    "visit": -1, "made": True, "status": Status.OK, "changed": UNKNOWN, "since": NEVER,
+    "purpose": 0, "propensity": 1.0,
+}  # fmt: skip
+_BLANK |= dict.fromkeys(("age_s", "chance", "price", "stock"), np.nan)
 _TYPES: dict[str, Any] = {"visit": np.int64, "page": np.int64, "made": np.bool_}
 _TYPES |= {"at": "M8[us]", "since": "M8[us]"}
 _TYPES |= dict.fromkeys(("status", "changed", "purpose"), np.int8)
@@ -386,10 +385,11 @@ def _column(name: str, value: Any, n: int) -> NDArray[Any]:
     return np.full(n, column) if column.ndim == 0 else column
 
 
-def _untold(visits: Plan | Outcomes) -> None:
-    """Have a chance for every visit also where nobody foretold one."""
-    if not len(visits.chance):
-        object.__setattr__(visits, "chance", np.full(len(visits.visit), np.nan))
+def _untold(visits: Plan | Outcomes, *names: str) -> None:
+    """Have a number for every visit also where nobody told one."""
+    for name in names:
+        if not len(getattr(visits, name)):
+            object.__setattr__(visits, name, np.full(len(visits.visit), np.nan))
 
 
 def _times(micros: Iterable[int | None]) -> Times:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from salticus.types import DAY, Bools, Floats, Ints, Times
 
 State = dict[str, NDArray[Any]]
+
+_PIECE = 1 << 22  # bytes
 
 
 @runtime_checkable
@@ -88,10 +91,50 @@ def rank_within(groups: Ints) -> Ints:
 
 def pack(states: Mapping[str, State]) -> bytes:
     """One blob of arrays, without pickle."""
-    flat = {f"{part}/{name}": a for part, state in states.items() for name, a in state.items()}
-    buffer = io.BytesIO()
-    np.savez(buffer, allow_pickle=False, **flat)
-    return buffer.getvalue()
+    return b"".join(packed(states))
+
+
+def packed(states: Mapping[str, State]) -> Iterator[bytes]:
+    """The same in pieces, so that the whole need not be in memory beside the arrays."""
+    sink = _Sink()
+    arrays = ((f"{part}/{name}", a) for part, state in states.items() for name, a in state.items())
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_STORED) as archive:  # type: ignore[call-overload]
+        for name, array in arrays:
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                for piece in _pieces(np.asarray(array, order="C")):
+                    entry.write(piece)
+                    if len(sink.waiting) >= _PIECE:
+                        yield sink.taken()
+    yield sink.taken()
+
+
+def _pieces(array: NDArray[Any]) -> Iterator[bytes | memoryview]:
+    """An array as NumPy keeps it in a file, some of it at a time."""
+    header = io.BytesIO()
+    told = np.lib.format.header_data_from_array_1_0(array)
+    np.lib.format.write_array_header_1_0(header, told)
+    yield header.getvalue()
+    raw = array.reshape(-1).view(np.uint8)
+    for start in range(0, len(raw), _PIECE):
+        yield raw[start : start + _PIECE].data
+
+
+class _Sink:
+    """A file that cannot be read again; what was written to it is taken off."""
+
+    def __init__(self) -> None:
+        self.waiting = bytearray()
+
+    def write(self, some: bytes) -> int:
+        self.waiting += some
+        return len(some)
+
+    def flush(self) -> None:
+        """Nothing waits elsewhere."""
+
+    def taken(self) -> bytes:
+        waiting, self.waiting = bytes(self.waiting), bytearray()
+        return waiting
 
 
 def unpack(blob: bytes) -> dict[str, State]:

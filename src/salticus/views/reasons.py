@@ -55,13 +55,17 @@ _ORIGINS = {
 
 class PageDemand(msgspec.Struct, frozen=True, rename={"origin": "from"}):
     """Clicks a day as the policy counts them, and where they come from; `clicks` and `impressions`
-    are those counted of the page, older ones for less."""
+    are those counted of the page, older ones for less. `counts` is what they say a day, `model`
+    what a model says, and `weight` how far that is trusted; None if none does."""
 
     a_day: float
     origin: str
     clicks: float
     impressions: float
     importance: float
+    counts: float
+    model: float | None
+    weight: float | None
 
 
 class CopyAge(msgspec.Struct, frozen=True):
@@ -109,6 +113,7 @@ class RateEstimate(msgspec.Struct, frozen=True):
     parts: RateParts | None
     hours: WeekHours | None
     features: list[tuple[str, float]] | None
+    traits: str | None = None
 
 
 class PriceView(msgspec.Struct, frozen=True):
@@ -296,6 +301,11 @@ def _demand(told: Why) -> str:
     said = f"{demand.a_day:.3g} clicks a day ({_ORIGINS[demand.origin]}"
     if demand.origin in ("clicks", "impressions"):
         said += f": {demand.clicks:.3g} clicks, {demand.impressions:.3g} impressions"
+    if demand.model is not None and demand.weight is not None:
+        said += (
+            f"; counts say {demand.counts:.3g}, a model {demand.model:.3g}, "
+            f"which weighs {_share(demand.weight)}"
+        )
     if demand.importance != 1.0:
         said += f", times {demand.importance:g} for {told.rule}"
     return said + ")"
@@ -326,6 +336,8 @@ def _estimate(found: RateEstimate) -> str:
             f"at this hour such pages change {hours.now:.2g} times as often as on average, "
             f"most on {hours.busiest} ({hours.busiest_pace:.2g} times)"
         )
+    if found.traits:
+        said.append(f"fitted to the visits of the crawl: {found.traits}")
     if found.features:
         most = ", ".join(f"{name} {part:+.3g}" for name, part in found.features[:8])
         said.append(f"what features add to the model's score: {most}")

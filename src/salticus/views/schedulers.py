@@ -93,11 +93,12 @@ class Arm(msgspec.Struct, frozen=True, rename={"reward": "mean reward"}):
 
 
 class ArmStep(msgspec.Struct, frozen=True):
-    """A step of a bandit: its arm ("all" if every arm had a part), reward, and all chances."""
+    """A step of a bandit: its arm ("all" if every arm had a part), its reward (null: it taught
+    nothing, or is not over), and with what chances the arms were drawn."""
 
     at: datetime
     arm: str
-    reward: float
+    reward: float | None
     chances: dict[str, float]
 
 
@@ -178,7 +179,7 @@ async def arms(crawl: Crawl) -> ArmsView:
             ArmStep(
                 at=moment(int(start)),
                 arm="all" if arm < 0 else names[arm],
-                reward=round(float(reward), 4),
+                reward=_figure(reward),
                 chances=dict(zip(names, np.round(each, 4).tolist(), strict=True)),
             )
             for start, arm, reward, each in zip(
@@ -189,4 +190,9 @@ async def arms(crawl: Crawl) -> ArmsView:
 
 
 def _earned(reward: Any, mine: Any) -> float | None:
-    return round(float(reward[mine].mean()), 4) if mine.any() else None
+    some = reward[mine & np.isfinite(reward)]
+    return _figure(some.mean()) if len(some) else None
+
+
+def _figure(reward: float) -> float | None:
+    return round(float(reward), 4) if np.isfinite(reward) else None

@@ -14,7 +14,7 @@ from salticus.crawl.standing import visit_price
 from salticus.store.nouns import Query
 from salticus.types import Pages, Tick, instant
 from salticus.views.freshness import freshness
-from salticus.views.models import predictor_told
+from salticus.views.models import learnt_weights, predictor_told
 from salticus.views.times import known, spaced
 
 
@@ -23,6 +23,7 @@ class StatusView(
     frozen=True,
     rename=spaced(
         freshness="freshness of the last day",
+        weights="weight of models",
         overdue="beyond maximum interval",
         backing_off="hosts backing off",
     ),
@@ -42,6 +43,7 @@ class StatusView(
     last_visit: datetime | None
     last_status: dict[str, int]
     predictor: str
+    weights: dict[str, dict[str, float]]
     budget_a_day: float
     visit_price: float | None
     freshness: str
@@ -75,6 +77,7 @@ async def status(crawl: Crawl) -> StatusView:
         last_visit=known(summary.last),
         last_status=summary.by_status,
         predictor=predictor_told(config),
+        weights=await learnt_weights(crawl),
         budget_a_day=config.per_day(len(pages), int(pages.found.sum())),
         visit_price=await visit_price(config, store),
         freshness=fresh.words(),

@@ -12,7 +12,7 @@ from salticus.allocate.base import Priced
 from salticus.crawl.opening import Crawl
 from salticus.crawl.retiring import retired_sources
 from salticus.crawl.standing import HORIZON, Standing
-from salticus.predict.base import Evident, Explained, Paced, Predictor
+from salticus.predict.base import Evident, Explained, Paced, Predictor, Traited
 from salticus.store.nouns import PageState
 from salticus.types import ANSWERED, DAY, STATUS, Pages, Purpose, instant
 from salticus.views import reasons
@@ -124,12 +124,17 @@ class Study:
         origin = "by hand" if case.page.demand is not None else "uniform"
         if counted.any():
             origin = "clicks" if counted[0].any() else "impressions"
+        counts, told = self.standing.census.clicks_told(case.page.page, self.standing.now)
+        model, weight = told or (None, None)
         return reasons.PageDemand(
             a_day=float(case.pages.demand[0]),
             origin=origin,
             clicks=float(clicks),
             impressions=float(shown),
             importance=1.0 if importance is None else importance,
+            counts=counts,
+            model=model,
+            weight=weight,
         )
 
     def _copy(self, page: PageState) -> reasons.CopyAge:
@@ -154,6 +159,7 @@ class Study:
             parts=self._parts(page.page),
             hours=self._hours(page.page),
             features=self._features(page.page),
+            traits=self.predictor.traits_told() if isinstance(self.predictor, Traited) else None,
         )
 
     def _parts(self, page: int) -> reasons.RateParts | None:

@@ -195,6 +195,48 @@ class Exp3Plus(Exp3Ix):
         return np.asarray(np.maximum(0.0, lower - upper.min()))
 
 
+class Hedge(Learner):
+    """Weights of arms in each of several classes, from the gains of all arms at every step.
+
+    q_kc = (1 − γ) softmax_k(η A_k + η_c A_kc) + γ/K with A_kc what arm k has gained in class c so
+    far, of any scale and sign, and A_k in all classes: so that each class begins with what all have
+    taught. η = √(ln K / Σ max_k a²), of its own for each: Hedge in its scale-free form (Orabona and
+    Pál 2015). `probabilities` are those of all classes together: what is due to each arm.
+    """
+
+    kept: tuple[str, ...] = ("gains_", "squares_", "shares_")
+
+    def __init__(self, arms: int, classes: int, *, gamma: float = 0.1) -> None:
+        super().__init__(arms)
+        self.classes = classes
+        self.gamma = gamma
+        self.gains_ = np.zeros((arms, classes))
+        self.squares_ = np.zeros(classes + 1)  # of each class, and of all together
+        self.shares_ = np.full(arms, 1.0 / arms)
+
+    def of_classes(self) -> Floats:
+        """The weight of each arm (row) in each class."""
+        scale = np.where(self.squares_ > 0, self.squares_, 1.0)
+        own = _with_all(self.gains_) * np.sqrt(math.log(self.arms) / scale)
+        logs = own[:, :-1] + own[:, -1:]
+        weights = np.exp(logs - logs.max(axis=0))
+        explored = self.gamma / self.arms
+        return np.asarray((1.0 - self.gamma) * weights / weights.sum(axis=0) + explored)
+
+    def probabilities(self) -> Floats:
+        return self.shares_.copy()
+
+    def learn(self, gains: Floats) -> None:
+        """What every arm (row) gained in each class."""
+        self.gains_ = self.gains_ + gains
+        self.squares_ = self.squares_ + (_with_all(gains) ** 2).max(axis=0)
+
+
+def _with_all(gains: Floats) -> Floats:
+    """The columns of the classes, and their sum as the last one."""
+    return np.concatenate([gains, gains.sum(axis=1, keepdims=True)], axis=1)
+
+
 def _softmax(logs: Floats) -> Floats:
     weights = np.exp(logs - logs.max())
     return np.asarray(weights / weights.sum())

@@ -127,6 +127,7 @@ class Bandit:
         self.arms_.adopt()
         if self._asked is not None:
             self.step_, self._asked = self._asked, None
+            self.history_.begin(self.step_, self.learner_.probabilities())
 
     def learn(self, outcomes: Outcomes) -> None:
         self.step_.learn(outcomes)
@@ -168,7 +169,7 @@ class Bandit:
         reward = min(1.0, float(gains.sum()) / whole)
         reward *= self.stretch_.factor(reward) if self.common else 1.0
         self.learner_.update(self.step_.arm, min(1.0, reward))
-        self.history_.add(self.step_, min(1.0, reward), self.learner_.probabilities())
+        self.history_.end(self.step_, min(1.0, reward))
 
     def state(self) -> State:
         parts = {

@@ -10,7 +10,7 @@ from salticus.types import CHANGED, UNKNOWN, Bools, Floats, Ints, Outcomes, Purp
 from salticus.types.state import State, places
 
 NONE = np.iinfo(np.int64).min
-_KEPT = 1_000  # steps; twelve weeks of two-hour ticks
+_KEPT = 1_000  # steps
 
 
 @dataclass
@@ -42,15 +42,17 @@ class Step:
         return replace(self, tick=NONE, visits=0, page=[], stale=[])
 
     def learn(self, outcomes: Outcomes) -> None:
-        """Collect those visits of this step of which it is known whether the page had changed."""
+        """Collect those visits of this step of which it is known whether the page had changed; the
+        first visit of a page found it stale, for there was no copy."""
         asked = outcomes.purpose == Purpose.POLICY
         late = (outcomes.at.view(np.int64) < self.start) | (outcomes.visit <= self.before)
         mine = asked & ~late & (self.tick != NONE)
-        told = np.flatnonzero(mine & outcomes.answered & (outcomes.changed != UNKNOWN))
+        new = np.isnat(outcomes.since) & (outcomes.changed == UNKNOWN)
+        told = np.flatnonzero(mine & outcomes.answered & (new | (outcomes.changed != UNKNOWN)))
         self.latest = max(self.latest, int(outcomes.visit[asked].max(initial=-1)))
         self.visits += int(np.count_nonzero(mine))
         self.page.append(outcomes.page[told])
-        self.stale.append(outcomes.changed[told] == CHANGED)
+        self.stale.append(new[told] | (outcomes.changed[told] == CHANGED))
 
     def found(self) -> tuple[Ints, Bools]:
         """The pages of the visits that count, and which of them were stale."""
@@ -71,20 +73,30 @@ class Step:
 
 
 class History:
-    """The last steps: when each began (µs), the arm drawn (-1 = all), the reward as it was learnt,
-    and the probability of each arm after that."""
+    """The last steps: when each began (µs), the arm drawn (-1 = all), the probability of each arm
+    when it was, and the reward as it was learnt: NaN of a step that taught nothing or is not over.
+
+    At most `kept` of them: a thousand, twelve weeks of two-hour ticks.
+    """
 
     def __init__(self, arms: int) -> None:
+        self.kept = _KEPT
         self.start: Ints = np.empty(0, dtype=np.int64)
         self.arm: Ints = np.empty(0, dtype=np.int64)
         self.reward: Floats = np.empty(0)
         self.chances: Floats = np.empty((0, arms))
 
-    def add(self, step: Step, reward: float, chances: Floats) -> None:
-        self.start = np.append(self.start, step.start)[-_KEPT:]
-        self.arm = np.append(self.arm, step.arm)[-_KEPT:]
-        self.reward = np.append(self.reward, reward)[-_KEPT:]
-        self.chances = np.concatenate([self.chances, chances[None, :]])[-_KEPT:]
+    def begin(self, step: Step, chances: Floats) -> None:
+        """A step has begun with these probabilities."""
+        self.start = np.append(self.start, step.start)[-self.kept :]
+        self.arm = np.append(self.arm, step.arm)[-self.kept :]
+        self.reward = np.append(self.reward, np.nan)[-self.kept :]
+        self.chances = np.concatenate([self.chances, chances[None, :]])[-self.kept :]
+
+    def end(self, step: Step, reward: float) -> None:
+        """The step that began last has earned this."""
+        if len(self.start) and self.start[-1] == step.start:
+            self.reward = np.append(self.reward[:-1], reward)
 
     def state(self) -> State:
         return {name: getattr(self, name) for name in ("start", "arm", "reward", "chances")}

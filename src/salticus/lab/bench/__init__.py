@@ -23,6 +23,7 @@ BENCHES = {
     "fetch": "salticus.lab.bench.fetch:bench",
     "learn": "salticus.lab.bench.learn:bench",
     "links": "salticus.lab.bench.links:bench",
+    "models": "salticus.lab.bench.models:bench",
     "policies": "salticus.lab.bench.policies:bench",
     "simulate": "salticus.lab.bench.replay:bench",
     "tick": "salticus.lab.bench.tick:bench",

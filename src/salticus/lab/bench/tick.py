@@ -58,7 +58,7 @@ def bench(
     for pages in sizes:
         with TemporaryDirectory(prefix="salticus-bench-") as folder:
             told(f"{pages:,} pages: filling the store")
-            asyncio.run(_fill(Path(folder), pages))
+            asyncio.run(fill_store(Path(folder), pages))
             told(f"{pages:,} pages: planning")
             first, again, asked, model = (
                 measured("tick", "tick", folder, how) for how in ("learn", "recall", "ask", "model")
@@ -81,7 +81,8 @@ def bench(
         }
 
 
-def _config(folder: Path) -> Config:
+def crawl_config(folder: Path) -> Config:
+    """The settings of a crawl whose store and models are in a folder."""
     return Config(
         store=str(folder / "salticus.db"),
         budget=Budget.parse("10%"),
@@ -95,10 +96,10 @@ def _config(folder: Path) -> Config:
 # ------------------------------------------------------------------------------------- the store
 
 
-async def _fill(folder: Path, pages: int) -> None:
+async def fill_store(folder: Path, pages: int) -> None:
     """Pages of a thousand hosts, two visits each within ten days, clicks on every fifth."""
     chunks = range(0, pages, _CHUNK)
-    async with stored(_config(folder)) as store:
+    async with stored(crawl_config(folder)) as store:
         await store.load(
             ([NewPage(_url(k)) for k in range(low, min(pages, low + _CHUNK))] for low in chunks),
             lambda ids: (_visits(ids, number) for number in range(2)),
@@ -146,26 +147,26 @@ def _visits(ids: Ints, number: int) -> list[Observation]:
 async def _plan(folder: Path, how: str) -> dict[str, float]:
     new_peak()  # a process begins with that of its parent
     began = time.perf_counter()
-    async with crawler(_config(folder)) as loop:
+    async with crawler(crawl_config(folder)) as loop:
         if how == "recall":
             await loop.snapshot.recall()
         async with watchdog() as first_stall:
-            await loop.plan(_tick(0))
+            await loop.plan(crawl_tick(0))
         first = time.perf_counter() - began
         if how == "recall":
             return {"first": first, "bytes": peak()}
-        keeper, visits = loop.snapshot.keeper, 2 * len(await loop.world.pages(_tick(0)))
+        keeper, visits = loop.snapshot.keeper, 2 * len(await loop.world.pages(crawl_tick(0)))
         assert keeper is not None
         for low in range(-visits, 0, _CHUNK):  # the predictor learns what is stored, as on import
             numbers = np.arange(low, min(0, low + _CHUNK))
             loop.parts.predictor.learn(await keeper.outcomes(numbers))
         # timed without the watchdog, whose 500 beats a second take a seventh of a short plan
         seconds = median(
-            [(await _timed(loop.plan(_tick(number))))[0] for number in range(1, _ROUNDS + 1)]
+            [(await _timed(loop.plan(crawl_tick(number))))[0] for number in range(1, _ROUNDS + 1)]
         )
         async with watchdog() as stall:
-            plan = await loop.plan(_tick(_ROUNDS + 1))
-            save, _ = await _timed(loop.snapshot.save(plan, loop.aside))
+            plan = await loop.plan(crawl_tick(_ROUNDS + 1))
+            save, _ = await _timed(loop.snapshot.save(plan))
         saved = len(await keeper.recall() or b"")
         facts = {"first": first, "plan": seconds, "visits": len(plan), "save": save}
         facts |= {"first_stall": max(first_stall), "stall": max(stall)}
@@ -200,14 +201,14 @@ async def watchdog() -> AsyncIterator[list[float]]:
 
 async def _take_over(folder: Path) -> dict[str, float]:
     """A plan at which a model begins to serve: its wall seconds, and the longest stall in it."""
-    config = _config(folder)
+    config = crawl_config(folder)
     async with crawler(config) as loop:
-        await loop.plan(_tick(0))
+        await loop.plan(crawl_tick(0))
         registry = Registry(Path(config.models.path))
         save_model(registry.path(1), _a_model())
         registry.pin(1, START)
         async with watchdog() as stall:
-            seconds, _ = await _timed(loop.plan(_tick(1)))
+            seconds, _ = await _timed(loop.plan(crawl_tick(1)))
         assert isinstance(loop.parts.predictor, Serving)
         assert loop.parts.predictor.version_ == 1
     return {"plan": seconds, "stall": max(stall)}
@@ -226,7 +227,7 @@ def _a_model() -> Saved:
 
 async def _ask(folder: Path) -> dict[str, float]:
     """Seconds that an open crawl takes to say how fresh 100 copies are; the median of several."""
-    async with open_crawl(_config(folder)) as crawl:
+    async with open_crawl(crawl_config(folder)) as crawl:
         pages = (await crawl.store.summary()).pages
         seconds = []
         for k in range(_ASKED + 1):
@@ -235,7 +236,8 @@ async def _ask(folder: Path) -> dict[str, float]:
     return {"fresh": median(seconds[1:])}
 
 
-def _tick(number: int) -> Tick:
+def crawl_tick(number: int) -> Tick:
+    """A tick, counted from the one after the store was filled."""
     return Tick(number, START + number * _TICK, START + (number + 1) * _TICK)
 
 

@@ -78,20 +78,29 @@ def increases(entries: Sequence[ContestEntry]) -> list[dict[str, Any]]:
 
 
 def _increase(entry: ContestEntry, base: ContestEntry) -> dict[str, Any]:
-    from scipy.stats import wilcoxon
-
-    ours, theirs = entry.values("clicks"), base.values("clicks")
-    both = np.isfinite(ours) & np.isfinite(theirs) & (theirs > 0)
-    ours, theirs = ours[both], theirs[both]
-    gain = (ours - theirs) / theirs
+    gain, p_value = paired_gains(entry, base)
     return {
         "policy": entry.policy,
         "against": base.policy,
         "budget": entry.label,
         "pairs": len(gain),
         "median_increase": float(np.median(gain)) if len(gain) else None,
-        "p_value": float(wilcoxon(ours - theirs).pvalue) if np.any(gain) else None,
+        "p_value": p_value,
     }
+
+
+def paired_gains(
+    entry: ContestEntry, base: ContestEntry, name: str = "clicks"
+) -> tuple[Floats, float | None]:
+    """By what part a daily figure is higher, run by run and day by day; and how likely the signed
+    ranks would be so uneven by chance (Wilcoxon), None if nothing differs."""
+    from scipy.stats import wilcoxon
+
+    ours, theirs = entry.values(name), base.values(name)
+    both = np.isfinite(ours) & np.isfinite(theirs) & (theirs > 0)
+    ours, theirs = ours[both], theirs[both]
+    gain = (ours - theirs) / theirs
+    return gain, float(wilcoxon(ours - theirs).pvalue) if np.any(gain) else None
 
 
 def savings(entries: Sequence[ContestEntry]) -> list[dict[str, Any]]:

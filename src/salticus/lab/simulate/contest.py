@@ -18,6 +18,7 @@ from salticus.config import Budget
 from salticus.exchange.folder import Log
 from salticus.exchange.truth import read_truth
 from salticus.exchange.write import spelt
+from salticus.lab.simulate.arms import told_arms
 from salticus.lab.simulate.clairvoyant import bound
 from salticus.lab.simulate.compare import ContestEntry, increases, known, savings, spread
 from salticus.lab.simulate.estimates import model_notes
@@ -114,6 +115,8 @@ class Contest:
             "seconds": round(entry.mean("seconds"), 3),
             "daily": entry.daily(),
         }
+        if drawn := [score.arms for score in entry.scores if score.arms]:
+            row["arms"] = told_arms(drawn)
         if self.rules["rendered"]:
             row["cost_per_page_day"] = round(entry.mean("cost") / entry.mean("page_days"), 6)
         if self.rules["insta"] is not None:

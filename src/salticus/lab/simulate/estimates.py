@@ -22,7 +22,8 @@ from salticus.lab.simulate.demand import (
     counted,
     true_demand,
 )
-from salticus.lab.simulate.fitting import fitted
+from salticus.lab.simulate.fitted import FittedReplay
+from salticus.lab.simulate.fitting import fitted, kin_of
 from salticus.lab.simulate.forecasts import (
     LOG_VIEWS,
     CrawlFeatures,
@@ -38,6 +39,8 @@ from salticus.lab.simulate.named import FITTED, HISTORY, MODELS, ORACLE
 from salticus.lab.simulate.observing import LogObserver, observations_of
 from salticus.lab.simulate.stage import Stage
 from salticus.lab.worlds.replay import visit_by_visit
+from salticus.models.file import MANIFEST, read_manifest
+from salticus.models.traits import TRAITS, load_traits
 from salticus.predict.base import Meets, Predictor
 from salticus.predict.poisson import PoissonSurvival
 from salticus.types import (
@@ -109,6 +112,9 @@ class Estimators:
             return Oracle(stage.truth.ids, true_rates(stage))
         elif model == FITTED:
             made = fitted(stage)
+        elif is_traits(model):
+            kin = kin_of(stage.log, stage.truth)
+            made = FittedReplay(load_traits(Path(model)), kin)
         elif is_predictor(model):
             name = stage.rules.predictor if model == HISTORY else model
             made = plugins.make("predictor", name, predict.BUILTIN)
@@ -189,9 +195,15 @@ def is_predictor(word: str) -> bool:
     return word == HISTORY or word in predict.BUILTIN or ".py:" in word
 
 
+def is_traits(word: str) -> bool:
+    """Whether a word names a folder with traits that were fitted."""
+    folder = Path(word)
+    return (folder / MANIFEST).is_file() and read_manifest(folder).get("kind") == TRAITS
+
+
 def is_model(word: str) -> bool:
     """Whether a word names a folder with a model, to be asked about change."""
-    return word not in (ORACLE, FITTED) and not is_predictor(word)
+    return not (word in (ORACLE, FITTED) or is_predictor(word) or is_traits(word))
 
 
 def checked_model(folder: Path, task: str) -> Path:
@@ -239,6 +251,8 @@ def model_notes(stage: Stage) -> list[str]:
         model, _, beside = word.partition("+")
         if FITTED in (model, beside):
             notes.append(f"fitted to the history: {fitted(stage).traits.told()}")
+        if is_traits(model):
+            notes.append(f"fitted in {model}: {load_traits(Path(model)).told()}")
         if is_model(model):
             notes += _notes_on(stage, Path(model))
     return list(dict.fromkeys(notes))

@@ -12,17 +12,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from salticus.exchange.folder import Log
+from salticus.exchange.place import check_free
 from salticus.exchange.truth import Truth
 from salticus.lab.simulate.fitted import FittedReplay
 from salticus.lab.simulate.forecasts import KnownPages
-from salticus.lab.simulate.stage import Stage
+from salticus.lab.simulate.stage import Stage, whole_stage
 from salticus.lab.worlds.replay import Replay, fully_observed, told_of
 from salticus.models.training.traits import likeliest
-from salticus.models.traits import Traits
+from salticus.models.traits import Traits, save_traits
 from salticus.predict.base import ask
 from salticus.predict.fitted import Fitted
 from salticus.predict.kin import Kin
@@ -53,6 +55,23 @@ def fitted(stage: Stage) -> FittedReplay:
     return FittedReplay(
         _traits(_World(stage.log.folder, span, len(stage.truth), drawn, stage)), kin
     )
+
+
+def fit_log(log: Log, folder: Path, *, seed: int = 0) -> tuple[Traits, dict[str, Any]]:
+    """The traits that a log shows, saved in a new folder; with its manifest."""
+    check_free(folder)
+    stage = whole_stage(log, seed=seed)
+    found, rehearsal = fitted(stage), rehearsed(stage)
+    usual, best = (
+        log_loss(rehearsal, FittedReplay(each, found.kin)) for each in (Traits(), found.traits)
+    )
+    spans = {"validation": [stage.start.isoformat(), stage.crawl.isoformat()]}
+    about = {
+        "seed": seed,
+        "data": {"log": log.about.name, "spans": spans},
+        "fitting": {"log_loss": best, "usual_log_loss": usual},
+    }
+    return found.traits, save_traits(folder, found.traits, about)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from datetime import date, datetime
 
 import numpy as np
 
+from salticus.lab.simulate.arms import ArmRecord
 from salticus.lab.simulate.readers import Readership
 from salticus.lab.worlds.copies import SimulatedCopies
 from salticus.types import (
@@ -42,7 +43,8 @@ class Score:
     one by one, where they may bring visits, and those that found a copy out of date; `windows` are
     the shares of them that found a fresh one, in every 6 h of the crawl; `found_stale` says of each
     click of the crawl whether it found a copy out of date. `cost` is what the visits cost. `young`
-    are the clicks on pages younger than a week, and those that found a fresh copy.
+    are the clicks on pages younger than a week, and those that found a fresh copy;
+    `arms` what a bandit drew.
     """
 
     days: list[date] = field(default_factory=list)
@@ -68,6 +70,7 @@ class Score:
     purposes: Counter[str] = field(default_factory=Counter)
     found_stale: Bools = field(default_factory=lambda: np.zeros(0, dtype=np.bool_), repr=False)
     visited: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64), repr=False)
+    arms: ArmRecord | None = field(default=None, repr=False)
 
     @property
     def visits_per_page_day(self) -> float:

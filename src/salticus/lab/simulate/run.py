@@ -19,6 +19,7 @@ from salticus.crawl.loop import Loop
 from salticus.crawl.opening import RENDERED
 from salticus.crawl.parts import Given, Learner, Parts, make_parts
 from salticus.exchange.write import spelt
+from salticus.lab.simulate.arms import keep_all, record_of
 from salticus.lab.simulate.clairvoyant import Clairvoyant
 from salticus.lab.simulate.clicking import by_window, clicks_of
 from salticus.lab.simulate.estimates import Estimators, stretches
@@ -48,7 +49,9 @@ def run(
     referee, estimators = Referee(stage.readers, stage.score, stage.truth.born), Estimators(stage)
     world = _world(stage, estimators.demand, referee)
     teach(stage, world, estimators)
-    parts = _parts(stage, _policy(stage, world, named.policy), estimators.predictor, budget)
+    chooses = _policy(stage, world, named.policy)
+    keep_all(chooses)
+    parts = _parts(stage, chooses, estimators.predictor, budget)
     if stage.rules.frozen:
         parts = replace(parts, predictor=Frozen(parts.predictor))
     loop = Loop(world, parts, watchers=[referee, estimators, *watchers])
@@ -57,6 +60,7 @@ def run(
     asyncio.run(loop.run(stage.end))
     referee.close()
     _judge(stage, world, referee.score)
+    referee.score.arms = record_of(chooses)
     referee.score.seconds = time.perf_counter() - began
     return referee.score
 
@@ -97,9 +101,10 @@ def _world(stage: Stage, demand: DemandSource, referee: Referee) -> Replay:
     made = Replay if rules.insta is None else ClickedReplay
     world = made(truth, demand, [referee], seed=seed, burden=burden)
     world.begin(stage.crawl)
-    if stage.past is None or rules.synced:
+    copies = rules.copies or ("fresh" if stage.past is None else "logged")
+    if copies == "fresh":
         world.sync(stage.crawl - rules.tick)
-    else:
+    elif copies == "logged" and stage.past is not None:
         world.hold(stage.past.rows, stage.past.values, stage.past.at)
     return world
 

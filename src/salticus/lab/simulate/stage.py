@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -44,11 +45,12 @@ class SimulationSettings:
     not scored, and `days` that are; those not given are 60, 15 and 30 days, or as much less as
     the log is shorter. `estimates` say whose word counts on change, clicks and impressions (the
     `predictor`'s by default), `models` where those are that policies name. `observe` is what
-    estimates rest on: "own" (the history was watched step by step, then the policy's own visits;
-    every copy is fresh at the start), "partial" (the log's visits are the history, then the
-    policy's own), "full" (the whole log up to yesterday, whatever is visited) or "logged" (the
-    log's visits, likewise). With `frozen`, predictors learn nothing after the history;
-    with `synced` every copy is fresh at the start also where the log's crawler held others. `runs`
+    estimates rest on: "own" (the history was watched step by step, then the policy's own visits),
+    "partial" (the log's visits are the history, then the policy's own), "full" (the whole log up to
+    yesterday, whatever is visited) or "logged" (the log's visits, likewise). With `frozen`,
+    predictors learn nothing after the history. The `copies` at the start are "fresh", "none" (a
+    page is stale until it is visited) or "logged", those of the log's crawler; not given, they are
+    its where its visits are the history, else fresh. `runs`
     not given are 5 where something is drawn or imputed anew in each, else 1. The share `explore` of
     the visits goes to pages drawn by a coin of their own.
 
@@ -69,7 +71,7 @@ class SimulationSettings:
     models: Path | None = None
     observe: str = "own"
     frozen: bool = False
-    synced: bool = False
+    copies: str | None = None
     explore: float = 0.0
     insta: InstaSettings | None = None
     delay: timedelta | None = None
@@ -117,8 +119,7 @@ def set_stage(
     seed = rules.seed + 1_000_003 * run
     if truth is None or truth.imputed:
         truth = read_truth(log, seed=seed)
-    midnight = (truth.at[0] - np.timedelta64(1, "us")).astype("M8[D]") + 1  # the first one, UTC
-    start = rules.start or moment(midnight)
+    start = rules.start or _midnight(truth)
     last = moment(_last(log, truth))
     crawl, score, end = _times(rules, start, last)
     if end > last:
@@ -134,6 +135,21 @@ def set_stage(
     readers = readers_of(rules.demand, log, truth, seed=seed)
     past = logged_past(log, truth, start, crawl) if rules.observe == "partial" else None
     return Stage(log, rules, truth, readers, start, crawl, score, end, seed, past)
+
+
+def whole_stage(log: Log, *, seed: int = 0) -> Stage:
+    """A stage whose history is all of a log but its last day."""
+    truth = read_truth(log, seed=seed)
+    start = _midnight(truth)
+    known = (moment(_last(log, truth)) - start) // _DAY * _DAY
+    spans: dict[str, Any] = {"history": known - _DAY, "warmup": timedelta(0), "days": 1}
+    rules = SimulationSettings(start=start, tick=usual_tick(log), seed=seed, **spans)
+    return set_stage(log, rules, truth=truth)
+
+
+def _midnight(truth: Truth) -> datetime:
+    """The first one, UTC."""
+    return moment((truth.at[0] - np.timedelta64(1, "us")).astype("M8[D]") + 1)
 
 
 def usual_tick(log: Log) -> timedelta:
@@ -160,6 +176,8 @@ def _check(log: Log, rules: SimulationSettings) -> None:
         raise ConfigError(f"--observe is {', '.join(OBSERVE)}, not {rules.observe!r}")
     if rules.observe in ("partial", "logged") and not log.has("visits"):
         raise InputError(f"{log.path('visits')}: no such file; --observe {rules.observe} needs it")
+    if rules.copies == "logged" and rules.observe != "partial":
+        raise ConfigError("--copies logged: add --observe partial, or there are none to be had")
     if rules.delay is not None and rules.delay <= timedelta(0):
         raise ConfigError("--delay must be longer than nothing")
     if min(rules.days or 1, rules.runs or 1) < 1:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from salticus.models.traits import Traits
 
+_USUAL = Traits()
 _BETTER = 1e-6  # of a log loss: what is no better than this is not believed
 
 CHOICES: dict[str, tuple[float, ...]] = {
@@ -44,8 +45,12 @@ def likeliest(loss: Callable[[Traits], float], *, rounds: int = 2) -> Traits:
 
 
 def _others(traits: Traits, name: str) -> Iterator[Traits]:
-    """The traits with other values of one that matters."""
-    idle = {"echo_days": not traits.echo, "regime_days": math.isinf(traits.regime)}
-    for value in () if idle.get(name) else CHOICES[name]:
-        if value != getattr(traits, name):
-            yield replace(traits, **{name: value})
+    """The traits with other values of one; what then means nothing is as usual."""
+    for value in CHOICES[name]:
+        other = replace(traits, **{name: value})
+        if not other.echo:
+            other = replace(other, echo_days=_USUAL.echo_days)
+        if math.isinf(other.regime):
+            other = replace(other, regime_days=_USUAL.regime_days)
+        if other != traits:
+            yield other

@@ -43,6 +43,12 @@ class Page(msgspec.Struct):
         held = (*validators, self.digest, state.last_answer, tuple(state.tags))
         return Target(state.page, state.url, state.host, state.kind, *held)
 
+    @property
+    def known_fields(self) -> dict[str, str]:
+        """What the value tells of the page, or a merchant's feed as long as there is none."""
+        value = self.value or (self.state.told and self.state.told.value)
+        return value.fields if value else {}
+
     # ---------------------------------------------------------------------------------- by hand
 
     def take(self, new: NewPage, revision: int) -> None:

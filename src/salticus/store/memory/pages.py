@@ -107,9 +107,9 @@ class PageBook:
         return [page] if page.alias is None else [page, *self._way(page.alias)]
 
     def _page_rows(self) -> Iterator[dict[str, Any]]:
-        for page in map(self._shown, self._pages.values()):
-            told = {name: page.fields.get(name) for name in FIELD_COLUMNS}
-            yield row_of("url kind host tags max_interval demand", page) | told
+        for page in self._pages.values():
+            told = {name: page.known_fields.get(name) for name in FIELD_COLUMNS}
+            yield row_of("url kind host tags max_interval demand", self._shown(page)) | told
 
     def _link_rows(self) -> Iterator[dict[str, Any]]:
         ordered = sorted(self._links.items(), key=lambda row: (row[1].appeared, *row[0][::-1]))

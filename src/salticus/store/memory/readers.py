@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,13 @@ class ReaderBook(LookBook):
         columns = np.array(found, dtype=np.int64).reshape(-1, 5).T
         last = int(columns[0].max(initial=after))
         return Counts(columns[1], columns[2].view("M8[us]"), columns[3], columns[4], last)
+
+    def past_counts(self, until: int) -> Iterator[Counts]:
+        rows = sorted(((row[1], n, row) for n, row in self._counted.items() if n <= until))
+        if rows:
+            page, at, clicks, shown = np.array([row for _, _, row in rows], dtype=np.int64).T
+            last = max(number for _, number, _ in rows)
+            yield Counts(page, at.copy().view("M8[us]"), clicks, shown, last)
 
     async def ask(self, requests: Sequence[Request]) -> None:
         self._asked = {request.number: request for request in requests} | self._asked

@@ -219,8 +219,8 @@ class MemoryStore(ReaderBook):
     async def hosts(self) -> list[HostState]:
         return [self._hosts[host] for host in sorted(self._hosts)]
 
-    async def remember(self, state: bytes) -> None:
-        self._state, self._states = state, self._states + 1
+    async def remember(self, state: Iterable[bytes]) -> None:
+        self._state, self._states = b"".join(state), self._states + 1
 
     async def stamp(self) -> Stamp:
         self._looks += 1  # nobody counts the writes, so every look may find another store
@@ -346,7 +346,7 @@ class MemoryStore(ReaderBook):
     def facts(self, pages: Ints) -> dict[str, list[str | None]]:
         found: dict[str, list[str | None]] = {name: [] for name in ("host", *FIELD_COLUMNS)}
         for page in map(self._pages.get, pages.tolist()):
-            fields = page.value.fields if page and page.value else {}
+            fields = page.known_fields if page else {}
             found["host"].append(page.state.host if page else "")
             for name in FIELD_COLUMNS:
                 found[name].append(fields.get(name))

@@ -595,11 +595,15 @@ SELECT
     json_group_array(iif(age_s IS NULL, NULL, json(printf('%!.17g', age_s)))),
     json_group_array(purpose),
     json_group_array(iif(propensity IS NULL, NULL, json(printf('%!.17g', propensity)))),
-    json_group_array(iif(chance IS NULL, NULL, json(printf('%!.17g', chance))))
+    json_group_array(iif(chance IS NULL, NULL, json(printf('%!.17g', chance)))),
+    json_group_array(short)
 FROM (
-    SELECT * FROM observations
-    WHERE visit IN (SELECT value FROM json_each(:visits))
-    ORDER BY visit
+    SELECT
+        observations.*,
+        iif(typeof(value) = 'text' AND length(value) <= 200, value, NULL) AS short
+    FROM observations LEFT JOIN "values" AS found ON found.visit = observations.visit
+    WHERE observations.visit IN (SELECT value FROM json_each(:visits))
+    ORDER BY observations.visit
 );
 
 -- name: visits_after
@@ -680,6 +684,9 @@ SELECT
     max(id)
 FROM (SELECT * FROM demand WHERE id > :after ORDER BY id LIMIT :limit);
 
+-- name: past_counts
+SELECT page, at, clicks, impressions, id FROM demand WHERE id <= :until ORDER BY at, id;
+
 -- name: insert_requests
 INSERT OR IGNORE INTO requests (id, page, at, score, propensity, sent, visit)
 SELECT
@@ -695,8 +702,11 @@ FROM json_each(:rows);
 -- name: requests
 SELECT id, page, at, score, propensity, sent, visit FROM requests WHERE id > :after ORDER BY id;
 
+-- name: forget_state
+DELETE FROM state;
+
 -- name: remember
-INSERT OR REPLACE INTO state (id, state) VALUES (0, :state);
+INSERT INTO state (state) VALUES (:state);
 
 -- name: count_state
 INSERT INTO meta (name, value) VALUES ('state', 1)
@@ -709,7 +719,7 @@ SELECT coalesce((SELECT value FROM meta WHERE name = 'state'), 0);
 PRAGMA data_version;
 
 -- name: recall
-SELECT state FROM state;
+SELECT state FROM state ORDER BY id;
 
 -- name: insert_signals
 INSERT INTO signals (page, at, kind, value)
@@ -1021,11 +1031,13 @@ SELECT status, count(*) FROM pages WHERE status IS NOT NULL GROUP BY status;
 -- name: scan_pages
 SELECT
     pages.id AS page_id, url, pages.kind, host, tags, max_interval, demand,
-    coalesce(fields, '{}') AS fields
+    coalesce(fields, json_extract(told, '$.value.fields'), '{}') AS fields
 FROM pages LEFT JOIN "values" AS latest ON latest.visit = pages.value
 
 -- name: page_facts
-SELECT coalesce(pages.host, '') AS host, coalesce(fields, '{}') AS fields
+SELECT
+    coalesce(pages.host, '') AS host,
+    coalesce(fields, json_extract(told, '$.value.fields'), '{}') AS fields
 FROM json_each(:ids) AS asked
     LEFT JOIN pages ON pages.id = asked.value
     LEFT JOIN "values" AS latest ON latest.visit = pages.value
@@ -1033,10 +1045,11 @@ ORDER BY asked.key;
 
 -- name: history
 SELECT
-    visit, page, at, status, coalesce(changed, -1), coalesce(since, :never), age_s, purpose,
-    propensity
-FROM observations
-ORDER BY at, visit;
+    observations.visit, observations.page, observations.at, status, coalesce(changed, -1),
+    coalesce(since, :never), age_s, purpose, propensity, chance,
+    iif(typeof(value) = 'text' AND length(value) <= 200, value, NULL)
+FROM observations LEFT JOIN "values" AS found ON found.visit = observations.visit
+ORDER BY observations.at, observations.visit;
 
 -- name: scan_visits
 SELECT

@@ -3,6 +3,7 @@ changes. Long answers come as JSON in one row, made without Python's lock."""
 
 from __future__ import annotations
 
+import io
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -25,6 +26,7 @@ from salticus.types import (
     PURPOSE,
     STATUS,
     Change,
+    Counts,
     Find,
     Findings,
     Floats,
@@ -37,6 +39,7 @@ from salticus.types import (
     Times,
     Value,
 )
+from salticus.types.prices import priced
 
 CHUNK = 25_000  # pages that one statement reads; bounds its memory, and how long others wait
 
@@ -129,9 +132,11 @@ def listed(db: sqlite3.Connection, query: str, **asked: Sequence[Any]) -> Ints:
 
 
 def outcomes_of(*columns: Sequence[Any]) -> Outcomes:
-    """Outcomes from the columns visit, page, at, status, changed, since, age_s, purpose, propensity
-    and, if it is known, chance; a time that is not known is `NEVER_US`."""
-    visit, page, at, status, changed, since, age_s, purpose, propensity, *chance = columns
+    """Outcomes from the columns visit, page, at, status, changed, since, age_s, purpose,
+    propensity, chance and value, if that is new and short; a time that is not known is
+    `NEVER_US`."""
+    visit, page, at, status, changed, since, age_s, purpose, propensity, chance, value = columns
+    price, stock = priced(value)
     return Outcomes.known(
         visit=visit,
         page=np.array(page, dtype=np.int64),
@@ -142,7 +147,9 @@ def outcomes_of(*columns: Sequence[Any]) -> Outcomes:
         age_s=age_s,
         purpose=[PURPOSE[each] for each in purpose],
         propensity=propensity,
-        chance=chance[0] if chance else np.nan,
+        chance=chance,
+        price=price,
+        stock=stock,
     )
 
 
@@ -193,6 +200,15 @@ def history(path: Path) -> Iterator[Outcomes]:
         cursor = db.execute(QUERIES["history"], {"never": NEVER_US})
         while columns := _next_columns(cursor, _FACTS):
             yield outcomes_of(*columns)
+
+
+def past_counts(path: Path, until: int) -> Iterator[Counts]:
+    """Counts in order of time, some ten thousand at once."""
+    with explained(path), closing(connect(path, read_only=True)) as db:
+        cursor = db.execute(QUERIES["past_counts"], {"until": until})
+        while columns := _next_columns(cursor, _FACTS):
+            page, at, clicks, shown, number = np.array(columns, dtype=np.int64)
+            yield Counts(page, at.view("M8[us]"), clicks, shown, int(number.max()))
 
 
 def _next_columns(cursor: sqlite3.Cursor, most: int) -> list[list[Any]]:
@@ -313,8 +329,11 @@ def done(db: sqlite3.Connection, reader: str) -> int:
 
 def recall(db: sqlite3.Connection) -> bytes | None:
     """The run state."""
-    row = db.execute(QUERIES["recall"]).fetchone()
-    return None if row is None else bytes(row[0])
+    whole, pieces = io.BytesIO(), 0
+    for (piece,) in db.execute(QUERIES["recall"]):
+        whole.write(piece)
+        pieces += 1
+    return whole.getvalue() if pieces else None
 
 
 def stamp(db: sqlite3.Connection) -> Stamp:

@@ -264,10 +264,12 @@ def prune(db: sqlite3.Connection, before: int) -> int:
     return total
 
 
-def remember(db: sqlite3.Connection, state: bytes) -> None:
-    """Replace the run state, and count that."""
+def remember(db: sqlite3.Connection, state: Iterable[bytes]) -> None:
+    """Replace the run state, and count that. SQLite takes no more than a gigabyte in one piece."""
     with transaction(db):
-        db.execute(QUERIES["remember"], {"state": state})
+        db.execute(QUERIES["forget_state"])
+        for piece in state:
+            db.execute(QUERIES["remember"], {"state": piece})
         db.execute(QUERIES["count_state"])
 
 

@@ -18,7 +18,7 @@ from salticus.store.nouns import Health, History, Loaded, Summary
 from salticus.store.sqlite import database, pages, readers, reading, recording
 from salticus.store.sqlite.queries import QUERIES, migrations
 from salticus.store.sqlite.trouble import explained
-from salticus.types import Count, Ints, Mark, Member, NewPage, Outcomes, Record, Sighting
+from salticus.types import Count, Counts, Ints, Mark, Member, NewPage, Outcomes, Record, Sighting
 
 MOVED = 500  # visits between two moves into the main file
 
@@ -189,6 +189,9 @@ class SqliteStore:
 
     async def count(self, rows: Sequence[Count]) -> int:
         return (await self.take(rows)).rows
+
+    def past_counts(self, until: int) -> Iterator[Counts]:
+        return reading.past_counts(self.path, until)
 
     take = _method(readers.take, writes=True)
     marks = _rows("marks", Mark)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +25,16 @@ from salticus.lab.simulate.named import Estimates
 from salticus.lab.simulate.stage import SimulationSettings
 from salticus.lab.studies.han2019.published import LEVELS, LIFTS, METADATA, SAVINGS, SHARES
 from salticus.lab.studies.han2019.tables import NETWORKS
-from salticus.lab.studies.paper import Drawing, Measured, PaperTable, Row, claim, compared, figure
+from salticus.lab.studies.paper import (
+    Drawing,
+    Measured,
+    PaperTable,
+    Row,
+    claim,
+    compared,
+    figure,
+    in_processes,
+)
 from salticus.lab.studies.prediction.arena import QUICK, ArenaSettings, Told
 from salticus.lab.studies.prediction.changes import HOURS
 from salticus.lab.studies.prediction.published import NAMES
@@ -84,7 +91,7 @@ class Replays:
             pages=self.pages,
             estimates=Estimates(change=str(self.models / model)),
             observe=observe,
-            synced=True,
+            copies="fresh",
             seed=self.seed,
         )
 
@@ -126,20 +133,10 @@ def replay_all(place: Replays, jobs: int, told: Told) -> dict[Strategy, list[Gat
     """Every strategy at every share, in so many processes."""
     tasks = [Strategy(BASELINE), *(Strategy(n, see) for see in SIGHTS for n in STRATEGIES)]
     work, found = partial(Strategy.entries, place=place), {}
-    for task, entries in zip(tasks, _mapped(work, tasks, jobs), strict=True):
+    for task, entries in zip(tasks, in_processes(work, tasks, jobs), strict=True):
         told(f"replayed clicks: {task.name}, {SIGHTS[task.observe]}")
         found[task] = entries
     return found
-
-
-def _mapped(
-    work: partial[list[GateEntry]], tasks: Sequence[Strategy], jobs: int
-) -> Iterator[list[GateEntry]]:
-    if jobs <= 1:
-        yield from map(work, tasks)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(work, tasks)
 
 
 # --------------------------------------------------------------------------------------- figure 10

@@ -79,16 +79,22 @@ def run(table: str, log: Log, plan: ArenaSettings, told: Told, days: Days | None
 # -------------------------------------------------------------------------------------------- tasks
 
 
-def task_study(log: Log, plan: ArenaSettings, told: Told) -> Row:
+TASK_RECIPE = Recipe(edges=(24,), split=SPLITS["han2020"], every=_DAY, visits=False)
+"""Of Han et al. (2020): predictions once a day, of the day that follows."""
+
+
+def task_study(
+    log: Log, plan: ArenaSettings, told: Told, entrants: tuple[Entrant, ...] = TASKS
+) -> Row:
     """Every task × metadata, history, both; predictions once a day.
 
     The published split has 253 days; a shorter log is divided in the same proportions.
     """
-    base = Recipe(edges=(24,), split=SPLITS["han2020"], every=_DAY, visits=False)
+    base = TASK_RECIPE
     rows: list[Row] = []
     for task in PUBLISHED:
         place = arena(log, replace(base, task=task), plan, told, task)
-        for entrant in some(TASKS, plan.models):
+        for entrant in some(entrants, plan.models):
             rows += place.figures(entrant, partial(_task_rows, entrant, task))
     split = {name: str(each) for name, each in asdict(base.split).items()}
     return {
