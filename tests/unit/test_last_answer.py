@@ -36,6 +36,7 @@ from salticus.types import (
     Outcomes,
     Pages,
     Plan,
+    Status,
     Survival,
     Value,
     instant,
@@ -171,19 +172,36 @@ def test_search_desk_fresh_and_why_give_one_answer(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def failed(at: Any, times: int) -> Outcomes:
+    """So many visits of the second page in a row that were not answered, the last at that time."""
+    when = at - np.arange(times)[::-1] * np.timedelta64(1, "m")
+    status = np.full(times, Status.TIMEOUT, dtype=np.int8)
+    page = np.full(times, blank_pages(2).ids[1])
+    return Outcomes.known(page=page, at=when, status=status)
+
+
 @given(st.floats(0.01, 30.0), st.floats(0.01, 30.0), st.floats(0.05, 5.0), st.floats(0.01, 3.0))
-def test_a_silent_page_is_never_worth_more_than_one_that_answers(
+def test_a_silent_page_is_worth_less_with_every_failure(
     silent: float, waited: float, shape: float, rate: float
 ) -> None:
-    """Both were visited at the same time; the one has not answered for so many days before."""
+    """Both were visited at the same time; the one has not answered for so many days before. At
+    first a failure may be chance; after many the page waits as long again as it was silent."""
     visit = instant(START) - np.timedelta64(int(waited * 86_400e6), "us")
     answer = visit - np.timedelta64(int(silent * 86_400e6), "us")
     curves = GammaSurvival(np.full(2, shape), np.full(2, shape / rate))
     pages = replace(blank_pages(2).answered(np.array([visit, answer])), survival=curves)
+    unvisited, _ = Leap().worth(pages)
     pages = replace(pages, last_visit=np.full(2, visit))
-    worth, alone = Leap().worth(pages)
-    assert worth[1] <= worth[0] * (1 + 1e-6) + 1e-12
-    assert alone[1] <= alone[0] * (1 + 1e-6) + 1e-12
+    before = unvisited[1]
+    for times in (1, 2, 4, 8):
+        leap = Leap()
+        leap.learn(failed(visit, times))
+        worth, alone = leap.worth(pages)
+        assert worth[1] <= before * (1 + 1e-9)
+        before = worth[1]
+    leap.learn(failed(visit, 1000))
+    hope = pages.answering(instant(START))[1] + 0.002
+    assert leap.worth(pages)[0][1] <= unvisited[1] * hope + 1e-9, "nothing but patience is left"
     chance = pages.answering(instant(START))
     assert chance[0] == 1.0
     assert 0.0 < chance[1] < 1.0
@@ -201,6 +219,8 @@ def test_a_page_that_never_answered_is_outdated_and_is_not_taken_for_new() -> No
     pages = replace(blank_pages(3), last_visit=visits, last_answer=answers, added=added)
     pages = replace(pages, survival=GammaSurvival(np.ones(3), np.ones(3)))
     assert pages.outdated(start)[:2].tolist() == [1.0, 1.0]
-    worth, _ = Leap().worth(pages)
+    leap = Leap()
+    leap.learn(failed(visits[1], 8))
+    worth, _ = leap.worth(pages)
     assert worth[0] > worth[2], "a new page comes before one that was just read"
     assert worth[1] < worth[2], "one that has been tried in vain does not"

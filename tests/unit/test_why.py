@@ -285,8 +285,8 @@ def test_without_a_price_the_policy_itself_is_foreseen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "binds", "causes"),
     [
-        ("fast", "none", {"price"}),
-        ("read", "price", {"price"}),
+        ("fast", "price", {"price"}),
+        ("read", "none", {"price"}),
         ("steady", "price", {"price"}),
         ("unread", "price", {"explore", None}),
         ("unimportant", "price", {"explore", None}),

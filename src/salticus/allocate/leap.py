@@ -9,14 +9,15 @@ from datetime import timedelta
 import numpy as np
 
 from salticus.allocate.base import Policy, known
+from salticus.allocate.failures import Failures
 from salticus.allocate.finding import page_worth, source_worth, unseen_for, untried
 from salticus.allocate.rates import rows_by_host
 from salticus.allocate.share import first, in_turn, ranked
 from salticus.errors import ConfigError
-from salticus.types import Answering, Pages, Prospects, Survival, Tick, Valued
+from salticus.types import Answering, Outcomes, Pages, Prospects, Survival, Tick, Valued
 from salticus.types.arrays import DAY, NEVER, Bools, Floats, Ints, instant
 from salticus.types.compiled import compiled
-from salticus.types.state import State
+from salticus.types.state import State, part_of
 
 _DAY_US = int(DAY.astype(np.int64))
 _NEVER = int(NEVER.astype(np.int64))
@@ -40,7 +41,7 @@ class Leap(Policy):
 
     A page that was never visited is worth as much as one whose copy is a year old: nearly all that
     a visit can ever buy, μ∫S, and so it comes before pages that are read as often. After a failed
-    visit V counts by the chance of an answer (`Pages.answering`). Pages that nobody reads share
+    visit V counts by the chance of an answer (`Failures`). Pages that nobody reads share
     what is left by V without demand. In case estimates are wrong, a set of `few` of all pages (1 %)
     gets no more than about the share `most` of the visits: that much goes, at most, to the few /
     most visited last.
@@ -77,6 +78,7 @@ class Leap(Policy):
         self.few = few
         self.most = most
         self.finding = finding
+        self.failures_ = Failures()
         self.pace_ = np.nan  # visits a tick, on average
         self.price_, self.unread_price_ = np.nan, np.nan  # not known yet
         self.owed_ = (0.0, np.nan)  # of a fixed split, to known pages, after the tick of a number
@@ -90,6 +92,9 @@ class Leap(Policy):
         if pages.prospects is not None:
             return self._with_new(pages, pages.prospects, visits)
         return self._refreshing(pages, visits)
+
+    def learn(self, outcomes: Outcomes) -> None:
+        self.failures_.learn(outcomes)
 
     def pace(self, per_tick: float) -> None:
         """A tick may count on so many visits."""
@@ -230,7 +235,8 @@ class Leap(Policy):
             alone *= pages.survival.answers
         else:
             failed = np.flatnonzero(pages.last_visit > since)  # all others answer for certain
-            alone[failed] *= pages.answering(now, failed)
+            if len(failed):
+                alone[failed] *= self.failures_.answering(pages, now, failed)
         cost = known("cost", pages.cost, pages.ids)
         worth = alone * (demand / cost)
         if pages.prospects is not None:
@@ -265,6 +271,7 @@ class Leap(Policy):
             "each": np.array(self._each),
             "owed": np.array(self.owed_),
             "days": np.array(self.days_),
+            **{f"failures_{name}": column for name, column in self.failures_.state().items()},
         }
 
     def restore(self, state: State) -> None:
@@ -273,6 +280,8 @@ class Leap(Policy):
         self.days_ = float(state.get("days", math.inf))
         owed, number = state.get("owed", np.array(self.owed_)).tolist()
         self.owed_ = owed, number
+        if "failures_ids" in state:  # an older crawl did not count them
+            self.failures_.restore(part_of(state, "failures_"))
 
 
 def _burden(pages: Pages, prospects: Prospects, price: float) -> Floats:
