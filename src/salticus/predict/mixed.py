@@ -74,7 +74,7 @@ class Mixed(Rhythm):
 
     def blend(self, curves: RhythmSurvival, ids: Ints) -> RhythmSurvival:
         """The curves of pages (ids ascending), the rhythm's where nothing was told."""
-        row, told = places(self.told_.ids, ids)
+        row, told = self.told_.places(ids)
         if not told.any():
             return curves
         a, b, level = curves.a.copy(), curves.b.copy(), curves.rates().copy()

@@ -44,7 +44,8 @@ class Pooled:
         """Have a row with its groups for each page; once a day, work the priors out again."""
         rows = self.pages_.rows(pages.ids)
         if (self.pages_["merchant"][rows] == _UNMET).any():
-            for name, codes in (("merchant", pages.merchant), ("category", pages.category)):
+            category = pages.category.astype(np.int64)
+            for name, codes in (("merchant", pages.merchant), ("category", category)):
                 self.pages_[name][rows] = self._numbers(name, codes, self.pages_[name][rows])
             self.fitted_ = -np.inf
         day = float(instant(now).astype(np.int64)) / DAY_US

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from salticus.types import Floats, Ints, distinct
+from salticus.types import Bools, Floats, Ints, distinct
 from salticus.types.state import State, places
 
 
@@ -31,9 +31,7 @@ class Roster:
 
     def rows(self, ids: Ints) -> Ints:
         """The row of each id, a new one if need be: rows of others may move then."""
-        if self.holds(ids):
-            return np.arange(len(ids))
-        rows, known = places(self.ids, ids)
+        rows, known = self.places(ids)
         if known.all():
             return rows
         new = distinct(ids[~known])
@@ -43,11 +41,17 @@ class Roster:
             self.columns[name] = np.insert(column, at, self.defaults[name])
         return np.searchsorted(self.ids, ids)
 
+    def places(self, ids: Ints) -> tuple[Ints, Bools]:
+        """The row of each id, and whether it has one."""
+        if self.holds(ids):
+            return np.arange(len(ids)), np.ones(len(ids), dtype=np.bool_)
+        return places(self.ids, ids)
+
     def get(self, name: str, ids: Ints) -> Floats:
         """The number of each id; the default where none is kept."""
         if not len(self.ids):
             return np.full(len(ids), self.defaults[name])
-        rows, known = places(self.ids, ids)
+        rows, known = self.places(ids)
         return np.where(known, self.columns[name][rows], self.defaults[name])
 
     def keep(self, ids: Ints) -> None:
@@ -57,8 +61,10 @@ class Roster:
         self.ids = ids
 
     def holds(self, ids: Ints) -> bool:
-        """Whether these are all pages, in the order of the rows."""
-        return ids is self.ids or np.array_equal(ids, self.ids)
+        """Whether these are all pages, in the order of the rows; they are kept once then."""
+        if ids is not self.ids and np.array_equal(ids, self.ids):
+            self.ids = ids
+        return ids is self.ids
 
     def state(self) -> State:
         return {"ids": self.ids, **self.columns}
