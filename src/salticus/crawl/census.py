@@ -121,7 +121,8 @@ class Census:
         """Let models say how often pages will be clicked and shown."""
         if self._table is None:
             return
-        table, some = self._table, np.flatnonzero(self._table.kind != _SOURCE)
+        table, pages = self._table, self._table.kind != _SOURCE
+        some = slice(None) if pages.all() else np.flatnonzero(pages)  # no copy of all of them
         columns = table.ids[some], table.added[some], table.demand[some]
         for which, served in enumerate((self.clicks, self.impressions)):
             if served is not None:

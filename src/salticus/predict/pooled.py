@@ -15,7 +15,7 @@ from salticus.types import Floats, Ints, Outcomes, Pages, Survival, distinct, in
 from salticus.types.dates import DAY_US
 from salticus.types.state import State, places
 
-_UNMET = -2.0
+_UNMET = np.int32(-2)
 _PAGES = 10.0  # pages that it takes to believe a group more than what it is part of
 _CHANGES = 0.5  # what a group is given of its parent's, so that no mean is 0
 _SHAPES = (0.05, 5.0)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from salticus.types import Bools, Floats, Ints, distinct
+import numpy as np
+from numpy.typing import NDArray
+
+from salticus.types import Bools, Ints, distinct
 from salticus.types.state import State, places
 
 
 class Roster:
     """Several numbers a page, in rows that are ordered by id; pages come, and stay until `keep`.
+    They are kept as what their defaults are: floats, or integers of some width.
 
     >>> roster = Roster(rate=0.5)
     >>> roster.rows(np.array([7, 3, 7]))
@@ -18,12 +22,13 @@ class Roster:
     array([0.5, 0.5])
     """
 
-    def __init__(self, **defaults: float) -> None:
+    def __init__(self, **defaults: float | np.generic) -> None:
         self.defaults = defaults
         self.ids: Ints = np.empty(0, dtype=np.int64)
-        self.columns: dict[str, Floats] = {name: np.empty(0) for name in defaults}
+        kinds = {name: np.asarray(default).dtype for name, default in defaults.items()}
+        self.columns: dict[str, NDArray[Any]] = {n: np.empty(0, kind) for n, kind in kinds.items()}
 
-    def __getitem__(self, name: str) -> Floats:
+    def __getitem__(self, name: str) -> NDArray[Any]:
         return self.columns[name]
 
     def __len__(self) -> int:
@@ -47,7 +52,7 @@ class Roster:
             return np.arange(len(ids)), np.ones(len(ids), dtype=np.bool_)
         return places(self.ids, ids)
 
-    def get(self, name: str, ids: Ints) -> Floats:
+    def get(self, name: str, ids: Ints) -> NDArray[Any]:
         """The number of each id; the default where none is kept."""
         if not len(self.ids):
             return np.full(len(ids), self.defaults[name])
@@ -71,4 +76,4 @@ class Roster:
 
     def restore(self, state: State) -> None:
         self.ids = state["ids"]
-        self.columns = {name: state[name].copy() for name in self.defaults}
+        self.columns = {name: state[name].astype(c.dtype) for name, c in self.columns.items()}
