@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from salticus.allocate.base import ByHost, Policy
 from salticus.types import Bools, Floats, Ints, Pages, instant
+from salticus.types.arrays import cut
 from salticus.types.state import covered, later, rank_within
 
 
@@ -90,8 +93,40 @@ def within_capacity(policy: Policy, pages: Pages, visits: float, taken: Ints) ->
 
 
 def _only(pages: Pages, rows: Bools) -> Pages:
-    """The given rows; no copy if they are all."""
-    return pages if rows.all() else pages.take(rows)
+    """The given rows, to look at while the pages are as they are; no copy if they are all."""
+    return pages if rows.all() else _Glance.of(pages, rows)
+
+
+class _Glance(Pages):
+    """Rows of other pages, each column cut when it is first looked at: to copy those that nobody
+    looks at would be the largest part of a plan."""
+
+    _pages: Pages
+    _rows: Bools
+    _many: int
+    _cut: dict[int, NDArray[Any]]  # by the column, as a host may be a merchant, too
+
+    @classmethod
+    def of(cls, pages: Pages, rows: Bools) -> Pages:
+        self, kept = object.__new__(cls), np.flatnonzero(rows)
+        own: dict[str, Any] = {"_pages": pages, "_rows": rows.copy(), "_many": len(kept)}
+        for name in ("survival", "prospects"):
+            part = getattr(pages, name)
+            own[name] = None if part is None else part.take(kept)
+        self.__dict__.update(own, tick=pages.tick, capacity=pages.capacity, _cut={})
+        return self
+
+    def __len__(self) -> int:
+        return len(self.ids) if "ids" in self.__dict__ else self._many
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        if name.startswith("_") or name not in self.columns():
+            raise AttributeError(name)
+        column = getattr(self._pages, name)
+        if id(column) not in self._cut:
+            self._cut[id(column)] = cut(column, np.flatnonzero(self._rows))
+        self.__dict__[name] = self._cut[id(column)]
+        return self._cut[id(column)]
 
 
 def _locally(policy: Policy, pages: Pages, room: Floats) -> Floats:

@@ -121,7 +121,8 @@ class Census:
         """Let models say how often pages will be clicked and shown."""
         if self._table is None:
             return
-        table, some = self._table, np.flatnonzero(self._table.kind != _SOURCE)
+        table, pages = self._table, self._table.kind != _SOURCE
+        some = slice(None) if pages.all() else np.flatnonzero(pages)  # no copy of all of them
         columns = table.ids[some], table.added[some], table.demand[some]
         for which, served in enumerate((self.clicks, self.impressions)):
             if served is not None:
@@ -150,7 +151,9 @@ class Census:
         """The table with these pages in place of what was known of them, their hosts and rules."""
         old = edited.ids[:0] if self._table is None else self._table.ids
         table = edited if self._table is None else _merge(self._table, edited)
-        rules = _placed(table.ids, (old, self._rule), (edited.ids, rule))
+        rules = np.broadcast_to(np.int64(-1), len(table.ids))  # no memory where there are none
+        if self.numbered:
+            rules = _placed(table.ids, (old, self._rule), (edited.ids, rule))
         return table, self._numbers(table.host), rules
 
     def pages(self, tick: Tick, capacity: Callable[[str], float]) -> Pages:
@@ -224,7 +227,7 @@ class Census:
             kind=table.kind,
             rule=rule,
             merchant=self._host,
-            category=table.kind.astype(np.int64),  # articles do not change as their sources do
+            category=table.kind,  # articles do not change as their sources do
             added=table.added,
             last_visit=table.last_visit,
             last_answer=table.last_answer,

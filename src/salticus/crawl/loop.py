@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TypeVar
 
 from salticus.crawl.parts import Learner, Lessons, Parts
 from salticus.crawl.plan import Decision, apply, decide, hurry, keep, meet
-from salticus.crawl.snapshot import Snapshot, recover
+from salticus.crawl.snapshot import Snapshot, T, recover, tidily
 from salticus.crawl.world import UrgentWorld, World, costs_of
 from salticus.freshness.note import Gauging
 from salticus.schedule.ticks import FOREVER
 from salticus.types import Outcomes, Pages, Plan, Tick
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -55,15 +52,16 @@ class Loop:
             await self.aside(self.study)  # which models of demand look at
             pages = await self.world.pages(tick)
             await self.parts.panel.refresh()
-            decision = await self.aside(lambda: self.decide(pages))
+            met = await self.aside(lambda: meet(self.parts, pages))
+            decision = await self.aside(lambda: self.decide(met))
             apply(self.parts, decision)
-            self.pages = decision.pages
+            self.pages = replace(decision.pages)  # without what was worked out for the plan alone
         await self.gauge.note(decision.gauge)
         return decision.plan
 
     def decide(self, pages: Pages) -> Decision:
-        """Meet the pages, and decide what the tick is to do."""
-        decision = decide(self.parts, meet(self.parts, pages), gauged=self.gauge.keeper is not None)
+        """Decide what the tick of pages that were met is to do."""
+        decision = decide(self.parts, pages, gauged=self.gauge.keeper is not None)
         keep(self.parts, decision)
         return decision
 
@@ -102,7 +100,7 @@ class Loop:
 
     async def aside(self, work: Callable[[], T]) -> T:
         """Do work that takes long, in a thread if there is to be one."""
-        return await asyncio.to_thread(work) if self.threaded else work()
+        return await asyncio.to_thread(tidily, work) if self.threaded else work()
 
     def stop(self) -> None:
         """Start no more visits; those in flight end, and the run with them."""

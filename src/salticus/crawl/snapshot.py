@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
 from datetime import datetime
+from typing import TypeVar
 
 import numpy as np
 
@@ -29,6 +30,8 @@ _TRUSTING = {
     "impressions": ("impression", "pooled_trust_"),
 }
 """The parts that trust models: of which task, and the names of what they keep of it."""
+
+T = TypeVar("T")
 
 _MMAP_THRESHOLD = -3  # in malloc.h
 
@@ -118,6 +121,13 @@ def give_back() -> None:
     quarter of a gigabyte, which the snapshot would else come on top of."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def tidily(work: Callable[[], T]) -> T:
+    """Do work and give back what it has freed, which the next would else come on top of."""
+    found = work()
+    give_back()
+    return found
 
 
 def set_apart() -> None:

@@ -19,7 +19,7 @@ from salticus.predict.rhythm import Rhythm, RhythmSurvival
 from salticus.predict.roster import Roster
 from salticus.predict.spans import Spans, answered
 from salticus.predict.trust import GRID, Trust, some_of
-from salticus.types import Floats, Ints, Outcomes
+from salticus.types import Floats, Ints, Ints32, Outcomes
 from salticus.types.dates import HOUR_US
 from salticus.types.state import Remembers, State, part_of, places
 
@@ -36,7 +36,7 @@ class GammaForecast(NamedTuple):
     a: Floats
     b: Floats
     level: Floats
-    known: Floats
+    known: Ints32
 
 
 class Mixed(Rhythm):
@@ -55,8 +55,8 @@ class Mixed(Rhythm):
     def __init__(self, **history: Any) -> None:
         super().__init__(**history)
         self.trust_ = Trust()
-        self.told_ = Roster(shape=1.0, days=1.0, level=np.nan, known=0.0)
-        self.answers_ = Roster(spans=0.0)
+        self.told_ = Roster(shape=1.0, days=1.0, level=np.nan, known=np.int32(0))
+        self.answers_ = Roster(spans=np.int32(0))
 
     def take_up(self, curves: RhythmSurvival, ids: Ints, hazards: Floats, hours: Ints) -> None:
         """What a model says of pages (ids ascending): its hazards in the stretches that end so
@@ -74,7 +74,7 @@ class Mixed(Rhythm):
 
     def blend(self, curves: RhythmSurvival, ids: Ints) -> RhythmSurvival:
         """The curves of pages (ids ascending), the rhythm's where nothing was told."""
-        row, told = places(self.told_.ids, ids)
+        row, told = self.told_.places(ids)
         if not told.any():
             return curves
         a, b, level = curves.a.copy(), curves.b.copy(), curves.rates().copy()
@@ -92,7 +92,7 @@ class Mixed(Rhythm):
         if len(spans):
             self._weigh(spans)
             rows = self.answers_.rows(spans.page)
-            np.add.at(self.answers_["spans"], rows, 1.0)
+            np.add.at(self.answers_["spans"], rows, 1)
         super().learn(outcomes)
 
     def _weigh(self, spans: Spans) -> None:

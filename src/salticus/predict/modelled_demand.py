@@ -15,7 +15,7 @@ from salticus.models.traits import Traits
 from salticus.predict.demand import PooledDemand, rate_of
 from salticus.predict.followed import Followed
 from salticus.predict.roster import Roster
-from salticus.types import Counts, Floats, Ints, instant
+from salticus.types import Counts, Floats, Ints, Ints32, instant
 from salticus.types.coins import coins
 from salticus.types.dates import DAY_US, HOUR_US
 from salticus.types.state import State, part_of, places
@@ -40,7 +40,7 @@ class _Said(NamedTuple):
     ids: Ints
     counts: Floats
     model: Floats
-    known: Ints
+    known: Ints32
     came: Floats
 
 
@@ -94,7 +94,7 @@ class ModelledDemand:
 
     def _forget(self) -> None:
         """Of no page has the model said anything yet."""
-        self._told = Roster(chance=np.nan, hour=0.0, answered=0.0)
+        self._told = Roster(chance=np.nan, hour=np.int32(0), answered=np.bool_(False))
         self._hour = -1  # of the last question
 
     def _edges(self, saved: Saved) -> tuple[int, ...]:
@@ -118,7 +118,9 @@ class ModelledDemand:
         self._weigh(day)
         counts, known = counted()
         model = self._rates(ids)
-        self._said.append(_Said(day, ids, counts, model, known, np.zeros(len(ids))))
+        self._said.append(
+            _Said(day, ids, counts, model, known.astype(np.int32), np.zeros(len(ids)))
+        )
 
     def ask(self, ids: Ints, hour: int) -> None:
         """Ask the model about pages (ascending) of which it has said nothing for a day."""
@@ -131,7 +133,7 @@ class ModelledDemand:
         told = self._told.rows(ids)
         answered = following.answered()[row] >= 0
         due = np.isnan(self._told["chance"][told]) | (hour - self._told["hour"][told] >= _DAY_H)
-        due |= answered & (self._told["answered"][told] == 0)
+        due |= answered & ~self._told["answered"][told]
         some = np.flatnonzero(due)
         for start in range(0, len(some), _ASKED):
             part = some[start : start + _ASKED]
@@ -166,7 +168,8 @@ class ModelledDemand:
             del self._said[0]
             if self._counted > said.day and today - said.day <= _LATE:
                 end = np.datetime64((said.day + 1) * DAY_US, "us")
-                self.pooled_.learn((said.counts, said.model), said.came, said.known, end)
+                known = said.known.astype(np.int64)
+                self.pooled_.learn((said.counts, said.model), said.came, known, end)
 
     # -------------------------------------------------------------------------------- its answers
 

@@ -90,7 +90,7 @@ class Naive(PointRates):
     recovers = ()
 
     def estimate(self, rows: Ints) -> Floats:
-        return self.pages_["changes"][rows] / self.pages_["days"][rows]
+        return np.asarray(self.pages_["changes"][rows] / self.pages_["days"][rows])
 
 
 class BiasReduced(PointRates):

@@ -15,7 +15,7 @@ from salticus.types import Floats, Ints, Outcomes, Pages, Survival, distinct, in
 from salticus.types.dates import DAY_US
 from salticus.types.state import State, places
 
-_UNMET = -2.0
+_UNMET = np.int32(-2)
 _PAGES = 10.0  # pages that it takes to believe a group more than what it is part of
 _CHANGES = 0.5  # what a group is given of its parent's, so that no mean is 0
 _SHAPES = (0.05, 5.0)
@@ -44,7 +44,8 @@ class Pooled:
         """Have a row with its groups for each page; once a day, work the priors out again."""
         rows = self.pages_.rows(pages.ids)
         if (self.pages_["merchant"][rows] == _UNMET).any():
-            for name, codes in (("merchant", pages.merchant), ("category", pages.category)):
+            category = pages.category.astype(np.int64)
+            for name, codes in (("merchant", pages.merchant), ("category", category)):
                 self.pages_[name][rows] = self._numbers(name, codes, self.pages_[name][rows])
             self.fitted_ = -np.inf
         day = float(instant(now).astype(np.int64)) / DAY_US

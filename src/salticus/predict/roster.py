@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from salticus.types import Floats, Ints, distinct
+import numpy as np
+from numpy.typing import NDArray
+
+from salticus.types import Bools, Ints, distinct
 from salticus.types.state import State, places
 
 
 class Roster:
     """Several numbers a page, in rows that are ordered by id; pages come, and stay until `keep`.
+    They are kept as what their defaults are: floats, or integers of some width.
 
     >>> roster = Roster(rate=0.5)
     >>> roster.rows(np.array([7, 3, 7]))
@@ -18,12 +22,13 @@ class Roster:
     array([0.5, 0.5])
     """
 
-    def __init__(self, **defaults: float) -> None:
+    def __init__(self, **defaults: float | np.generic) -> None:
         self.defaults = defaults
         self.ids: Ints = np.empty(0, dtype=np.int64)
-        self.columns: dict[str, Floats] = {name: np.empty(0) for name in defaults}
+        kinds = {name: np.asarray(default).dtype for name, default in defaults.items()}
+        self.columns: dict[str, NDArray[Any]] = {n: np.empty(0, kind) for n, kind in kinds.items()}
 
-    def __getitem__(self, name: str) -> Floats:
+    def __getitem__(self, name: str) -> NDArray[Any]:
         return self.columns[name]
 
     def __len__(self) -> int:
@@ -31,9 +36,7 @@ class Roster:
 
     def rows(self, ids: Ints) -> Ints:
         """The row of each id, a new one if need be: rows of others may move then."""
-        if self.holds(ids):
-            return np.arange(len(ids))
-        rows, known = places(self.ids, ids)
+        rows, known = self.places(ids)
         if known.all():
             return rows
         new = distinct(ids[~known])
@@ -43,11 +46,17 @@ class Roster:
             self.columns[name] = np.insert(column, at, self.defaults[name])
         return np.searchsorted(self.ids, ids)
 
-    def get(self, name: str, ids: Ints) -> Floats:
+    def places(self, ids: Ints) -> tuple[Ints, Bools]:
+        """The row of each id, and whether it has one."""
+        if self.holds(ids):
+            return np.arange(len(ids)), np.ones(len(ids), dtype=np.bool_)
+        return places(self.ids, ids)
+
+    def get(self, name: str, ids: Ints) -> NDArray[Any]:
         """The number of each id; the default where none is kept."""
         if not len(self.ids):
             return np.full(len(ids), self.defaults[name])
-        rows, known = places(self.ids, ids)
+        rows, known = self.places(ids)
         return np.where(known, self.columns[name][rows], self.defaults[name])
 
     def keep(self, ids: Ints) -> None:
@@ -57,12 +66,14 @@ class Roster:
         self.ids = ids
 
     def holds(self, ids: Ints) -> bool:
-        """Whether these are all pages, in the order of the rows."""
-        return ids is self.ids or np.array_equal(ids, self.ids)
+        """Whether these are all pages, in the order of the rows; they are kept once then."""
+        if ids is not self.ids and np.array_equal(ids, self.ids):
+            self.ids = ids
+        return ids is self.ids
 
     def state(self) -> State:
         return {"ids": self.ids, **self.columns}
 
     def restore(self, state: State) -> None:
         self.ids = state["ids"]
-        self.columns = {name: state[name].copy() for name in self.defaults}
+        self.columns = {name: state[name].astype(c.dtype) for name, c in self.columns.items()}

@@ -72,7 +72,7 @@ class Pages:
     kind: Codes
     rule: Ints
     merchant: Ints
-    category: Ints
+    category: Ints | Codes
     added: Times
     last_visit: Times
     last_answer: Times
