@@ -30,7 +30,7 @@ table {{ border-collapse: collapse; margin: 10px 0; font-size: 14px; }}
 th, td {{ padding: 3px 14px 3px 0; border-bottom: 1px solid #e5e5e5; text-align: left; }}
 th {{ font-weight: 600; color: #444; vertical-align: bottom; }}
 .number {{ text-align: right; font-variant-numeric: tabular-nums; }}
-td {{ overflow-wrap: anywhere; }}
+td {{ max-width: 640px; overflow-wrap: break-word; }}
 code {{ font: 13px ui-monospace, Consolas, monospace; }}
 figure {{ margin: 12px 0; overflow-x: auto; }}
 figcaption {{ color: #555; font-size: 14px; max-width: 860px; }}
