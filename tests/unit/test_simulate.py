@@ -146,6 +146,8 @@ def test_spans_that_are_not_given_fit_the_log(shop: Log) -> None:
 def test_bad_rules_are_refused(shop: Log, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--observe"):
         set_stage(shop, replace(RULES, observe="some"))
+    with pytest.raises(ConfigError, match="--frozen: .*--observe own or partial"):
+        set_stage(shop, replace(RULES, observe="full", frozen=True))
     with pytest.raises(ConfigError, match="1 or more"):
         set_stage(shop, replace(RULES, runs=-1))
     log = poisson_log(tmp_path / "p", np.ones(3), 10)

@@ -176,6 +176,11 @@ def _check(log: Log, rules: SimulationSettings) -> None:
         raise ConfigError(f"--observe is {', '.join(OBSERVE)}, not {rules.observe!r}")
     if rules.observe in ("partial", "logged") and not log.has("visits"):
         raise InputError(f"{log.path('visits')}: no such file; --observe {rules.observe} needs it")
+    if rules.frozen and rules.observe in ("full", "logged"):
+        raise ConfigError(
+            f"--frozen: estimates that learn the log day by day (--observe {rules.observe}) cannot "
+            "stop; use --observe own or partial"
+        )
     if rules.copies == "logged" and rules.observe != "partial":
         raise ConfigError("--copies logged: add --observe partial, or there are none to be had")
     if rules.delay is not None and rules.delay <= timedelta(0):
