@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, ClassVar, Self
@@ -95,7 +96,6 @@ class DeepModel:
     def logits(self, inputs: Inputs, metadata: Metadata) -> Floats:
         self._check(inputs, metadata)
         answer = np.empty((len(inputs), self.layout.outputs))
-        front, table, starts = self._first_layer()
 
         def score(low: int) -> None:
             rows = slice(low, min(len(inputs), low + _CHUNK))
@@ -103,7 +103,9 @@ class DeepModel:
             _add_codes(level, table, self._codes(inputs, rows, metadata) + starts)
             answer[rows] = self._climb(level)
 
-        on_all_cores(score, range(0, len(inputs), _CHUNK))
+        with one_core_a_product():
+            front, table, starts = self._first_layer()
+            on_all_cores(score, range(0, len(inputs), _CHUNK))
         return answer
 
     def settings(self) -> dict[str, Any]:
@@ -219,15 +221,22 @@ class SequenceModel(DeepModel):
         return level[:, 0]
 
 
+def one_core_a_product() -> AbstractContextManager[Any]:
+    """Within, each matrix product has one core: small ones lose by being spread, and the threads
+    that helped with one wait busily for the next, on cores that others need."""
+    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limit
+
+
 def on_all_cores(work: Callable[[int], None], parts: Sequence[int]) -> None:
-    """Do the work of all parts, each on one core: products so small lose by being spread."""
+    """Do the work of all parts, each on one core."""
     known = hasattr(os, "sched_getaffinity")  # not everywhere
     cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
     if len(parts) < 2 * cores:
         for part in parts:
             work(part)
         return
-    with _controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(cores) as pool:
+    with ThreadPoolExecutor(cores) as pool:
         list(pool.map(work, parts))
 
 
