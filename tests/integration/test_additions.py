@@ -200,11 +200,12 @@ def test_a_predictor_that_reads_other_pages(tmp_path: Path) -> None:
             predictor = f"{written(tmp_path, PREDICTOR)}:Neighbours"
             config = settings(tmp_path, mall, predictor=predictor, policy="leap", budget="200%")
             loop = await crawled(config, mall, days=3)
-            assert loop.pages is not None
-            assert loop.pages.survival is not None
-            rates = loop.pages.survival.rates()
+            pages = loop.parts.insta.pages_
+            assert pages is not None
+            assert pages.survival is not None
+            rates = pages.survival.rates()
             async with stored(config) as store:
-                hosts = [host or "" for host in store.facts(loop.pages.ids)["host"]]
+                hosts = [host or "" for host in store.facts(pages.ids)["host"]]
                 told = [chance for _, _, chance in visits(store)]
             return list(zip(hosts, rates.tolist(), strict=True)), told
 
@@ -224,9 +225,10 @@ def test_a_proposer_of_visits(tmp_path: Path) -> None:
             proposer = f"{written(tmp_path, PROPOSER)}:Favourite"
             config = settings(tmp_path, mall, proposers=[proposer])
             loop = await crawled(config, mall, days=1)
-            assert loop.pages is not None
+            pages = loop.parts.insta.pages_
+            assert pages is not None
             async with stored(config) as store:
-                return int(loop.pages.ids[0]), list(visits(store))
+                return int(pages.ids[0]), list(visits(store))
 
     favourite, made = asyncio.run(main())
     drawn = [page for page, purpose, _ in made if purpose == "discover"]

@@ -60,23 +60,27 @@ class Insta:
         self.number_ = 0  # of the last request
         self.latest_ = 0  # number of the last visit that was sent
         self._purse: Times = np.empty(0, dtype="M8[us]")
-        self._pages: Pages | None = None
+        self.pages_: Pages | None = None  # of the tick, as they are by now
 
     def draw(self, pages: Pages, grant: Grant, tick: Tick) -> Draw:
         """Nothing yet: a share of the visits, for clicks that may come."""
         return replace(Draw.sure(np.empty(0, dtype=np.int64)), reserve=self.share)
 
     def open(self, pages: Pages, purse: Times) -> None:
-        """Begin a tick with these pages and visits: when each may start, in order."""
+        """Begin a tick with these pages and visits: when each may start, in order. What readers
+        want of pages is not kept: whoever clicks has told."""
         last, answer = pages.last_visit.copy(), pages.last_answer.copy()
-        self._pages, self._purse = replace(pages, last_visit=last, last_answer=answer), purse
+        unasked = np.broadcast_to(np.nan, len(pages))
+        pages = replace(pages, last_visit=last, last_answer=answer)
+        self.pages_ = replace(pages, demand=unasked, impressions=unasked)
+        self._purse = purse
 
     def ask(self, clicked: Ints, now: Instant) -> tuple[list[Request], Plan]:
         """What becomes of clicks on pages, in the order in which they came; the visits to make.
 
         A click on a page that is not known, or not to be visited, is no request.
         """
-        if (pages := self._pages) is None:  # nothing was planned yet
+        if (pages := self.pages_) is None:  # nothing was planned yet
             no_tick = Tick(0, moment(now), moment(now))
             return [], self._plan(clicked[:0], no_tick, now, np.empty(0))
         rows, known = places(pages.ids, clicked)
@@ -99,19 +103,19 @@ class Insta:
         """The chance that copies are out of date which were answered at these times, by the curves
         of this tick; NaN for pages that are not in it."""
         chance = np.where(np.isnat(answered), 1.0, np.nan)
-        if self._pages is not None:
-            rows, known = places(self._pages.ids, pages)
-            here = replace(self._pages.take(rows[known]), last_answer=answered[known])
+        if self.pages_ is not None:
+            rows, known = places(self.pages_.ids, pages)
+            here = replace(self.pages_.take(rows[known]), last_answer=answered[known])
             chance[known] = here.outdated(now)
         return chance
 
     def learn(self, outcomes: Outcomes) -> None:
         """The pages that were visited meanwhile are as new, if they answered."""
-        if self._pages is not None:
-            rows, known = places(self._pages.ids, outcomes.page)
+        if self.pages_ is not None:
+            rows, known = places(self.pages_.ids, outcomes.page)
             made, answered = known & outcomes.made, known & outcomes.answered
-            self._pages.last_visit[rows[made]] = outcomes.at[made]
-            self._pages.last_answer[rows[answered]] = outcomes.at[answered]
+            self.pages_.last_visit[rows[made]] = outcomes.at[made]
+            self.pages_.last_answer[rows[answered]] = outcomes.at[answered]
 
     def made(self, visits: Ints) -> None:
         """Visits with these numbers were sent, by whomever; those to come get higher ones."""

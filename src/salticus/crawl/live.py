@@ -19,6 +19,7 @@ from salticus.crawl.alerts import Watch
 from salticus.crawl.finders import make_census
 from salticus.crawl.journal import Journal, patience
 from salticus.crawl.opening import cost_of
+from salticus.crawl.snapshot import tidily
 from salticus.crawl.world import Asks
 from salticus.errors import ExtractError
 from salticus.extract.base import Content
@@ -94,7 +95,7 @@ class Live:
         seconds = (tick.end - tick.start).total_seconds() / self.clock.speed
         now = self.clock.wall()
         room = {name: self.fetcher.capacity(name, now, seconds) for name in self.census.hosts}
-        await asyncio.to_thread(self.census.foretell, tick.start)
+        await asyncio.to_thread(tidily, lambda: self.census.foretell(tick.start))
         pages = await asyncio.to_thread(self.census.pages, tick, room.__getitem__)
         await self._weigh(pages)
         if self.looks_over is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from salticus.crawl.parts import Learner, Lessons, Parts
@@ -29,7 +29,6 @@ class Loop:
     threaded: bool = False
     lessons: Lessons = field(default_factory=Lessons)
     door: asyncio.Lock = field(default_factory=asyncio.Lock)
-    pages: Pages | None = None  # of the tick that was planned last
 
     async def run(self, until: datetime = FOREVER, *, once: bool = False) -> None:
         """Crawl until world time `until`, until stopped, or for one tick."""
@@ -55,7 +54,6 @@ class Loop:
             met = await self.aside(lambda: meet(self.parts, pages))
             decision = await self.aside(lambda: self.decide(met))
             apply(self.parts, decision)
-            self.pages = replace(decision.pages)  # without what was worked out for the plan alone
         await self.gauge.note(decision.gauge)
         return decision.plan
 
@@ -64,6 +62,11 @@ class Loop:
         decision = decide(self.parts, pages, gauged=self.gauge.keeper is not None)
         keep(self.parts, decision)
         return decision
+
+    @property
+    def planned(self) -> bool:
+        """Whether a tick was planned, so that urgent visits can be judged."""
+        return self.parts.insta.pages_ is not None
 
     async def make(self, plan: Plan) -> None:
         """Make the visits, learning as their outcomes come."""
@@ -74,7 +77,7 @@ class Loop:
         """Decide on visits that cannot wait, pay for, remember and begin them: only here."""
         async with self.door:
             said, plan = propose()
-            if len(plan) and self.pages is not None and isinstance(self.world, UrgentWorld):
+            if len(plan) and self.planned and isinstance(self.world, UrgentWorld):
                 hurry(self.parts, plan, await self.world.costs(plan.page))
                 self.snapshot.opened(plan)
                 await self.world.urge(plan)

@@ -358,13 +358,13 @@ async def _process(config: Config, pages: int) -> dict[str, float]:
 
 def _make(loop: Loop, plan: Plan) -> None:
     """Let the visits of a plan be answered when they are due; one in ten finds a change."""
-    assert loop.pages is not None
-    since = loop.pages.last_answer[loop.pages.rows(plan.page)]
+    assert isinstance(loop.world, Live)
+    pages = loop.world.census.everyone(plan.tick, lambda _: 0.0)
+    since = pages.last_answer[pages.rows(plan.page)]
     found = coins(plan.tick.number, plan.page, 0) < 0.1
     drawn = {"purpose": plan.purpose, "propensity": plan.propensity, "chance": plan.chance}
     outcomes = Outcomes.known(visit=plan.visit, page=plan.page, at=plan.due, since=since, **drawn)
     outcomes = replace(outcomes, changed=found.astype(np.int8))
-    assert isinstance(loop.world, Live)
     loop.world.census.learn(outcomes)
     loop.learn(outcomes)
 
