@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from salticus.predict.trust import GRID, NAMES, Trust, some_of
-from salticus.types import Floats, Floats32, Instant, Ints
+from salticus.types import Floats, Instant, Ints
 from salticus.types.state import State, part_of
-
-Numbers = Floats | Floats32
 
 _LEAST = 1e-6  # clicks a day, so that nothing that happens was impossible
 _SCALES = (0.1, 10.0)
@@ -53,14 +51,12 @@ class PooledDemand:
         """Of one page: clicks a day by the model, scaled, and the weight of that."""
         return float(self._scaled(model, known)[0]), float(self.trust_.weights(known)[0])
 
-    def learn(
-        self, said: tuple[Numbers, Numbers], came: Numbers, known: Ints, now: Instant
-    ) -> None:
+    def learn(self, said: tuple[Floats, Floats], came: Floats, known: Ints, now: Instant) -> None:
         """A day is over: what `rates` was given for it, and the clicks that came, page by page."""
         some = np.flatnonzero(~np.isnan(said[1]))
         some = some[some_of(len(some))]
-        counts, model, came = (np.asarray(c[some], dtype=np.float64) for c in (*said, came))
-        known = known[some]
+        counts, model = (column[some] for column in said)
+        came, known = came[some], known[some]
         told = self._scaled(model, known)
         losses = np.empty((len(some), len(GRID)))
         for k, weight in enumerate(GRID.tolist()):
