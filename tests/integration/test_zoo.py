@@ -205,7 +205,7 @@ def healthy_freshness(street: Street, plot: Plot, start: datetime, end: datetime
         np.array([at for _, at, _ in held], dtype=np.int64).view("M8[us]"),
         [value for _, _, value in held],
     )
-    return freshness_over(part, visits, start, end)
+    return freshness_over(part, visits, (start, end))
 
 
 def test_a_crawl_of_a_small_zoo(street: Street) -> None:

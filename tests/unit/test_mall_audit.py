@@ -203,8 +203,11 @@ def test_freshness_over_time_is_the_mean_of_freshness_at_each_time(
         when = np.full(len(stock), instant(at(second)))
         found = fresh_at(stock, visits_of(visits), np.arange(len(stock)), when)
         assert found.mean() == pytest.approx(share)
-    exact = freshness_over(stock, visits_of(visits), at(start), at(end))
+    span, every = (at(start), at(end)), np.arange(len(stock))
+    exact = freshness_over(stock, visits_of(visits), span)
     assert exact == pytest.approx(np.mean(each), abs=1e-12)
+    parts = [freshness_over(stock, visits_of(visits), span, every[k : k + 1]) for k in every]
+    assert exact == pytest.approx(np.mean(parts), abs=1e-12)
 
 
 @given(events, st.integers(0, 20))
@@ -220,14 +223,14 @@ def test_a_copy_of_the_truth_is_fresh(
 def test_freshness_between_two_changes() -> None:
     stock = stock_of([(0, 0, "1 EUR InStock"), (0, 4, "2 EUR InStock")], pages=1)
     visits = [(0, 1, "1 EUR InStock"), (0, 7, "2 EUR InStock")]
-    assert freshness_over(stock, visits_of(visits), at(0), at(10)) == pytest.approx(0.6)
+    assert freshness_over(stock, visits_of(visits), (at(0), at(10))) == pytest.approx(0.6)
     row, when = np.zeros(3, dtype=np.int64), instant(START) + np.array([0, 3, 4], dtype="m8[s]")
     assert fresh_at(stock, visits_of(visits), row, when).tolist() == [False, True, False]
 
 
 def test_no_time_has_no_freshness() -> None:
     with pytest.raises(ValueError, match="no time"):
-        freshness_over(stock_of([]), visits_of([]), at(1), at(1))
+        freshness_over(stock_of([]), visits_of([]), (at(1), at(1)))
 
 
 def test_freshness_of_many_visits_takes_seconds() -> None:
@@ -238,5 +241,5 @@ def test_freshness_of_many_visits_takes_seconds() -> None:
     values = rng.choice(np.array(["1 EUR InStock", "2 EUR InStock"], dtype=object), 300_000)
     visits = AnsweredVisits(rows, when, list(values))
     with within(250):
-        found = freshness_over(stock, visits, START, START + timedelta(days=10))
+        found = freshness_over(stock, visits, (START, START + timedelta(days=10)))
     assert found < 0.05

@@ -97,8 +97,14 @@ class _Crawled:
     copies: CopyHistory
     start: datetime
     end: datetime
-    new: Ints  # rows of the offers that were added when the score began
+    scored: datetime  # from when on
+    new: Ints  # rows of the offers that were added then
     trained: dict[str, str]
+
+    def known(self, stock: Stock, when: datetime) -> Ints:
+        """The rows of the offers that it had been told of by then."""
+        every = np.arange(len(stock))
+        return every if when >= self.scored else np.setdiff1d(every, self.new)
 
 
 async def run_demo(folder: Path, course: DemoSetup, told: Told) -> dict[str, Any]:
@@ -124,14 +130,12 @@ async def run_demo(folder: Path, course: DemoSetup, told: Told) -> dict[str, Any
         told(f"{policy} crawls for {course.seconds:g} s")
         config, crawled = await _crawl(folder / policy, plot, course, policy)
         clicked = shopping.take(shopping.clicks > 0)
-        results[policy], curves[policy] = _judged(stock, crawled, clicked, course.warmup)
+        results[policy], curves[policy] = _judged(stock, crawled, clicked)
         if course.new:
-            scored = crawled.start + timedelta(days=course.warmup)
-            new = Newcomers(crawled.copies, crawled.new, clicked, (scored, crawled.end))
+            new = Newcomers(crawled.copies, crawled.new, clicked, (crawled.scored, crawled.end))
             results[policy] |= new.delays()
             results[policy]["models"] = crawled.trained
-        held = crawled.copies.answered()
-        results[policy]["freshness estimate"] = await _promise(config, stock, held, clicked)
+        results[policy]["freshness estimate"] = await _promise(config, stock, crawled, clicked)
         entries = read_entries(paths(folder / policy)["access"])
         results[policy]["politeness violations"] = len(audit(entries, delay=plot.delay).breaches)
     _write_charts(folder / PAGE, curves, stock, crawled)
@@ -145,19 +149,19 @@ async def _crawl(
     async with neighbour_mall(folder, plot):
         config = _settings(load(paths(folder)["settings"]), course, policy)
         start = clock_of(config).now()
-        end = start + timedelta(days=course.days)
+        scored, end = (start + timedelta(days=days) for days in (course.warmup, course.days))
         urls = paths(folder)["urls"].read_text("utf-8").split()
         later = np.flatnonzero(coins(course.seed, np.arange(len(urls)), 0) < course.new)
         first = sorted({*urls} - {urls[row] for row in later.tolist()})
         await _add(config, first, start)
         trained: dict[str, str] = {}
         if course.new:
-            await _run(config, start + timedelta(days=course.warmup))
+            await _run(config, scored)
             trained = await _train(config) if MODELS in policy else {}
             await _add(config, [urls[row] for row in later.tolist()], clock_of(config).now())
         await _run(config, end)
     async with stored(config) as store:
-        return config, _Crawled(read_copies(store, urls), start, end, later, trained)
+        return config, _Crawled(read_copies(store, urls), start, end, scored, later, trained)
 
 
 async def _add(config: Config, urls: list[str], now: datetime) -> None:
@@ -198,18 +202,17 @@ def _settings(config: Config, course: DemoSetup, policy: str) -> Config:
 
 
 def _judged(
-    stock: Stock, crawled: _Crawled, clicked: Shopping, warmup: float
+    stock: Stock, crawled: _Crawled, clicked: Shopping
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What a crawl achieved after `warmup` days, and its staleness by half days."""
-    copies, start, end = crawled.copies, crawled.start, crawled.end
-    scored = start + timedelta(days=warmup)
+    """What a crawl achieved since the score began, and its staleness by half days."""
+    copies, start, scored, end = crawled.copies, crawled.start, crawled.scored, crawled.end
     held = copies.answered()
     clicked = clicked.between(start, end)
     stale = ~fresh_at(stock, held, clicked.row, clicked.at)
     late = clicked.at >= instant(scored)
     result = {
         "click_staleness": float(np.average(stale[late], weights=clicked.clicks[late])),
-        "page_staleness": 1.0 - freshness_over(stock, held, scored, end),
+        "page_staleness": 1.0 - freshness_over(stock, held, (scored, end)),
         "visits": len(copies.at),
         "visits scored": int(np.count_nonzero(copies.at >= instant(scored))),
         "clicks scored": int(clicked.clicks[late].sum()),
@@ -233,18 +236,21 @@ def busiest_day(times: Times) -> int:
 
 
 async def _promise(
-    config: Config, stock: Stock, held: AnsweredVisits, clicked: Shopping
+    config: Config, stock: Stock, crawled: _Crawled, clicked: Shopping
 ) -> dict[str, dict[str, Any]]:
     """By pages and by clicks: days that were estimated, days whose interval held the truth, and the
     median half-width.
 
-    Only whole days count. The first is left out: every page is new in it.
+    Only whole days count. The first is left out: every page is new in it. The truth is that of the
+    pages that the crawl was told of by then.
     """
+    held = crawled.copies.answered()
     async with open_crawl(config) as crawl:
         told = [day for day in await freshness_over_time(crawl, _DAY) if day.ticks >= 12][1:]
-    spans = [(day.start, day.end) for day in told]
-    pages = [freshness_over(stock, held, *span) for span in spans]
-    clicks = [_by_clicks(stock, held, clicked.between(*span)) for span in spans]
+    spans = [((day.start, day.end), crawled.known(stock, day.start)) for day in told]
+    pages = [freshness_over(stock, held, span, known) for span, known in spans]
+    people = [(clicked.between(*span), known) for span, known in spans]
+    clicks = [_by_clicks(stock, held, some.take(np.isin(some.row, k))) for some, k in people]
     return {
         "pages": _kept([day.pages for day in told], pages),
         "clicks": _kept([day.clicks for day in told], clicks),

@@ -181,20 +181,28 @@ class AnsweredVisits(NamedTuple):
     values: Sequence[str | None]
 
 
-def freshness_over(stock: Stock, visits: AnsweredVisits, start: datetime, end: datetime) -> float:
-    """Mean over pages and over the time from `start` to `end` of [copy == truth], exactly.
+def freshness_over(
+    stock: Stock,
+    visits: AnsweredVisits,
+    span: tuple[datetime, datetime],
+    some: Ints | None = None,
+) -> float:
+    """Mean over pages (all, or the rows of some) and over a span of time of [copy == truth],
+    exactly.
 
     The copy of a page is the value of its latest visit, none before the first; it equals the truth
-    of a page that does not exist. Visits before `start` count; their order does not matter.
+    of a page that does not exist. Visits before the span count; their order does not matter.
     """
-    if end <= start:
-        raise ValueError(f"there is no time from {start} to {end}")
-    n, low, high = len(stock), instant(start), instant(end)
-    order, rows, at, fresh = _compared(stock, visits, np.arange(n), np.full(n, low))
+    if span[1] <= span[0]:
+        raise ValueError(f"there is no time from {span[0]} to {span[1]}")
+    (low, high), every = map(instant, span), np.arange(len(stock))
+    some = every if some is None else some
+    order, rows, at, fresh = _compared(stock, visits, every, np.full(len(stock), low))
     begins = np.clip(at, low, high)
     ends = np.append(begins[1:], high)
     ends[np.append(rows[1:] != rows[:-1], True)] = high
-    return float((ends - begins)[fresh].sum() / (n * (high - low))) if n else 1.0
+    counts = fresh & np.isin(rows, some)
+    return float((ends - begins)[counts].sum() / (len(some) * (high - low))) if len(some) else 1.0
 
 
 def fresh_at(stock: Stock, visits: AnsweredVisits, rows: Ints, at: Times) -> Bools:
