@@ -373,8 +373,8 @@ def test_the_rhythm_goes_on_and_takes_over_from_broken_traits(
 
 def test_a_version_without_traits_behaves_as_before(running: Running) -> None:
     part = Versioned(Followed(Sources(running.store.facts, lambda: running.until(40))))
-    part.employ(ALL)
+    part.use_model(ALL)
     running.curves(part, 40)  # type: ignore[arg-type]
-    part.employ(None)
+    part.use_model(None)
     assert "traits" not in part.state()
     assert part.traits_told() is None

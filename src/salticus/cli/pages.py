@@ -82,7 +82,7 @@ def discover(
     Looks at the main page and its sections, at feeds and at sitemaps, politely
     and not on the budget. Exit code 1 if a host could not be looked at.
     """
-    from salticus.crawl.discovery import discover, take_up
+    from salticus.crawl.discovery import add_found, discover
 
     named = [text for _, text in _lines(hosts or [], file)]
     named += ask(config, _known_sites) if known else []
@@ -91,7 +91,7 @@ def discover(
     with output.steps() as told:
         looked = discover(settings(config), named, sections=sections, told=told)
         found = waited(looked)
-    added = 0 if dry_run or not found.hosts else ask(config, take_up, found, tag or ())
+    added = 0 if dry_run or not found.hosts else ask(config, add_found, found, tag or ())
     if json:
         output.json(output.facts_of(found) | {"added": added})
     else:

@@ -251,7 +251,7 @@ def _rival(rhythm: Rhythm, saved: Rival, sources: Sources) -> Versioned:
     blank = {f"told_{name}": column for name, column in rival.told_.state().items()}
     state = {name: np.array(column) for name, column in rhythm.state().items()}
     rival.restore({**state, **blank})
-    rival.employ(saved)
+    rival.use_model(saved)
     return rival
 
 

@@ -98,7 +98,7 @@ async def demand_contest(
     sources, demand = sources_before(store, start, where), Demand()
     each = [ModelledDemand(task, Followed(sources)) for _ in rivals]
     for part, saved in zip(each, rivals, strict=True):
-        part.employ(saved)
+        part.use_model(saved)
     past = PastCounts(store.past_counts(EVER))
     for some in past.until(hour_of(start)):
         demand.learn(some)

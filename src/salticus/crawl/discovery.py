@@ -133,7 +133,7 @@ async def known_rates(config: Config, store: Store) -> dict[str, float]:
     return {each.url: float(rate[number[each.page]]) for each in targets if each.page in number}
 
 
-async def take_up(crawl: Crawl, found: Discovered, tags: Sequence[str] = ()) -> int:
+async def add_found(crawl: Crawl, found: Discovered, tags: Sequence[str] = ()) -> int:
     """Add the sources that were found, and note when their hosts were looked at; how many of them
     were not known."""
     for host in found.hosts:

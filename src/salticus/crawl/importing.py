@@ -67,7 +67,7 @@ async def _teach(config: Config, clock: Clock, store: Store, visits: range) -> N
     if visits:
         for part in (parts.predictor, parts.followed):
             if isinstance(part, Retraces):
-                part.look_back()  # imported visits may lie before known ones
+                part.rebuild()  # imported visits may lie before known ones
         await snapshot.save(None if recalled else no_plan(clock.now()))
 
 

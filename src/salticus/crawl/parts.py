@@ -134,7 +134,7 @@ class Parts:
     def stepwise(self) -> Stepwise | None:
         return self.policy if isinstance(self.policy, Stepwise) else None
 
-    def look_on(self) -> None:
+    def make_read_only(self) -> None:
         """Write nothing into the registries of models."""
         for part in (self.predictor, self.clicks, self.impressions):
             if isinstance(part, Quiet):

@@ -153,7 +153,7 @@ async def recalled(config: Config, store: Store, clock: Clock) -> Standing:
 
     now, wall = clock.now(), clock.wall()
     parts = make_parts(config, clock, store)
-    parts.look_on()
+    parts.make_read_only()
     hosts = Hosts(config, clock)
     hosts.restore(await store.hosts())
     census = make_census(config, store, parts.policy)

@@ -90,7 +90,7 @@ async def _announce(store: Store, urls: Sequence[str]) -> None:
 
 def _loop(config: Config, clock: VirtualClock, store: Store) -> Loop:
     parts = replace(make_parts(config, clock, store), panel=Panel())
-    parts.look_on()  # the registries of models must not hear of this
+    parts.make_read_only()  # the registries of models must not hear of this
     world = _Invented(store)
     loop = Loop(world, parts, Snapshot(parts.named(), store))
     world.loop = loop

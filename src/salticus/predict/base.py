@@ -85,7 +85,7 @@ class Traited(Protocol):
 class Retraces(Protocol):
     """A predictor that must be told when the stored history has become another."""
 
-    def look_back(self) -> None: ...
+    def rebuild(self) -> None: ...
 
 
 @runtime_checkable

@@ -78,7 +78,7 @@ class Followed:
         found = following.read(np.arange(min(len(following), _TRIED)), hour)
         return [n for n in names if n in found.names and np.isnan(found.column(n)).all()]
 
-    def look_back(self) -> None:
+    def rebuild(self) -> None:
         """Let all be made anew when it is needed, as the stored past has become another."""
         self.streams_, self._users = {}, {}
 
@@ -145,7 +145,7 @@ class Followed:
         return kept
 
     def restore(self, state: State) -> None:
-        self.look_back()
+        self.rebuild()
         self.mark_ = int(state["mark"])
         if str(state["places"]) != repr(self.sources.places):
             return  # hosts are of other merchants now, so that all is made anew

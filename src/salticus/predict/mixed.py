@@ -58,7 +58,7 @@ class Mixed(Rhythm):
         self.told_ = Roster(shape=1.0, days=1.0, level=np.nan, known=np.int32(0))
         self.answers_ = Roster(spans=np.int32(0))
 
-    def take_up(self, curves: RhythmSurvival, ids: Ints, hazards: Floats, hours: Ints) -> None:
+    def set_hazards(self, curves: RhythmSurvival, ids: Ints, hazards: Floats, hours: Ints) -> None:
         """What a model says of pages (ids ascending): its hazards in the stretches that end so
         many hours ahead. InputError if they are no probabilities."""
         if wrong := np.count_nonzero(~((hazards >= 0) & (hazards < 1)).all(axis=1)):

@@ -49,7 +49,7 @@ class Modelled(Mixed):
         """What the model looks at."""
         return self.followed.of(_TASK)
 
-    def employ(self, saved: Saved | None) -> None:
+    def use_model(self, saved: Saved | None) -> None:
         """Let this model speak from now on, or none; InputError if it cannot speak in a crawl."""
         edges = () if saved is None else _edges(saved)
         self.told_ = Roster(**self.told_.defaults)  # of no page has it said anything yet
@@ -61,23 +61,23 @@ class Modelled(Mixed):
         following = self.followed.follow(_TASK, edges)
         self._news = np.ones(len(following), dtype=np.bool_)
 
-    def go_on(self, saved: Saved) -> None:
+    def resume(self, saved: Saved) -> None:
         """Let the model speak on that spoke when the state was kept that was restored."""
         if self.following_ is None or self.following_.edges != _edges(saved):
-            self.employ(saved)
+            self.use_model(saved)
             return
         self.model_, self._vocabulary = saved, Vocabulary.of(*saved.vocabulary)
 
-    def look_back(self) -> None:
+    def rebuild(self) -> None:
         """Let the features be made from the history anew, as it has become another."""
         self.model_ = None
-        self.followed.look_back()
+        self.followed.rebuild()
 
     def meet(self, pages: Pages, now: datetime) -> None:
         super().meet(pages, now)
         hour = int(instant(now).astype(np.int64)) // HOUR_US
         if self.model_ is not None and self.following_ is None:
-            self.employ(self.model_)  # who follows the same had to begin anew
+            self.use_model(self.model_)  # who follows the same had to begin anew
         if self.model_ is None or hour <= self._hour:
             return
         self._ask(Rhythm.survival(self, pages, now), pages, hour)
@@ -133,7 +133,7 @@ class Modelled(Mixed):
             some = asked[start : start + _ASKED]
             self._hour, ids = hour, pages.ids[some]
             hazards = model.model.hazards(*self.inputs(ids))
-            self.take_up(curves.take(some), ids, hazards, np.array(model.manifest["edges"]))
+            self.set_hazards(curves.take(some), ids, hazards, np.array(model.manifest["edges"]))
         early = following.answered()[row[asked]] < hour
         self._news[row[asked[early]]] = False
 

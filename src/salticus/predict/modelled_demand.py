@@ -72,26 +72,26 @@ class ModelledDemand:
         """Whether a model does."""
         return self.model_ is not None
 
-    def employ(self, saved: Saved | Traits | None) -> None:
+    def use_model(self, saved: Saved | Traits | None) -> None:
         """Let this model speak from now on, or none; InputError if it cannot."""
         self._forget()
         self.model_ = None
         if saved is None:
             self.followed.leave(self.task)
         else:
-            self.go_on(saved)
+            self.resume(saved)
 
-    def go_on(self, saved: Saved | Traits) -> None:
+    def resume(self, saved: Saved | Traits) -> None:
         """Let the model speak on that spoke when the state was kept that was restored."""
         if isinstance(saved, Traits):
             raise InputError(f"fitted traits; here a model of {self.task}s serves")
         self.followed.follow(self.task, self._edges(saved))
         self.model_, self._vocabulary = saved, Vocabulary.of(*saved.vocabulary)
 
-    def look_back(self) -> None:
+    def rebuild(self) -> None:
         """Let the features be made from the history anew, as it has become another."""
         self.model_ = None
-        self.followed.look_back()
+        self.followed.rebuild()
 
     def _forget(self) -> None:
         """Of no page has the model said anything yet."""

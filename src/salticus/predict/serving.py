@@ -47,15 +47,15 @@ class Served:
         """Whether a model does."""
         raise NotImplementedError
 
-    def employ(self, saved: Saved | Traits | None) -> None:
+    def use_model(self, saved: Saved | Traits | None) -> None:
         """Let this model speak from now on, or none; InputError if it cannot."""
         raise NotImplementedError
 
-    def go_on(self, saved: Saved | Traits) -> None:
+    def resume(self, saved: Saved | Traits) -> None:
         """Let the model speak on that spoke when the state was kept that was restored."""
         raise NotImplementedError
 
-    def look_back(self) -> None:
+    def rebuild(self) -> None:
         """Forget what the model is, and what it has made of the past."""
         raise NotImplementedError
 
@@ -78,7 +78,7 @@ class Served:
             if version == self.version_ and (version == NONE or self.speaks):
                 return
             try:
-                self._employ(version, now)
+                self._open(version, now)
             except Exception as error:
                 self._pass_over(version, error, now)
                 continue
@@ -95,13 +95,13 @@ class Served:
         self._unread = False
         return [version for version in chain if version not in self._broken]
 
-    def _employ(self, version: int, now: datetime) -> None:
+    def _open(self, version: int, now: datetime) -> None:
         """Open a version and let it speak; if it is another than before, say so."""
         saved = None if version == NONE else load_version(self.registry.path(version))
         if version == self.version_ and saved is not None:
-            self.go_on(saved)
+            self.resume(saved)
             return
-        self.employ(saved)
+        self.use_model(saved)
         before, self.version_ = self._named(self.version_), version
         if self.tells:
             logger.warning("%s %s from now on, not %s", self._named(version), self.says, before)
@@ -120,7 +120,7 @@ class Served:
 
     def _pass_over(self, version: int, error: Exception, now: datetime) -> None:
         why = f"{type(error).__name__}: {error}"
-        self.look_back()  # who knows what it has broken
+        self.rebuild()  # who knows what it has broken
         logger.error("model %d cannot serve, another will: %s", version, why)
         if not self._tell(lambda: self.registry.spoil(version, why, now)):
             self._broken.add(version)
@@ -157,7 +157,7 @@ class Serving(Versioned, Served):
             if self.version_ == NONE:
                 raise
             self._pass_over(self.version_, error, moment(outcomes.at.max()))
-            self.employ(None)
+            self.use_model(None)
 
     def state(self) -> State:
         return {**super().state(), "version": np.array(self.version_)}

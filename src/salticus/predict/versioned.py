@@ -50,22 +50,22 @@ class Versioned(Modelled):
         """Whether it says more than the rhythm."""
         return self.model_ is not None or self.traits_ is not None
 
-    def employ(self, saved: Saved | Traits | None) -> None:
+    def use_model(self, saved: Saved | Traits | None) -> None:
         """Let this speak from now on, or nothing but the rhythm."""
         self.rhythm_ = None
         self.traits_ = saved if isinstance(saved, Traits) else None
-        super().employ(None if isinstance(saved, Traits) else saved)
+        super().use_model(None if isinstance(saved, Traits) else saved)
 
-    def go_on(self, saved: Saved | Traits) -> None:
+    def resume(self, saved: Saved | Traits) -> None:
         if not isinstance(saved, Traits):
-            super().go_on(saved)
+            super().resume(saved)
         elif self.rhythm_ is not None and self.rhythm_.traits == saved:
             self.traits_ = saved
         else:
-            self.employ(saved)
+            self.use_model(saved)
 
-    def look_back(self) -> None:
-        super().look_back()
+    def rebuild(self) -> None:
+        super().rebuild()
         self.traits_ = self.rhythm_ = None
 
     def meet(self, pages: Pages, now: datetime) -> None:

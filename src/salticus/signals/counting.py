@@ -235,7 +235,7 @@ async def take_in(
         lines = Lines(stream)
         rows = _Rows(lines, terms, tally)
         if last is not None:
-            rows.go_on(last)
+            rows.skip_counted(last)
         for sums in rows.chunks():
             mark = msgspec.structs.replace(rows.mark, file=file.name, at=terms.now)
             await _keep(store, sums, None if file.is_stdin else mark, tally)
@@ -317,7 +317,7 @@ class _Rows:
             )
         return table
 
-    def go_on(self, mark: Mark) -> None:
+    def skip_counted(self, mark: Mark) -> None:
         """Pass over what was counted before."""
         self.lines.skip(mark.place)
         self.tally.before = self.lines.number - self.has_header

@@ -156,7 +156,7 @@ class Learnt(Mixed):
         asked = rows[some]
         self._hour, self._news[asked[self._news[asked] < hour]] = hour, -1
         hazards = self.forecasts.hazards(asked, hour)
-        self.take_up(curves.take(some), ids[some], hazards, np.array(self.forecasts.edges))
+        self.set_hazards(curves.take(some), ids[some], hazards, np.array(self.forecasts.edges))
 
     def state(self) -> State:
         own = {"news": self._news.copy(), "hour": np.array(self._hour)}

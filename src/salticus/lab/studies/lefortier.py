@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from salticus.allocate.echo import EchoSources, keeping_all
-from salticus.errors import ConfigError
 from salticus.exchange.folder import Log
 from salticus.exchange.linked import LinkTruth
 from salticus.exchange.write import spelt
@@ -40,6 +39,7 @@ from salticus.lab.simulate.discovery import (
     score_of,
     set_links,
 )
+from salticus.lab.studies.paper import scale_of
 from salticus.lab.worlds.publishers import PublisherSettings, make_publishers, publishers
 from salticus.predict.finder import KnownSources
 from salticus.types import Floats, Ints
@@ -162,9 +162,7 @@ def study(
     told: Told = lambda _: None,
 ) -> dict[str, Any]:
     """Run everything, in so many processes. The same seed gives the same result."""
-    if scale not in SCALES:
-        raise ConfigError(f"no scale is called {scale!r}; known: {', '.join(SCALES)}")
-    size, run = SCALES[scale], _runner(jobs, told)
+    size, run = scale_of(SCALES, scale), _runner(jobs, told)
     places = _places(size, log, seed)
     first = next(iter(places.values()))[0]
     truth = _world(first)[0]

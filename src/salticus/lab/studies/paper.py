@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
@@ -14,7 +14,11 @@ import msgspec
 import numpy as np
 
 from salticus.charts.paper import write_paper
+from salticus.errors import ConfigError
+from salticus.exchange.folder import Log
 from salticus.exchange.place import in_place
+from salticus.lab.studies.prediction.arena import ArenaSettings, Told
+from salticus.lab.worlds.market import MarketSize, make_market
 from salticus.types import Floats
 
 A = TypeVar("A")
@@ -156,6 +160,24 @@ def in_processes(work: Callable[[A], B], tasks: Sequence[A], jobs: int) -> Itera
         return
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         yield from pool.map(work, tasks)
+
+
+def scale_of(scales: Mapping[str, A], name: str) -> A:
+    """How big a study is to be; ConfigError for a name that no scale has."""
+    if name not in scales:
+        raise ConfigError(f"no scale is called {name!r}; known: {', '.join(scales)}")
+    return scales[name]
+
+
+def log_or_market(
+    log: Path | None, size: MarketSize, preset: str, plan: ArenaSettings, told: Told
+) -> Log:
+    """The log that is to be studied; without one, a synthetic market in the study's own folder."""
+    if log is None:
+        told(f"making {size.offers:,} offers for {size.days} days")
+        log = plan.work / "log"
+        make_market(log, size, seed=plan.seed, preset=preset)
+    return Log(log)
 
 
 def report_of(

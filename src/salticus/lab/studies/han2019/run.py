@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from salticus.errors import ConfigError, InputError
+from salticus.errors import InputError
 from salticus.exchange.folder import Log
 from salticus.lab.studies.han2019.patterns import (
     claims_of_correlation,
@@ -27,10 +27,10 @@ from salticus.lab.studies.han2019.requests import (
     train_strategies,
 )
 from salticus.lab.studies.han2019.tables import prediction_claims, prediction_tables
-from salticus.lab.studies.paper import PaperTable, Row, report_of
+from salticus.lab.studies.paper import PaperTable, Row, log_or_market, report_of, scale_of
 from salticus.lab.studies.prediction.arena import ArenaSettings, Told
 from salticus.lab.studies.prediction.changes import HOURS
-from salticus.lab.worlds.market import MarketSize, make_market
+from salticus.lab.worlds.market import MarketSize
 from salticus.models.training.recipe import SPLITS, Recipe, log_span, shrunk, spans_of
 from salticus.models.training.run import usual_kind
 from salticus.types import moment
@@ -72,18 +72,10 @@ def study(
     told: Told = lambda step: None,
 ) -> Row:
     """Everything that the log, or a market of the scale, allows. The same seed gives the same."""
-    if scale not in SCALES:
-        raise ConfigError(f"no scale is called {scale!r}; known: {', '.join(SCALES)}")
-    size = SCALES[scale]
+    size = scale_of(SCALES, scale)
     with TemporaryDirectory(prefix="salticus-study-") as space:
-        work = Path(space)
-        if log is None:
-            told(f"making {size.offers:,} offers for {size.days} days")
-            make_market(
-                work / "log", MarketSize(size.offers, size.days), seed=seed, preset="han2019"
-            )
-        plan = ArenaSettings(work, size.examples, seed, quick=size.quick)
-        place = Log(work / "log" if log is None else log)
+        plan = ArenaSettings(Path(space), size.examples, seed, quick=size.quick)
+        place = log_or_market(log, MarketSize(size.offers, size.days), "han2019", plan, told)
         protocol = {"scale": scale, "log": place.about.name, "seed": seed}
         return _studied(place, plan, size, (protocol, jobs, told))
 

@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from salticus.errors import ConfigError
 from salticus.exchange.folder import Log
 from salticus.lab.simulate.stage import SimulationSettings, usual_tick
 from salticus.lab.studies.han2020.claims import claims_of
@@ -22,10 +21,17 @@ from salticus.lab.studies.han2020.tables import (
     increase_table,
     table_4,
 )
-from salticus.lab.studies.paper import PaperTable, Row, claim, report_of
+from salticus.lab.studies.paper import (
+    PaperTable,
+    Row,
+    claim,
+    log_or_market,
+    report_of,
+    scale_of,
+)
 from salticus.lab.studies.prediction.arena import QUICK, ArenaSettings, Told
 from salticus.lab.studies.prediction.run import TASK_RECIPE
-from salticus.lab.worlds.market import MarketSize, make_market
+from salticus.lab.worlds.market import MarketSize
 from salticus.models.training.recipe import Recipe, log_span, shrunk, spans_of
 from salticus.models.training.run import ModelSpec, train_tasks, usual_kind
 from salticus.types import moment
@@ -81,18 +87,12 @@ def study(
     told: Told = lambda step: None,
 ) -> Row:
     """Every table and figure of the evaluation. The same seed gives the same."""
-    if scale not in SCALES:
-        raise ConfigError(f"no scale is called {scale!r}; known: {', '.join(SCALES)}")
-    size, given = SCALES[scale], given or Given()
+    size, given = scale_of(SCALES, scale), given or Given()
     with TemporaryDirectory(prefix="salticus-study-") as space:
-        work, log = Path(space), given.log
-        if log is None:
-            told(f"making {size.offers:,} offers for {size.days} days")
-            log = work / "log"
-            make_market(log, MarketSize(size.offers, size.days), seed=seed, preset="han2020")
-        plan = ArenaSettings(work, size.examples, seed, quick=size.quick)
-        protocol = {"scale": scale, "log": Log(log).about.name, "seed": seed}
-        return _studied(Log(log), plan, size, given, (protocol, jobs, told))
+        plan = ArenaSettings(Path(space), size.examples, seed, quick=size.quick)
+        log = log_or_market(given.log, MarketSize(size.offers, size.days), "han2020", plan, told)
+        protocol = {"scale": scale, "log": log.about.name, "seed": seed}
+        return _studied(log, plan, size, given, (protocol, jobs, told))
 
 
 def _studied(
