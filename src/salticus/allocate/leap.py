@@ -14,7 +14,7 @@ from salticus.allocate.finding import page_worth, source_worth, unseen_for, untr
 from salticus.allocate.rates import rows_by_host
 from salticus.allocate.share import first, in_turn, ranked
 from salticus.errors import ConfigError
-from salticus.types import Answering, Outcomes, Pages, Prospects, Survival, Tick, Valued
+from salticus.types import Outcomes, Pages, Prospects, Survival, Tick, Valued
 from salticus.types.arrays import DAY, NEVER, Bools, Floats, Ints, instant
 from salticus.types.compiled import compiled
 from salticus.types.state import State, part_of
@@ -232,12 +232,9 @@ class Leap(Policy):
         ages = _ages(last, int(now.astype(np.int64)), _YEAR)
         alone = known("change rate", _index(pages.survival, ages, pages.tick.days), pages)
         del ages  # there may be millions of pages
-        if isinstance(pages.survival, Answering):  # the curve knows it better
-            alone *= pages.survival.answers
-        else:
-            failed = np.flatnonzero(pages.last_visit > since)  # all others answer for certain
-            if len(failed):
-                alone[failed] *= self.failures_.answering(pages, now, failed)
+        failed = np.flatnonzero(pages.last_visit > since)  # all others answer for certain
+        if len(failed):
+            alone[failed] *= self.failures_.answering(pages, now, failed)
         cost = known("cost", pages.cost, pages)
         worth = alone * (demand / cost)
         if pages.prospects is not None:

@@ -58,7 +58,7 @@ from salticus.types.rows import (
     Told,
     Value,
 )
-from salticus.types.survival import Anchored, Answering, Foreseeing, Survival, Valued, changing
+from salticus.types.survival import Anchored, Foreseeing, Survival, Valued, changing
 from salticus.types.words import (
     ANSWERED,
     CHANGED,
@@ -72,7 +72,7 @@ from salticus.types.words import (
 )
 
 __all__ = [
-    "ANSWERED", "Alert", "Anchored", "Answering", "Bools", "Bytes", "CHANGED", "Change", "Codes",
+    "ANSWERED", "Alert", "Anchored", "Bools", "Bytes", "CHANGED", "Change", "Codes",
     "Columns", "Count", "Counted", "Counts", "DAY", "Draw", "Entry", "Examples", "Fetched",
     "Find", "Findings", "Floats", "Floats32", "Foreseeing", "FoundPages", "Gauge", "Grant",
     "Harvest", "HostState", "Inputs", "Instant", "Ints", "Ints32", "KINDS", "Looks", "Mark",

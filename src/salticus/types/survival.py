@@ -43,14 +43,6 @@ class Anchored(Protocol):
 
 
 @runtime_checkable
-class Answering(Protocol):
-    """A curve that knows how likely a visit to each page is answered, better than `Pages` does."""
-
-    @property
-    def answers(self) -> Floats: ...
-
-
-@runtime_checkable
 class Foreseeing(Protocol):
     """A curve that knows better than by the ages of copies how likely pages change soon."""
 
