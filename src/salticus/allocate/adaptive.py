@@ -116,7 +116,7 @@ class Nutch(Adaptive):
     def expected(self, pages: Pages, visits: float) -> Floats:
         due = self.due(pages)
         end = float(instant(pages.tick.end).astype(np.int64))
-        demand = known("demand", pages.demand, pages)
+        demand = known("demand", pages.demand, pages.ids)
         return first(np.where(due < end, -demand, np.inf), visits, due)
 
     def next_times(

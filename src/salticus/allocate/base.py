@@ -8,21 +8,19 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from salticus.errors import InputError
-from salticus.types import Bools, Draw, Floats, Grant, Outcomes, Pages, Purpose, Tick, Times
+from salticus.types import Bools, Draw, Floats, Grant, Ints, Outcomes, Pages, Purpose, Tick, Times
 
 
-def known(name: str, column: Floats, pages: Pages) -> Floats:
-    """A column of the pages, unless a number is missing: InputError then names it and the page.
+def known(name: str, column: Floats, ids: Ints) -> Floats:
+    """The column, unless a number is missing: InputError then names it and the page.
 
-    >>> from salticus.testing import blank_pages
-    >>> known("demand", np.array([1.0, np.nan]), blank_pages(2))
+    >>> known("demand", np.array([1.0, np.nan]), np.array([4, 7]))
     Traceback (most recent call last):
-    salticus.errors.InputError: demand of page 1 is not a number; all pages must have one
+    salticus.errors.InputError: demand of page 7 is not a number; all pages must have one
     """
     bad = np.flatnonzero(np.isnan(column))
     if len(bad):
-        page = pages.ids[bad[0]]
-        raise InputError(f"{name} of page {page} is not a number; all pages must have one")
+        raise InputError(f"{name} of page {ids[bad[0]]} is not a number; all pages must have one")
     return column
 
 

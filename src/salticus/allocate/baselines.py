@@ -57,7 +57,7 @@ class ChangeProportional(Policy):
     def expected(self, pages: Pages, visits: float) -> Floats:
         day = np.ones(len(pages))
         changed = day if pages.survival is None else 1.0 - pages.survival.unchanged(day)
-        return in_proportion(known("chance of change", changed, pages), visits)
+        return in_proportion(known("chance of change", changed, pages.ids), visits)
 
 
 class DemandProportional(Policy):
@@ -70,7 +70,7 @@ class DemandProportional(Policy):
     column = "demand"
 
     def expected(self, pages: Pages, visits: float) -> Floats:
-        return in_proportion(known(self.column, getattr(pages, self.column), pages), visits)
+        return in_proportion(known(self.column, getattr(pages, self.column), pages.ids), visits)
 
 
 class ImpressionProportional(DemandProportional):

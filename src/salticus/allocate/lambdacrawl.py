@@ -13,15 +13,15 @@ from salticus.types import Floats, Ints, Pages
 
 def worth(pages: Pages, name: str = "demand") -> Floats:
     """What a visit is worth by this column, a day and unit of cost; its changes not yet counted."""
-    column = known(name, getattr(pages, name), pages)
-    return np.asarray(column / known("cost", pages.cost, pages))
+    column = known(name, getattr(pages, name), pages.ids)
+    return np.asarray(column / known("cost", pages.cost, pages.ids))
 
 
 def changes(pages: Pages) -> Floats:
     """Changes of each page in a tick; one a day for all where nothing predicts them."""
     if pages.survival is None:
         return np.full(len(pages), pages.tick.days)
-    return known("change rate", pages.survival.rates(), pages) * pages.tick.days
+    return known("change rate", pages.survival.rates(), pages.ids) * pages.tick.days
 
 
 def chances(pages: Pages) -> Floats:

@@ -226,16 +226,15 @@ class Leap(Policy):
     def worth(self, pages: Pages) -> tuple[Floats, Floats]:
         """V of every page per visit of cost, and V without demand; with what sources and new pages
         promise."""
-        demand = known("demand", pages.demand, pages)
+        demand = known("demand", pages.demand, pages.ids)
         now, since = instant(pages.tick.start), pages.unanswered_since()
         last = since.view(np.int64)
         ages = _ages(last, int(now.astype(np.int64)), _YEAR)
-        alone = known("change rate", _index(pages.survival, ages, pages.tick.days), pages)
-        del ages  # there may be millions of pages
+        alone = known("change rate", _index(pages.survival, ages, pages.tick.days), pages.ids)
         failed = np.flatnonzero(pages.last_visit > since)  # all others answer for certain
         if len(failed):
             alone[failed] *= self.failures_.answering(pages, now, failed)
-        cost = known("cost", pages.cost, pages)
+        cost = known("cost", pages.cost, pages.ids)
         worth = alone * (demand / cost)
         if pages.prospects is not None:
             rows, promised = self._promised(pages, pages.prospects)

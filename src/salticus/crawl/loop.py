@@ -63,11 +63,6 @@ class Loop:
         keep(self.parts, decision)
         return decision
 
-    @property
-    def planned(self) -> bool:
-        """Whether a tick was planned, so that urgent visits can be judged."""
-        return self.parts.insta.pages_ is not None
-
     async def make(self, plan: Plan) -> None:
         """Make the visits, learning as their outcomes come."""
         async for outcomes in self.world.visit(plan):
@@ -77,7 +72,7 @@ class Loop:
         """Decide on visits that cannot wait, pay for, remember and begin them: only here."""
         async with self.door:
             said, plan = propose()
-            if len(plan) and self.planned and isinstance(self.world, UrgentWorld):
+            if len(plan) and self.parts.planned and isinstance(self.world, UrgentWorld):
                 hurry(self.parts, plan, await self.world.costs(plan.page))
                 self.snapshot.opened(plan)
                 await self.world.urge(plan)

@@ -141,6 +141,11 @@ class Parts:
                 part.tells = False
 
     @property
+    def planned(self) -> bool:
+        """Whether a tick was planned, so that urgent visits can be judged."""
+        return self.insta.pages_ is not None
+
+    @property
     def accounts(self) -> tuple[Learner, ...]:
         """The parts that keep account of outcomes as they come."""
         return (self.ledger, self.insta)

@@ -372,5 +372,5 @@ async def admit(loop: Loop, found: Ints, worth: Floats, now: Instant) -> None:
     has visits left; the others wait for a plan."""
     policy, discover = loop.parts.policy, loop.parts.discover
     price = policy.price_ if isinstance(policy, Admits) else 0.0
-    if loop.planned:
+    if loop.parts.planned:
         await loop.urge(lambda: discover.ask(found, worth, now, price=price))

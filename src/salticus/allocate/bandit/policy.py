@@ -108,7 +108,7 @@ class Bandit:
         self.history_ = History(len(self.arms_))
 
     def expected(self, pages: Pages, visits: float) -> Floats:
-        known("demand", pages.demand, pages)
+        known("demand", pages.demand, pages.ids)
         number = pages.tick.number
         if number == self.step_.tick or (self._asked is not None and number == self._asked.tick):
             return self._answer(pages, visits)
