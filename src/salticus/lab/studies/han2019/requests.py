@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,16 +50,29 @@ STRATEGIES = {
 }
 """The models whose scores decide (§6.1.3)."""
 
-SIGHTS = {"logged": "logged", "partial": "own visits"}
-"""What history is observed of: the log's crawler throughout, or the gate's own visits from the
-first click on; by the names that simulations give it."""
+
+class Sight(NamedTuple):
+    """What history is observed of, by the name that simulations give it, and what clicks are scored
+    by: the chance of a change within so many hours, or, of none, that the copy is out of date."""
+
+    observe: str = "logged"
+    hours: int | None = HOURS
+
+
+SIGHTS = {
+    Sight("logged"): "logged",
+    Sight("partial"): "own visits",
+    Sight("logged", None): "logged, scored by 1 − S",
+}
+"""The log's crawler throughout, or the gate's own visits from the first click on; then ours."""
 
 _GROUPS = ("seen", "unseen")
 _WHY = "The market is synthetic, with a strong midnight, and models learn of some thousand offers."
 _TOO_SOON = (
     "A score of what comes in the next 6 h is highest before local midnight, where a third of the "
     "changes come: a model that knows the hour has copies taken just before they go stale, however "
-    "well it predicts. A frequency does not know the hour."
+    "well it predicts. A frequency does not know the hour. 1 − S asks what has come since the "
+    "last answer instead, and has no such fault."
 )
 
 
@@ -101,14 +115,16 @@ class Strategy:
     """A way to decide on clicks: by the score of a model, with a history; or by chance alone."""
 
     name: str
-    observe: str = "logged"
+    sight: Sight = Sight()
 
     def entries(self, place: Replays) -> list[GateEntry]:
         """What it does at every share, under its name."""
         by_chance = self.name == BASELINE
         shares = sorted({*SHARES, *LEVELS}) if by_chance else place.shares
-        gate, horizon = (BASELINE, None) if by_chance else ("instacrawl", timedelta(hours=HOURS))
-        rules = place.rules(self.observe, "combined" if by_chance else self.name)
+        hours = self.sight.hours
+        horizon = None if by_chance or hours is None else timedelta(hours=hours)
+        gate = BASELINE if by_chance else "instacrawl"
+        rules = place.rules(self.sight.observe, "combined" if by_chance else self.name)
         stages = stages_of(Log(place.log), rules, lambda step: None)
         contest = GateContest(shares, [gate], horizon, place.period)
         found = gate_entries(stages, contest)
@@ -134,7 +150,7 @@ def replay_all(place: Replays, jobs: int, told: Told) -> dict[Strategy, list[Gat
     tasks = [Strategy(BASELINE), *(Strategy(n, see) for see in SIGHTS for n in STRATEGIES)]
     work, found = partial(Strategy.entries, place=place), {}
     for task, entries in zip(tasks, in_processes(work, tasks, jobs), strict=True):
-        told(f"replayed clicks: {task.name}, {SIGHTS[task.observe]}")
+        told(f"replayed clicks: {task.name}, {SIGHTS[task.sight]}")
         found[task] = entries
     return found
 
@@ -196,7 +212,7 @@ def saved(place: Replays, found: dict[Strategy, list[GateEntry]]) -> list[Row]:
     for task, entries in found.items():
         for row in savings_of([*base, *entries], groups):
             if float(row["at_budget"]) in LEVELS and row["group"] in _GROUPS:
-                rows.append({**row, "history": SIGHTS[task.observe]})
+                rows.append({**row, "history": SIGHTS[task.sight]})
     return rows
 
 
