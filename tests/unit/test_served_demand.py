@@ -177,6 +177,18 @@ def test_a_model_that_misleads_loses_its_weight(shop: Shop) -> None:
     assert weights["10-29"] <= 0.1, weights
 
 
+def test_of_a_day_no_more_is_remembered_than_will_be_weighed(shop: Shop, monkeypatch: Any) -> None:
+    monkeypatch.setattr("salticus.predict.trust._ROWS", N // 10)
+    shop.visit(range(N), 0)
+    shop.days(range(1, 8))
+    clicks = shop.census.clicks
+    assert clicks is not None
+    told = [column for name, column in clicks.state().items() if name.startswith("said")]
+    assert max(column.size for column in told) == N // 10
+    outcomes = float(clicks.pooled_.trust_.outcomes_.sum())
+    assert 4 * N // 10 < outcomes <= 6 * N // 10, "of each day that is over, all of them"
+
+
 def test_what_was_given_by_hand_stays(shop: Shop) -> None:
     shop.run(shop.store.add([NewPage(shop.urls[-1], demand=7.0)], at=epoch_us(START)))
     shop.visit(range(N), 0)
