@@ -237,7 +237,7 @@ def test_a_model_that_has_learnt_from_the_days_scored_is_named(place: Path) -> N
     late, early = stage_of(place, str(place / "hazard")), stage_of(place, str(place / "hazard"))
     early = replace(early, score=early.score - 2 * DAY)
     assert not estimates.model_notes(late)
-    assert "it knows part of what it foretells" in estimates.model_notes(early)[0]
+    assert "it knows part of what it predicts" in estimates.model_notes(early)[0]
     assert not estimates.model_notes(stage_of(place))
 
 

@@ -75,7 +75,7 @@ def test_a_single_frequency_keeps_its_own_order(which: str) -> None:
         assert (np.diff(ahead if not which.endswith("recent") else ahead[::-1]) >= 0).all()
 
 
-def test_a_line_foretells_how_often() -> None:
+def test_a_line_predicts_how_often() -> None:
     train = frequent(rows=5000)
     p = sigmoid(fitted(train, "combined").logits(train.inputs, NOTHING))[:, 0]
     happened = train.label[:, 0] == 1

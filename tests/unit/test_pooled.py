@@ -153,7 +153,7 @@ def test_a_page_without_history_starts_where_its_kind_stands(kind: Kind) -> None
     assert off.mean() < 0.35 * np.abs(np.log(rates[seen].mean() / rates[~seen])).mean()
 
 
-def test_the_prior_of_its_kind_foretells_a_new_page_better_than_that_of_all() -> None:
+def test_the_prior_of_its_kind_predicts_a_new_page_better_than_that_of_all() -> None:
     """Log loss of the next day for pages never seen, 40 kinds of pages (as in ALGORITHMS §5)."""
     rng = np.random.default_rng(5)
     kinds = np.repeat(np.arange(40), 30)

@@ -1,4 +1,4 @@
-"""Clicks that a model foretells in a crawl: pooled with counts, weighed, and kept over restarts."""
+"""Clicks that a model predicts in a crawl: pooled with counts, weighed, and kept over restarts."""
 
 from __future__ import annotations
 

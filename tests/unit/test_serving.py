@@ -158,12 +158,12 @@ def test_a_model_takes_over_and_is_rolled_back(crawl: Crawl, caplog: Any) -> Non
     crawl.run(serving, range(30, 33))
     assert serving.version_ == 1
     assert not is_rhythm(serving, crawl.pages(START), START + 34 * HOUR)
-    assert "model 1 foretells changes from now on, not the rhythm alone" in caplog.text
+    assert "model 1 predicts changes from now on, not the rhythm alone" in caplog.text
     assert [event.what for event in crawl.registry.history()] == ["promoted", "took over"]
     assert crawl.registry.roll_back(START) == 0
     crawl.run(serving, range(34, 35))
     assert is_rhythm(serving, crawl.pages(START), START + 36 * HOUR)
-    assert "the rhythm alone foretells changes from now on, not model 1" in caplog.text
+    assert "the rhythm alone predicts changes from now on, not model 1" in caplog.text
 
 
 def test_the_curve_goes_through_what_the_model_says_of_now(crawl: Crawl) -> None:
@@ -292,7 +292,7 @@ def test_a_registry_that_cannot_be_read_or_told_stops_nothing(crawl: Crawl, capl
 # ---------------------------------------------------------------------------------------- restart
 
 
-def test_after_a_kill_it_foretells_to_the_bit_what_it_would_have(crawl: Crawl) -> None:
+def test_after_a_kill_it_predicts_to_the_bit_what_it_would_have(crawl: Crawl) -> None:
     """The state of a tick, and the outcomes since learnt again."""
     crawl.add(1, a_model())
     serving = crawl.serving()

@@ -334,7 +334,7 @@ def test_it_does_not_matter_how_the_stored_visits_are_cut(running: Running) -> N
     assert pack({"p": part.state()}) == pack({"p": other.state()})
 
 
-def test_after_a_kill_it_foretells_to_the_bit_what_it_would_have(running: Running) -> None:
+def test_after_a_kill_it_predicts_to_the_bit_what_it_would_have(running: Running) -> None:
     part = running.serving(40)
     running.curves(part, 40)
     part.learn(running.visits[40])

@@ -20,7 +20,7 @@ def demo(
         "Leap twice: once with models that are trained on what was crawled when the score begins.",
         "--models",
     ),
-    seed: int = opt(0, "Fixes the market and every chance."),
+    seed: int = opt(0, "Random seed, for the same market and run."),
     seconds: float | None = opt(None, "How long each crawl takes, wall time."),
     offers: int | None = typer.Option(None, min=1),
     json: bool = options.JSON,

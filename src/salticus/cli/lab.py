@@ -150,7 +150,7 @@ def make_market(
     out: Path = opt(REQUIRED, "A new folder for the log."),
     offers: int = typer.Option(10_000, min=1),
     days: int = typer.Option(120, min=1),
-    seed: int = opt(0, "Fixes the market."),
+    seed: int = opt(0, "Random seed, for the same market."),
     preset: str = opt("han2020", "han2019 or han2020."),
     json: bool = options.JSON,
 ) -> None:
@@ -217,7 +217,7 @@ def calibrate(
     preset: str | None = opt(None, "han2019, han2020 or both; of a log, the one it was made by."),
     offers: int = opt(30_000, "Offers of the market.", min=1000),
     days: int = opt(120, "Days of the market.", min=62),
-    seed: int = opt(1, "Fixes the market and every chance."),
+    seed: int = opt(1, "Random seed, for the same market and run."),
     log: Path | None = opt(None, "Measure this log instead."),
     out: Path | None = opt(None, "Write the table as Markdown."),
     json: bool = options.JSON,

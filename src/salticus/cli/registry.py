@@ -77,7 +77,7 @@ def models_compare(
     config: Path = options.CONFIG,
     json: bool = options.JSON,
 ) -> None:
-    """Replay the latest fifth of the crawl's time with two models, and say which foretells better.
+    """Replay the latest fifth of the crawl's time with two models, and say which predicts better.
 
     Only visits to explore and of the panel count; for clicks and impressions, all pages day by
     day.

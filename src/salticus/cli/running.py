@@ -48,7 +48,7 @@ def run(
     policy: str | None = opt(None, "A name, or file.py:Class."),
     budget: str | None = opt(None, "Visits: 10%, 0.1 or 5000."),
     tick: str | None = opt(None, "Planning step, e.g. 2h."),
-    seed: int | None = opt(None, "Fixes every chance."),
+    seed: int | None = opt(None, "Random seed, for repeatable runs."),
     json: bool = options.JSON,
 ) -> None:
     """Crawl: visit pages on the budget, until stopped.

@@ -103,7 +103,7 @@ def simulate(
         None, "At the start. [default: fresh, or the log's with --observe partial]"
     ),
     demand: str | None = opt(None, "file, uniform or zipf:1.1. [default: file if there is one]"),
-    explore: str = opt("0%", "Share of the visits that go to pages drawn by a coin: 5%."),
+    explore: str = opt("0%", "Share of the visits that go to pages drawn at random: 5%."),
     insta: str | None = opt(
         None, "Let clicks bring visits at once; the share of the visits set aside."
     ),

@@ -80,7 +80,7 @@ async def train_crawl(
     if spec.model != TRAITS:
         make_model(crawl, registry.path(version), recipe, spec, told)
     elif not await _fit(store, registry.path(version), (start, when), seed, told):
-        return Trained(None, False, "the rhythm as it is foretells the visits to explore best")
+        return Trained(None, False, "the rhythm as it is predicts the visits to explore best")
     told("judging")
     candidate = load_version(registry.path(version))
     incumbent, rival = _incumbent(registry)

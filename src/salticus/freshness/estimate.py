@@ -4,7 +4,7 @@ What the predictor thinks is corrected by exploring visits, with the difference 
 sampling (Särndal, Swensson and Wretman 1992, §6.3): the mean of the model over all pages, plus the
 mean of what a random sample found beyond the model. The model may be wrong; then the interval is
 wider, not false. The budget is found by the visit price at which the freshness is reached. Drift is
-when what was foretold of pages, and what visits drawn by lot found, have parted.
+when what was foretold of pages, and what visits drawn at random found, have parted.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class ServedDemand(ModelledDemand, Served):
     def __init__(self, task: str, registry: Registry, followed: Followed) -> None:
         ModelledDemand.__init__(self, task, followed)
         Served.__init__(self, registry)
-        self.says = f"foretells {task}s"
+        self.says = f"predicts {task}s"
 
     def ask(self, ids: Ints, hour: int) -> None:
         now: datetime = moment(np.datetime64(hour * HOUR_US, "us"))

@@ -32,7 +32,7 @@ class Served:
 
     task = "change"
     followed: Followed
-    says = "foretells changes"
+    says = "predicts changes"
     alone = "the rhythm alone"
 
     def __init__(self, registry: Registry) -> None:

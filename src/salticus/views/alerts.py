@@ -20,7 +20,7 @@ MEANING = {
     "flood": "its sources name more pages than the caps let in",
     "retired": "this source is dead; only exploration looks at it",
     "discover": "its sources were looked for long ago",
-    "drift": "pages change more or less often than the predictor foretells",
+    "drift": "pages change more or less often than predicted",
 }
 ADVICE = {
     "blocked": "Ask less of it: a longer delay in [[hosts]], or hours at which it is quiet. If you "

@@ -140,7 +140,7 @@ async def compared(crawl: Crawl, versions: tuple[int, int], task: str = "change"
 
 
 def predictor_told(config: Config) -> str:
-    """Who foretells changes, and since when."""
+    """Who predicts changes, and since when."""
     name = predictor_of(config)
     if name != "serving":
         return name

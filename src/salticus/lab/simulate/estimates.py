@@ -207,7 +207,7 @@ def is_model(word: str) -> bool:
 
 
 def checked_model(folder: Path, task: str) -> Path:
-    """The folder, if its model foretells the task; InputError otherwise."""
+    """The folder, if its model predicts the task; InputError otherwise."""
     found = loaded(folder).manifest["task"]
     if found != task:
         raise InputError(f"{folder}: a model of {found}, but here one of {task} is needed")
@@ -265,7 +265,7 @@ def _notes_on(stage: Stage, folder: Path) -> list[str]:
     if told == stage.log.about.name and datetime.fromisoformat(last) > stage.score:
         notes.append(
             f"{name} has learnt from days of {told} until {last[:10]}, but the score begins "
-            f"{stage.score:%Y-%m-%d}: it knows part of what it foretells"
+            f"{stage.score:%Y-%m-%d}: it knows part of what it predicts"
         )
     if manifest["observe"] == "full" and observe != "full":
         notes.append(

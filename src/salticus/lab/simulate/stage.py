@@ -52,7 +52,7 @@ class SimulationSettings:
     page is stale until it is visited) or "logged", those of the log's crawler; not given, they are
     its where its visits are the history, else fresh. `runs`
     not given are 5 where something is drawn or imputed anew in each, else 1. The share `explore` of
-    the visits goes to pages drawn by a coin of their own.
+    the visits goes to pages drawn at random.
 
     With `insta`, clicks may bring visits at once, on the same budget. `delay` is the time between
     two visits to a host; not given, hosts take any number. The share `rendered` of the pages, drawn
