@@ -62,7 +62,7 @@ class Sight(NamedTuple):
 SIGHTS = {
     Sight("logged"): "logged",
     Sight("partial"): "own visits",
-    Sight("logged", None): "logged, scored by 1 − S",
+    Sight("logged", None): "logged, by 1 − S",
 }
 """The log's crawler throughout, or the gate's own visits from the first click on; then ours."""
 
