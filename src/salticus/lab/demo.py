@@ -178,13 +178,10 @@ async def _run(config: Config, end: datetime) -> None:
 
 async def _train(config: Config) -> dict[str, str]:
     """Train models on what was crawled so far; which of them serve, and why."""
-    from threadpoolctl import threadpool_limits
-
     from salticus.crawl.training import train_all  # sklearn takes a while
 
     async with open_crawl(config) as crawl:
-        with threadpool_limits(1):  # threads that wait for one another spin, on a busy machine
-            found = await train_all(crawl)
+        found = await train_all(crawl)
     said = ("serves" if each.promoted else "does not serve" for each in found)
     return {each.task: f"{word}: {each.why}" for word, each in zip(said, found, strict=True)}
 
