@@ -216,8 +216,8 @@ class Hedge(Learner):
 
     def of_classes(self) -> Floats:
         """The weight of each arm (row) in each class."""
-        scale = np.where(self.squares_ > 0, self.squares_, 1.0)
-        own = _with_all(self.gains_) * np.sqrt(math.log(self.arms) / scale)
+        scale = np.sqrt(np.where(self.squares_ > 0, self.squares_, 1.0))
+        own = _with_all(self.gains_) / scale * math.sqrt(math.log(self.arms))
         logs = own[:, :-1] + own[:, -1:]
         weights = np.exp(logs - logs.max(axis=0))
         explored = self.gamma / self.arms
